@@ -33,6 +33,7 @@ import (
 	"github.com/loomrun/loom/internal/store/journal"
 	"github.com/loomrun/loom/internal/store/natsjournal"
 	"github.com/loomrun/loom/internal/store/projection"
+	"github.com/loomrun/loom/internal/store/relay"
 	"github.com/loomrun/loom/internal/store/watermark"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -50,7 +51,7 @@ type Host struct {
 	shown      *certificate.Server // nil if there is none
 	broker     *broker.Broker
 	logs       []journal.Log
-	relays     []*journal.Relay // under the logs
+	relays     []*relay.Relay // under the logs
 	heads      *headmark.Keeper
 	keeping    keeping
 	space      *watermark.Watch
@@ -181,9 +182,9 @@ func (h *Host) openStores(ctx context.Context) error {
 			return err
 		}
 		h.keeping.streams = append(h.keeping.streams, log)
-		relay := journal.NewRelay(headmark.Watch(log, h.heads), !h.broker.Clustered() && h.config.External == nil)
-		h.relays = append(h.relays, relay)
-		h.logs = append(h.logs, &timedLog{Log: relay, meters: h.meters, doubt: h.stored.doubt})
+		feed := relay.New(headmark.Watch(log, h.heads), !h.broker.Clustered() && h.config.External == nil)
+		h.relays = append(h.relays, feed)
+		h.logs = append(h.logs, &timedLog{Log: feed, meters: h.meters, doubt: h.stored.doubt})
 	}
 	h.history = history{logs: h.logs, partition: h.partition, cut: h.cutOf}
 	if h.keeping.snapshots, err = natsjournal.NewSnapshots(ctx, h.broker.Core()); err != nil {
@@ -255,8 +256,8 @@ func (h *Host) startActors(ctx context.Context) error {
 		return err
 	}
 	h.meters.Recovered(time.Since(began))
-	for _, relay := range h.relays {
-		h.system.StartFollower(h.ctx, relay.Follower(), h.projection)
+	for _, r := range h.relays {
+		h.system.StartFollower(h.ctx, r.Follower(), h.projection)
 	}
 	return nil
 }

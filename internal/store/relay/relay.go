@@ -1,4 +1,10 @@
-package journal
+// Package relay hands what a host appends to a journal to one follower in memory, so
+// that it is not read back from the log.
+//
+// It promises that the follower gets each batch once and in order, as it would from
+// the log, whatever becomes of appends; and that it keeps at most 256 batches that the
+// follower has not taken. It checks no chain: that is for the follower.
+package relay
 
 import (
 	"context"
@@ -6,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -13,41 +20,44 @@ import (
 // too, how many must wait before it is fed, and how long it waits for the next one
 // before it looks into the log again.
 const (
-	relayMost   = 256
-	relayBusy   = 8
-	relayPeriod = time.Second
+	most   = 256
+	busy   = 8
+	period = time.Second
 )
 
-// Relay is a log that hands what is appended through it to one follower in memory, so
-// that it is not read back: the same batches, which share their messages with whoever
-// appended them and must not be changed by anybody.
+// errHanded ends the reading of the log.
+var errHanded = errors.New("the rest is handed over")
+
+// Relay is a log that hands what is appended through it to its follower: the same
+// batches, which share their messages with whoever appended them and must not be
+// changed by anybody.
 //
 // Whatever the follower cannot be handed it reads from the log: what is there when it
 // begins, what others append, what came while more than 256 batches waited for it, and
 // what follows an append whose outcome is not known.
 type Relay struct {
-	Log
+	journal.Log
 	alone bool
 
 	mu      sync.Mutex
 	fed     bool // somebody follows
-	waiting []relayed
+	waiting []handedOver
 	last    uint64 // newest batch that was handed over since something was missed
 	missed  bool   // the log may have what was not handed over
 	wake    chan struct{}
 }
 
-type relayed struct {
+type handedOver struct {
 	sequence uint64
 	batch    *loomv1.Batch
 }
 
-// NewRelay returns a relay of a log. Alone says that nobody else appends to it.
-func NewRelay(log Log, alone bool) *Relay {
+// New returns a relay of a log. Alone says that nobody else appends to it.
+func New(log journal.Log, alone bool) *Relay {
 	return &Relay{Log: log, alone: alone, wake: make(chan struct{}, 1)}
 }
 
-// Append implements [Log].
+// Append implements [journal.Log].
 func (r *Relay) Append(ctx context.Context, last uint64, b *loomv1.Batch) (uint64, error) {
 	sequence, err := r.Log.Append(ctx, last, b)
 	r.mu.Lock()
@@ -57,10 +67,10 @@ func (r *Relay) Append(ctx context.Context, last uint64, b *loomv1.Batch) (uint6
 		return sequence, err
 	case err != nil:
 		r.miss()
-	case len(r.waiting) == relayMost:
+	case len(r.waiting) == most:
 		r.miss()
 	case sequence > r.last: // an append that is repeated is the same batch
-		r.waiting, r.last = append(r.waiting, relayed{sequence, b}), sequence
+		r.waiting, r.last = append(r.waiting, handedOver{sequence, b}), sequence
 	}
 	select {
 	case r.wake <- struct{}{}:
@@ -74,12 +84,12 @@ func (r *Relay) miss() { r.waiting, r.last, r.missed = nil, 0, true }
 
 // Follower returns the log for the one who is fed: its Follow is called once at a time,
 // and called again it is that of the log.
-func (r *Relay) Follower() Log { return &relayFollower{r} }
+func (r *Relay) Follower() journal.Log { return &follower{r} }
 
-type relayFollower struct{ *Relay }
+type follower struct{ *Relay }
 
-// Follow implements [Log].
-func (r *relayFollower) Follow(ctx context.Context, from uint64, fn func(seq uint64, b *loomv1.Batch) error) error {
+// Follow implements [journal.Log].
+func (r *follower) Follow(ctx context.Context, from uint64, fn func(seq uint64, b *loomv1.Batch) error) error {
 	if !r.begin() {
 		return r.Log.Follow(ctx, from, fn)
 	}
@@ -91,11 +101,11 @@ func (r *relayFollower) Follow(ctx context.Context, from uint64, fn func(seq uin
 				return err
 			}
 			if next = sequence + 1; r.continues(next) {
-				return errFound
+				return errHanded
 			}
 			return nil
 		})
-		if !errors.Is(err, errFound) {
+		if !errors.Is(err, errHanded) {
 			return err
 		}
 		if next, err = r.handed(ctx, next, fn); err != nil {
@@ -132,7 +142,7 @@ func (r *Relay) continues(next uint64) bool {
 		return false
 	}
 	if len(r.waiting) > 0 {
-		return r.waiting[0].sequence == next && (r.alone || len(r.waiting) >= relayBusy)
+		return r.waiting[0].sequence == next && (r.alone || len(r.waiting) >= busy)
 	}
 	return r.alone && r.last == next-1
 }
@@ -180,23 +190,23 @@ func (r *Relay) take(next uint64) (batch *loomv1.Batch, gap bool) {
 		return nil, true
 	}
 	batch = r.waiting[0].batch
-	r.waiting[0] = relayed{}
+	r.waiting[0] = handedOver{}
 	r.waiting = r.waiting[1:]
 	return batch, false
 }
 
 // wait waits for something to be handed over, and says whether something was.
 func (r *Relay) wait(ctx context.Context) (bool, error) {
-	var period <-chan time.Time
+	var idle <-chan time.Time
 	if !r.alone {
-		t := time.NewTimer(relayPeriod)
+		t := time.NewTimer(period)
 		defer t.Stop()
-		period = t.C
+		idle = t.C
 	}
 	select {
 	case <-r.wake:
 		return true, nil
-	case <-period:
+	case <-idle:
 		return false, nil
 	case <-ctx.Done():
 		return false, ctx.Err()

@@ -1,4 +1,4 @@
-package journal_test
+package relay_test
 
 import (
 	"context"
@@ -12,12 +12,13 @@ import (
 
 	"github.com/loomrun/loom/internal/store/journal"
 	"github.com/loomrun/loom/internal/store/journal/journaltest"
+	"github.com/loomrun/loom/internal/store/relay"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 func TestWF11_ContractOfTheRelay(t *testing.T) {
 	for _, alone := range []bool{true, false} {
-		journaltest.Run(t, func(*testing.T) journal.Log { return journal.NewRelay(journal.NewMemory(0), alone).Follower() })
+		journaltest.Run(t, func(*testing.T) journal.Log { return relay.New(journal.NewMemory(0), alone).Follower() })
 	}
 }
 
@@ -36,7 +37,7 @@ func (l *counted) Follow(ctx context.Context, from uint64, fn func(uint64, *loom
 
 // fed is a relay with its follower, who checks the chain.
 type fed struct {
-	*journal.Relay
+	*relay.Relay
 	log  *counted
 	own  journal.Head // of whoever appends through the relay
 	seen atomic.Uint64
@@ -46,7 +47,7 @@ type fed struct {
 
 func feed(ctx context.Context, alone bool) *fed {
 	f := &fed{log: &counted{Memory: journal.NewMemory(0)}, gate: make(chan struct{}), done: make(chan error, 1)}
-	f.Relay = journal.NewRelay(f.log, alone)
+	f.Relay = relay.New(f.log, alone)
 	close(f.gate)
 	go func() {
 		h := journal.Head{}
