@@ -115,3 +115,38 @@ func verify(t *testing.T, path string, known journal.Head) error {
 	_, _, err = journal.Settle(t.Context(), log, known, &loomv1.Batch{Id: "none"})
 	return err
 }
+
+// TestP22_AReadOfARunningServerNamesWhatIsDamaged flips a bit under a server that
+// has begun, in the middle of the journal: the server leaves the batch out, or
+// all that follows, and says nothing. The read names it.
+func TestP22_AReadOfARunningServerNamesWhatIsDamaged(t *testing.T) {
+	path, known := written(t)
+	b, err := serve(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close(context.WithoutCancel(t.Context())) }()
+	name := block(t, path)
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 4
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var last uint64
+	err = open(t, b).Read(t.Context(), 1, func(seq uint64, _ *loomv1.Batch) error {
+		if seq != last+1 {
+			t.Errorf("%d is passed on after %d", seq, last)
+		}
+		last = seq
+		return nil
+	})
+	if last < known.Sequence && fault.Code(err) != "journal/chain" {
+		t.Errorf("the read ends at %d of %d with %v, and not with what is damaged", last, known.Sequence, err)
+	}
+	if last == known.Sequence {
+		t.Errorf("all is read: the damage did not take place")
+	}
+}
