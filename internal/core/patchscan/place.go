@@ -37,10 +37,11 @@ var places = []struct {
 		`(^|/)(jest|vitest|playwright|karma)\.(config|conf|workspace)\.([cm]?[jt]s|json)$`, `(^|/)\.mocharc\.([cm]?js|json|ya?ml)$`, `(^|/)(ava\.config\.[cm]?js|\.?pytest\.ini|tox\.ini)$`,
 	), "the file says which tests are run"},
 	{Submodule, []string{".gitmodules"}, anyOf(`(^|/)\.gitmodules$`), "the file says where submodules come from"},
-	{Lock, []string{"lock", ".sum", "shrinkwrap", "resolved"}, anyOf(
+	{Lock, []string{"lock", ".sum", "shrinkwrap", "resolved", "requirements", "constraints"}, anyOf(
 		`(^|/)(go\.sum|go\.work\.sum|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|deno\.lock|cargo\.lock` +
 			`|poetry\.lock|pipfile\.lock|uv\.lock|pdm\.lock|gemfile\.lock|composer\.lock|mix\.lock|flake\.lock|packages\.lock\.json|podfile\.lock` +
 			`|pubspec\.lock|package\.resolved|gradle\.lockfile|conan\.lock|\.terraform\.lock\.hcl)$`,
+		`(^|/)(requirements|constraints)[^/]*\.txt$`,
 	), "the file decides which code of others is installed"},
 }
 

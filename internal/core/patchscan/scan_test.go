@@ -57,6 +57,7 @@ func TestREAL09_WhatAChangeContainsIsFound(t *testing.T) {
 			`gate "package.json", line 2: "postinstall" runs by itself when the package is installed or committed to (hooks)`},
 		{"settings of this host", []patchscan.File{added("loom.toml", "x\n")}, `gate "loom.toml": the file steers agents, or the host that runs them (agents)`},
 		{"a lock file", []patchscan.File{added("web/package-lock.json", "{}\n")}, `warn "web/package-lock.json": the file decides which code of others is installed (lock)`},
+		{"a list of requirements", []patchscan.File{added("requirements-dev.txt", "left\n")}, `warn "requirements-dev.txt": the file decides which code of others is installed (lock)`},
 		{"a test that goes", []patchscan.File{changed("a_test.go", goTest, goTest[:strings.Index(goTest, "func TestB")])}, `warn "a_test.go": the test "TestB", which stood at line 5, is gone (tests)`},
 		{"a test that moves", []patchscan.File{gone("a_test.go", goTest), added("b_test.go", goTest)}, ""},
 		{"a test file that goes", []patchscan.File{gone("a_test.go", goTest)}, "" +
