@@ -132,10 +132,24 @@ func number(s string) uint32 {
 // shown is a path as a message may carry it: valid UTF-8.
 func shown(path string) string { return strings.ToValidUTF8(path, "\uFFFD") }
 
-// text is the unified diff, for people.
+// ShownDiff is how many bytes of a diff people are shown: an answer that carries it
+// must fit into a message of NATS, where what is no UTF-8 takes up to twice as much.
+const ShownDiff = 768 << 10
+
+// text is the unified diff, for people: of a longer one the lines of the first
+// [ShownDiff] bytes, and a line that says so. The digest is of the whole patch.
 func (p patch) text(ctx context.Context, c call, from, to string) ([]byte, error) {
-	return c.run(ctx, "diff-tree", "-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv",
+	out, err := c.head(ctx, ShownDiff+1, "diff-tree", "-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv",
 		"--no-color", "--full-index", "--ignore-submodules=none", from, to)
+	if err != nil || len(out) <= ShownDiff {
+		return out, err
+	}
+	out = out[:ShownDiff]
+	if end := bytes.LastIndexByte(out, '\n'); end >= 0 {
+		out = out[:end+1]
+	}
+	note := fmt.Sprintf("... the rest is left out, beyond %d KiB; the change is of %d files, %.12s to %.12s ...\n", ShownDiff>>10, len(p), from, to)
+	return append(out, note...), nil
 }
 
 // Named names the first paths of a list, for a sentence.

@@ -242,6 +242,44 @@ func TestLOCK03_EverySortOfFile(t *testing.T) {
 	}
 }
 
+// A change may be as large as it wants: people are shown the beginning of its diff,
+// and are told that it is one.
+func TestREAL09_ALargeDiffIsCut(t *testing.T) {
+	t.Parallel()
+	line := strings.Repeat("x", 99) + "\n"
+	for _, tt := range []struct {
+		name string
+		edit func(root string)
+		cut  bool
+	}{
+		{"a small file", f2("a.txt", line), false},
+		{"a large file", f2("large.txt", strings.Repeat(line, 700_000)), true},
+		{"one line", f2("large.txt", strings.Repeat("x", 2*ShownDiff)), true},
+		{"many files", func(root string) {
+			for n := range 300 {
+				write(t, root, fmt.Sprintf("many/%d", n), strings.Repeat(line, 30))
+			}
+		}, true},
+	} {
+		f := newFixture(t)
+		w := f.workspace(1)
+		tt.edit(w.Path())
+		change, diff, err := w.Change(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if cut := strings.Contains(string(diff), "\n... the rest is left out, beyond 768 KiB; the change is of "); cut != tt.cut || len(diff) > ShownDiff+200 {
+			t.Errorf("%s: a diff of %d bytes is cut: %t, want %t", tt.name, len(diff), cut, tt.cut)
+		}
+		if !strings.HasPrefix(string(diff), "diff --git ") || !strings.HasSuffix(string(diff), "\n") {
+			t.Errorf("%s: the diff begins with %.40q and ends with %q", tt.name, diff, diff[len(diff)-40:])
+		}
+		if landing := f.land(1, 2, f.candidate(1, 1, change)); landing.GetRef() != "refs/heads/main" {
+			t.Errorf("%s: %v", tt.name, landing)
+		}
+	}
+}
+
 func TestLOCK03_WhatCannotBeAChange(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
