@@ -123,7 +123,7 @@ func TestAGENT03_ToolsAreShortenedToTheirZone(t *testing.T) {
 		}
 		return n
 	}
-	if full, less, least := size(8192), size(1200), size(256); less >= full || least >= less {
+	if full, less, least := size(8192), size(1350), size(256); less >= full || least >= less {
 		t.Errorf("%d bytes of tools, %d and %d in smaller zones", full, less, least)
 	}
 }

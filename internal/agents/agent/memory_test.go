@@ -14,7 +14,7 @@ import (
 func keepers() scripted.Policy {
 	return script(
 		says(call("memory_search", map[string]any{"text": "rounding", "type": "constraint"})),
-		says(call("memory_keep", map[string]any{"type": "discovery", "text": "totals are floats", "tags": []string{"money"}, "confidence": 80, "from_file": "cart.go"})),
+		says(call("memory_keep", map[string]any{"type": "discovery", "text": "totals are floats", "tags": []string{"money"}, "confidence": 80, "from": "cart.go"})),
 		finish("success"),
 	)
 }

@@ -1,13 +1,11 @@
 package tool
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/core/memory"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -22,19 +20,16 @@ type Memory interface {
 
 var memoryKeep = &tool{
 	Spec: Spec{
-		Name:  "memory_keep",
-		Class: writes,
-		Description: "Remember something that later work would otherwise find out again: a fact, a constraint, a choice, a failure and its cause. " +
-			"One statement an entry, understood without this conversation.",
+		Name:        "memory_keep",
+		Class:       writes,
+		Description: "Remember what later work would have to find out again.",
 		Schema: schema(`"type","text"`, `
-			"type": {"type": "string", "pattern": "^[a-z][a-z0-9_]{0,31}$", "description": "`+strings.Join(memory.BuiltinTypes, ", ")+`, or one of the process"},
-			"text": {"type": "string", "minLength": 1, "maxLength": 65536},
-			"tags": {"type": "array", "maxItems": 16, "items": {"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]{0,63}$"}},
-			"confidence": {"type": "integer", "minimum": 1, "maximum": 100, "description": "default 70; from that on it outlasts work that succeeds"},
-			"namespace": {"type": "string", "maxLength": 47, "description": "shared/NAME, to share it with other projects"},
-			"contradicts": {"type": "array", "maxItems": 16, "items": {"type": "string", "pattern": "^m[1-9][0-9]{0,8}$"}},
-			"from_file": {"type": "string", "maxLength": 300, "description": "the text is a file's and not your own"},
-			"from_address": {"type": "string", "maxLength": 2000, "description": "the text is a page's and not your own"}`),
+			"type": {"type": "string", "description": "such as decision, error, constraint, risk"},
+			"text": {"type": "string", "minLength": 1},
+			"tags": {"type": "array", "items": {"type": "string"}},
+			"confidence": {"type": "integer", "minimum": 1, "maximum": 100},
+			"namespace": {"type": "string"},
+			"from": {"type": "string", "description": "file or address, if the text is not your own"}`),
 	},
 	needs: remembered,
 	run:   with(keepMemory),
@@ -43,22 +38,24 @@ var memoryKeep = &tool{
 }
 
 type keepArguments struct {
-	Type        string   `json:"type"`
-	Text        string   `json:"text"`
-	Tags        []string `json:"tags"`
-	Confidence  uint32   `json:"confidence"`
-	Namespace   string   `json:"namespace"`
-	Contradicts []string `json:"contradicts"`
-	FromFile    string   `json:"from_file"`
-	FromAddress string   `json:"from_address"`
+	Type       string   `json:"type"`
+	Text       string   `json:"text"`
+	Tags       []string `json:"tags"`
+	Confidence uint32   `json:"confidence"`
+	Namespace  string   `json:"namespace"`
+	From       string   `json:"from"`
 }
 
 func keepMemory(ctx context.Context, j job, a keepArguments) (Result, error) {
-	e := &loomv1.MemoryEntry{
-		Type: a.Type, Text: plain(a.Text), Tags: a.Tags, Confidence: a.Confidence, Namespace: plain(a.Namespace), Contradicts: a.Contradicts,
+	e := &loomv1.MemoryEntry{Type: plain(a.Type), Text: plain(a.Text), Confidence: a.Confidence, Namespace: plain(a.Namespace)}
+	for _, tag := range a.Tags {
+		e.Tags = append(e.Tags, plain(tag))
 	}
-	if a.FromFile != "" || a.FromAddress != "" {
-		e.Sources = []*loomv1.MemorySource{{File: plain(a.FromFile), Address: plain(a.FromAddress)}}
+	switch from := plain(a.From); {
+	case strings.Contains(from, "://"):
+		e.Sources = []*loomv1.MemorySource{{Address: from}}
+	case from != "":
+		e.Sources = []*loomv1.MemorySource{{File: from}}
 	}
 	kept, err := j.ws.Memory.Keep(ctx, j.id, e)
 	if err != nil {
@@ -81,26 +78,24 @@ var memorySearch = &tool{
 	Spec: Spec{
 		Name:        "memory_search",
 		Class:       reads,
-		Description: "Find what earlier work left in the memory, best first; without words, the newest.",
-		Schema: schema(``, `
-			"text": {"type": "string", "maxLength": 1000},
-			"type": {"type": "string", "maxLength": 32},
-			"tag": {"type": "string", "maxLength": 64},
-			"tokens": {"type": "integer", "minimum": 50, "maximum": 8000, "description": "default 1000"}`),
+		Description: "Find what is remembered.",
+		Schema:      schema(``, `"text": {"type": "string"}, "type": {"type": "string"}, "tag": {"type": "string"}`),
 	},
 	needs: remembered,
 	run:   with(searchMemory),
 }
 
+// searchTokens bounds what a search shows.
+const searchTokens = 1000
+
 type recallArguments struct {
-	Text   string `json:"text"`
-	Type   string `json:"type"`
-	Tag    string `json:"tag"`
-	Tokens uint32 `json:"tokens"`
+	Text string `json:"text"`
+	Type string `json:"type"`
+	Tag  string `json:"tag"`
 }
 
 func searchMemory(ctx context.Context, j job, a recallArguments) (Result, error) {
-	q := &loomv1.OfferMemory{Text: a.Text, Tokens: cmp.Or(a.Tokens, 1000)}
+	q := &loomv1.OfferMemory{Text: plain(a.Text), Tokens: searchTokens}
 	if a.Type != "" {
 		q.Types = []string{a.Type}
 	}
