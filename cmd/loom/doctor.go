@@ -134,7 +134,7 @@ func (a *app) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 func projectsOf(flags *pflag.FlagSet) ([]host.Project, error) {
 	var c host.Config
 	values := func(name string) []string { return slice(flags, flags.Lookup(name)) }
-	err := fillProjects(&c, values("project"), values("check"), values("setup"), values("setup-reads"), values("setup-makes"), values("setup-registry"))
+	err := fillProjects(&c, values("project"), values("check"), values("setup"), values("setup-reads"), values("setup-makes"), values("setup-registry"), values("memory"))
 	return c.Projects, err
 }
 

@@ -65,7 +65,7 @@ the web or of files are untrusted until a person vouches for them.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&q.Filter, "status", "", "active (default), expired, dropped, forgotten or all")
+	f.StringVar(&q.Filter, "status", "", "only of this `STATUS`: active (default), expired, dropped, forgotten or all")
 	f.StringVar(&q.Id, "work", "", "only of this `BEAD`, execution or attempt")
 	f.StringVar(&q.Process, "process", "", "only of work by the process of this `NAME`")
 	f.Uint32Var(&q.Limit, "limit", 100, "at most `N`")
@@ -432,7 +432,7 @@ count, or of every status with --status all.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&q.Filter, "status", "", "active (default), expired, dropped, forgotten or all")
+	f.StringVar(&q.Filter, "status", "", "only of this `STATUS`: active (default), expired, dropped, forgotten or all")
 	f.StringVarP(&to, "output", "o", "", "`FILE` to write to (default: standard output)")
 	memoryFilters(cmd, q)
 	return cmd

@@ -24,7 +24,7 @@ import (
 func (a *app) up() *cobra.Command {
 	c := host.Config{}
 	var budget projectLimits
-	var projects, checks, setups, reads, makes, registries, processes, routes, remotes, patches, sources, servers []string
+	var projects, checks, setups, reads, makes, registries, processes, routes, remotes, patches, sources, servers, namespaces []string
 	var limits map[string]string
 	var disk uint64
 	chosen := models{app: a}
@@ -39,7 +39,7 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 		Example: "  loom up --project shop=/src/shop --model openai:gpt-5",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := fillProjects(&c, projects, checks, setups, reads, makes, registries); err != nil {
+			if err := fillProjects(&c, projects, checks, setups, reads, makes, registries, namespaces); err != nil {
 				return err
 			}
 			if err := fillLanguageServers(&c, servers); err != nil {
@@ -110,6 +110,8 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 	_ = f.MarkHidden("setup-makes")
 	f.StringArrayVar(&registries, "setup-registry", nil, "`NAME=HOST` that a project's setup may reach")
 	_ = f.MarkHidden("setup-registry")
+	f.StringArrayVar(&namespaces, "memory", nil, "`NAME=NAMESPACE` shared/NAME that a project shares its memory under")
+	_ = f.MarkHidden("memory")
 	f.StringArrayVar(&remotes, "push", nil, "remote or URL that work lands on first, `NAME=REMOTE`")
 	f.StringArrayVar(&processes, "process-for", nil, "process of what names none, `NAME=[RULE=]PROCESS`")
 	_ = f.MarkHidden("process-for") // docs/operating.md says what it is
@@ -160,7 +162,7 @@ func fillHTTP(c *host.Config, asked bool) {
 	}
 }
 
-func fillProjects(c *host.Config, projects, checks, setups, reads, makes, registries []string) error {
+func fillProjects(c *host.Config, projects, checks, setups, reads, makes, registries, namespaces []string) error {
 	for _, s := range projects {
 		name, path, ok := strings.Cut(s, "=")
 		if !ok || path == "" {
@@ -179,6 +181,7 @@ func fillProjects(c *host.Config, projects, checks, setups, reads, makes, regist
 		{"--setup-reads", "PATH", reads, func(p *host.Project) *[]string { return &p.SetupReads }},
 		{"--setup-makes", "PATH", makes, func(p *host.Project) *[]string { return &p.SetupMakes }},
 		{"--setup-registry", "HOST", registries, func(p *host.Project) *[]string { return &p.Registries }},
+		{"--memory", "NAMESPACE", namespaces, func(p *host.Project) *[]string { return &p.Memory }},
 	} {
 		for _, s := range given.values {
 			name, value, ok := strings.Cut(s, "=")

@@ -54,6 +54,9 @@ type Project struct {
 	// Registries are hosts that commands of the setup may reach, through a proxy:
 	// HOST or HOST:PORT. Empty means none. They need the sandbox.
 	Registries []string
+	// Memory names the namespaces, shared/NAME, under which this project shares what
+	// it remembers with the others that name them. At most 16.
+	Memory []string
 	// Remote is where work lands before the branch here follows: the name of a
 	// remote of the repository, or a URL. Empty means nowhere.
 	Remote string

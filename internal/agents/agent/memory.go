@@ -27,7 +27,7 @@ func (m memories) Search(ctx context.Context, q *loomv1.OfferMemory) (*loomv1.Me
 // before its prompt is made.
 func (j *job) remember(ctx context.Context) error {
 	b := j.brief
-	if b.Memories == 0 || turn.Started(b.Turn) || !j.prompts() {
+	if b.Memories == 0 && len(b.Project.GetMemory()) == 0 || turn.Started(b.Turn) || !j.prompts() {
 		return nil
 	}
 	offer := &loomv1.OfferMemory{Text: workWords(b), Tokens: uint32(j.role.Context.Memory)}
