@@ -27,6 +27,7 @@ func (v *validator) node(i int, n *loomv1.NodeDefinition) {
 		v.kind(i, n)
 		v.bounds(i, n)
 		v.backoff(i, n)
+		v.memory(i, n)
 		v.outcomeFields(i, n)
 		v.onFailure(i, n)
 		v.criticality(i, n)
@@ -67,6 +68,7 @@ func (v *validator) belongs(i int, n *loomv1.NodeDefinition) {
 		{"process", n.Process != ""},
 		{"persona", n.Persona != ""},
 		{"backoff", n.Backoff != nil},
+		{"memory", n.Memory != nil},
 		{"criticality", n.Criticality != 0},
 		{"phase", n.Phase != nil},
 	} {

@@ -210,6 +210,7 @@ func (c *compiler) node(n *nodeFile, i int) *loomv1.NodeDefinition {
 		Persona:       strings.TrimSpace(n.Persona),
 		Backoff:       backoff(n.Backoff),
 		Phase:         c.phase(n.Phase, i),
+		Memory:        access(n.Memory),
 	}
 	c.notEmpty(def.Process == "", "nodes", i, "process")
 	c.notEmpty(def.Persona == "", "nodes", i, "persona")
@@ -271,6 +272,13 @@ func backoff(b *backoffFile) *loomv1.Backoff {
 		return nil
 	}
 	return &loomv1.Backoff{Initial: duration(b.Initial), Limit: duration(b.Limit)}
+}
+
+func access(a *accessFile) *loomv1.MemoryAccess {
+	if a == nil {
+		return nil
+	}
+	return &loomv1.MemoryAccess{Read: a.Read, Write: a.Write}
 }
 
 func duration(d *time.Duration) *durationpb.Duration {

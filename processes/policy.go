@@ -1,11 +1,13 @@
 package processes
 
 import (
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/loomrun/loom/internal/base/suggest"
+	"github.com/loomrun/loom/internal/core/memory"
 	"github.com/loomrun/loom/internal/lang/condition"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -38,6 +40,7 @@ func (v *validator) whoWorks(i int, n *loomv1.NodeDefinition) {
 		{"roles_any", len(n.RolesAny) > 0},
 		{"role_from", n.RoleFrom != ""},
 		{"persona", n.Persona != ""},
+		{"memory", n.Memory != nil},
 		{"kind", n.Kind != 0},
 		{"multi_dispatch", n.MultiDispatch},
 		{"outcome", len(n.Outcome) > 0},
@@ -68,6 +71,23 @@ func (v *validator) backoff(i int, n *loomv1.NodeDefinition) {
 	if initial, limit := waits(n.Backoff); initial > limit {
 		v.refuse("workflow/invalid", at("nodes", i, "backoff"), "backoff.limit, %s, is shorter than backoff.initial, %s", limit, initial).
 			Want("without a word initial is 1s and limit 1m")
+	}
+}
+
+// memory refuses parts of the memory that there are not.
+func (v *validator) memory(i int, n *loomv1.NodeDefinition) {
+	for _, list := range []struct {
+		name   string
+		places []string
+	}{{"read", n.Memory.GetRead()}, {"write", n.Memory.GetWrite()}} {
+		for j, place := range list.places {
+			switch {
+			case !memory.IsPlace(place):
+				v.refuse("workflow/invalid", at("nodes", i, "memory", list.name, j), "no such part of the memory").Got(place).Want("session, project or shared/NAME")
+			case slices.Contains(list.places[:j], place):
+				v.refuse("workflow/invalid", at("nodes", i, "memory", list.name, j), "it is named already").Got(place)
+			}
+		}
 	}
 }
 

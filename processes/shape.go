@@ -66,6 +66,7 @@ type (
 		MaxAttempts *uint32           `yaml:"max_attempts"`
 		Timeout     *time.Duration    `yaml:"timeout"`
 		Backoff     *backoffFile      `yaml:"backoff"`
+		Memory      *accessFile       `yaml:"memory"`
 		Outcome     map[string]string `yaml:"outcome"`
 		Critical    *bool             `yaml:"critical"`
 		OnFailure   *failureFile      `yaml:"on_failure"`
@@ -86,6 +87,10 @@ type (
 	backoffFile struct {
 		Initial *time.Duration `yaml:"initial"`
 		Limit   *time.Duration `yaml:"limit"`
+	}
+	accessFile struct {
+		Read  []string `yaml:"read"`
+		Write []string `yaml:"write"`
 	}
 	failureFile struct {
 		Max    uint32       `yaml:"max" loom:"required"`

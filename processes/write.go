@@ -98,6 +98,9 @@ func (w *writer) node(n *loomv1.NodeDefinition) {
 	if b := n.Backoff; b != nil {
 		w.line("backoff: {initial: %s, limit: %s}", span(b.Initial), span(b.Limit))
 	}
+	if m := n.Memory; m != nil {
+		w.line("memory: {read: [%s], write: [%s]}", strings.Join(m.Read, ", "), strings.Join(m.Write, ", "))
+	}
 	w.key("outcome", fields(n.Outcome))
 	if n.Criticality != 0 {
 		w.line("critical: %t", n.Criticality != optional)

@@ -38,6 +38,11 @@ func CheckNamespace(ns string) *fault.Error {
 	return nil
 }
 
+// IsPlace says whether a word is one of [loomv1.MemoryAccess].
+func IsPlace(word string) bool {
+	return word == Session || word == Project || namespace.MatchString(word)
+}
+
 // checkContent says all that is wrong with what an entry says.
 func checkContent(e *loomv1.MemoryEntry) (problems []*fault.Error) {
 	bad := func(where, got, format string, args ...any) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/memory"
 	"github.com/loomrun/loom/internal/lang/condition"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -74,6 +75,13 @@ func (b *builder) checkPolicy(n *node, where string) {
 	} else if c == loomv1.Criticality_CRITICALITY_OPTIONAL && reserved(n.Kind) != "" {
 		b.bad("workflow/invalid", where+".criticality", "node %q is a duty, which is never passed over", n.Id)
 	}
+	for _, places := range [][]string{n.Memory.GetRead(), n.Memory.GetWrite()} {
+		for i, p := range places {
+			if !memory.IsPlace(p) || slices.Contains(places[:i], p) {
+				b.bad("workflow/invalid", where+".memory", "node %q names %q, which is no part of the memory, or named already", n.Id, p)
+			}
+		}
+	}
 	if first, longest := n.waits(); first <= 0 || longest < first {
 		b.bad("workflow/invalid", where+".backoff", "the backoff of node %q is from %s to %s", n.Id, first, longest)
 	}
@@ -89,6 +97,7 @@ func (b *builder) checkProcess(n *node, where string) {
 		{"roles_any", len(n.RolesAny) > 0},
 		{"role_from", n.RoleFrom != ""},
 		{"persona", n.Persona != ""},
+		{"memory", n.Memory != nil},
 		{"kind", n.Kind != 0},
 		{"multi_dispatch", n.MultiDispatch},
 		{"outcome", len(n.Outcome) > 0},
