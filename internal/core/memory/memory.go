@@ -22,7 +22,7 @@
 //
 // Keeping and forgetting cost what an entry's words do. Retrieval reads at most
 // 100,000 places of words, the rarest words first, whatever the size of the memory;
-// the first one after [Restore] builds the index, some 3 µs an entry.
+// the first one after [Restore] builds the index, which costs what the entries' words do.
 //
 // # What it never does
 //
