@@ -139,9 +139,9 @@ func TestREAL06_AnAttemptIsToldWhatItsWorktreeHas(t *testing.T) {
 	}
 }
 
-// TestPROC08_ARuleThatDoesNotHoldIsMendedInItsTurn has a phase deliver a placeholder,
+// TestPROC05_ARuleThatDoesNotHoldIsMendedInItsTurn has a phase deliver a placeholder,
 // and nothing: both times the model is told, and mends it, within its turn.
-func TestPROC08_ARuleThatDoesNotHoldIsMendedInItsTurn(t *testing.T) {
+func TestPROC05_ARuleThatDoesNotHoldIsMendedInItsTurn(t *testing.T) {
 	const process = `name: offer
 version: "1.0"
 phases:

@@ -56,15 +56,16 @@ func wrongTurns() []wrongTurn {
 		{"a path outside the workspace", []*model.Response{one("file_write", "path", "../../etc/passwd", "content", "x")}, 1, "workspace"},
 		{"text to replace that is not there", []*model.Response{one("file_edit", "path", "a.txt", "old_text", "uno", "new_text", "two")}, 1, "does not stand in the file"},
 		{"text to replace that is there twice", []*model.Response{one("file_edit", "path", "twice.txt", "old_text", "x := 1", "new_text", "x := 2")}, 1, "2"},
-		{"a pattern that is none", []*model.Response{one("content_search", "pattern", "func (")}, 1, "pattern"},
+		{"a pattern that is none", []*model.Response{one("content_search", "pattern", "func (")}, 0, "as it stands"},
 		{"a command that fails", []*model.Response{one("shell", "command", "echo cannot find it >&2; exit 3")}, 0, "cannot find it"},
 		{"a result of 300 KB", []*model.Response{one("shell", "command", "seq 1 55000")}, 0, "55000"},
 		{"three equal calls", []*model.Response{same, same, same}, 2, "same calls 3 times"},
 		{"an answer cut off", []*model.Response{cutOff("First I shall")}, 1, "was cut off"},
 		{"an empty answer", []*model.Response{text(" ")}, 1, "empty"},
 		{"text in place of a call", []*model.Response{text("I have mended it.")}, 1, "finish"},
+		{"two answers of no use in a row", []*model.Response{text(" "), text("I have mended it.")}, 2, "the turn is stopped"},
 		{"a call beside finish", []*model.Response{says(call("file_write", args("path", "b.txt", "content", "b\n")), finish("success").Calls[0])}, 1, "finish"},
-		{"finish without a field that the node wants", []*model.Response{one("finish", "status", "success", "summary", "done")}, 1, "fault"},
+		{"finish with a field of another type", []*model.Response{one("finish", "status", "success", "summary", "done", "fields", args("fault", 3))}, 1, "fault"},
 		{"success where a required check fails", []*model.Response{finish("success")}, 1, "cat new.txt"},
 	}
 }

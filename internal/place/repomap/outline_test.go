@@ -75,7 +75,7 @@ app.use = function use(fn) {}
 export enum Level { Low }
 module.exports = { helper }
 `, []string{
-			"3 fs: const fs (local)", "6 Options: interface Options<T = {}> extends Base", "8 listen: Options.listen(host: string): void",
+			"6 Options: interface Options<T = {}> extends Base", "8 listen: Options.listen(host: string): void",
 			"10 Handler: type Handler", "11 Server: class Server<T> extends Base", "13 constructor: Server.constructor(private port: number)",
 			"14 start: Server.start(at: number): Promise<void>", "19 handler: Server.handler", "20 name: Server.name()",
 			"22 serve: const serve = async (port: number): Promise<Server>", "23 re: const re (local)", "24 helper: function helper(a = {}) (local)",

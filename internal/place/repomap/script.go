@@ -111,6 +111,9 @@ func (s *source) declared(i int, word string) string {
 	if word == "function" && s.kind(i-1) == '=' {
 		return "" // it is known by what it is given to
 	}
+	if kind == Value && s.kind(at+1) == '=' && s.text(at+2) == "require" && s.kind(at+3) == '(' {
+		return "" // it is declared where it comes from
+	}
 	local := s.text(i-1) != "export" && s.text(i-1) != "default" && s.text(i-1) != "async" && s.text(i-1) != "abstract" && s.text(i-1) != "declare"
 	name := s.text(at)
 	if kind == Value && s.function(at+1) {
