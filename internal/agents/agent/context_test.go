@@ -300,7 +300,7 @@ func TestAGENT02_ARoleBeginsEveryPromptAlike(t *testing.T) {
 			}
 			prefix = append(prefix, string(tools)+r.System)
 			for name, kind := range fields {
-				if want := "  " + name + ": " + kind + "\n"; !strings.Contains(r.Messages[0].Text, want) {
+				if want := "  " + name + ": " + kind; !strings.Contains(r.Messages[0].Text, want) {
 					t.Errorf("the first message lacks %q", want)
 				}
 			}
