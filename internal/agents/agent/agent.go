@@ -18,6 +18,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/redact"
 	"github.com/loomrun/loom/internal/core/turn"
+	"github.com/loomrun/loom/internal/core/verify"
 	"github.com/loomrun/loom/internal/lang/condition"
 	"github.com/loomrun/loom/internal/place/git"
 	"github.com/loomrun/loom/internal/place/repomap/index"
@@ -152,6 +153,10 @@ type job struct {
 	// promised says what is wrong with an outcome of success, as the node's kind of work
 	// has it; nil for work that nothing is promised of.
 	promised func(context.Context, *loomv1.Outcome) (*fault.Error, error)
+
+	// wrong is what was found of outcomes of this attempt that were refused, each once:
+	// what was mended is counted none the less.
+	wrong []verify.Finding
 }
 
 // Work implements actors.Worker.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/loomrun/loom/internal/agents/tool"
@@ -91,10 +92,21 @@ func (j *job) delivers(tree *git.Worktree) func(context.Context, *loomv1.Outcome
 	return func(_ context.Context, out *loomv1.Outcome) (*fault.Error, error) {
 		found, err := j.found(tree.Path(), out)
 		if errs := verify.Errors(found); err == nil && len(errs) > 0 {
+			j.wrong = unlike(j.wrong, errs)
 			return fault.New(brokenCode(errs), "%s", strings.TrimSpace(verify.Text(errs))), nil
 		}
 		return nil, err
 	}
+}
+
+// unlike returns findings, and then those of more that they do not have.
+func unlike(list, more []verify.Finding) []verify.Finding {
+	for _, f := range more {
+		if !slices.Contains(list, f) {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // found holds what a directory has of a phase against what was promised.

@@ -179,6 +179,9 @@ verification:
 	if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || len(told) != 3 {
 		t.Fatalf("after %d answers: %v", len(told), out)
 	}
+	if len(out.Broken) != 2 || out.Broken[0].Rule != "deliverables" || out.Broken[1].Rule != "no-placeholders" || out.Broken[1].Count != 1 {
+		t.Errorf("what was mended is counted as %v", out.Broken)
+	}
 	for i, want := range []string{"facts.md", "[TBD]"} {
 		if text := told[i+1]; !strings.Contains(text, want) || !strings.Contains(text, "call finish again") {
 			t.Errorf("answer %d is told\n%s\nwithout %q", i+1, text, want)

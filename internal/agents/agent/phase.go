@@ -122,7 +122,7 @@ func (j *job) examined(dir string, out *loomv1.Outcome) (bad bool, err error) {
 		return false, fmt.Errorf("worktree: %w", err)
 	}
 	defer root.Close()
-	out.Broken = verify.Broken(found)
+	out.Broken = verify.Broken(unlike(slices.Clone(j.wrong), found))
 	if j.refuted(out, found) {
 		return true, nil
 	}
@@ -153,7 +153,7 @@ func brokenCode(errs []verify.Finding) string {
 func (j *job) brokenRules(tree *git.Worktree, out *loomv1.Outcome) *loomv1.Outcome {
 	if out.GetCode() == "verify/rule" || out.GetCode() == "verify/deliverable" {
 		if found, err := j.found(tree.Path(), out); err == nil {
-			out.Broken = verify.Broken(found)
+			out.Broken = verify.Broken(unlike(slices.Clone(j.wrong), found))
 		}
 	}
 	return out
