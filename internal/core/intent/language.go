@@ -58,14 +58,22 @@ func common(a, b string) int {
 	return n
 }
 
-// stem takes the commonest endings of English and German off a word.
+// stem takes the commonest endings of English and German off a word, as long as
+// four letters are left.
 func stem(w string) string {
-	for _, end := range []string{"ungen", "ings", "ing", "ies", "ern", "est", "es", "ed", "en", "er", "em", "e", "s", "n", "y", "t"} {
-		if rest, ok := strings.CutSuffix(w, end); ok && len(rest) >= 3 {
-			return rest
+	for {
+		rest := w
+		for _, end := range []string{"ung", "ing", "ie", "er", "es", "ed", "en", "em", "e", "s", "n", "y", "t"} {
+			if cut, ok := strings.CutSuffix(w, end); ok && len(cut) >= 4 {
+				rest = cut
+				break
+			}
 		}
+		if rest == w {
+			return w
+		}
+		w = rest
 	}
-	return w
 }
 
 // lexicon is what the governor knows of a language.

@@ -217,6 +217,7 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 		s.outputs, s.active = map[string]*loomv1.StepOutput{}, map[string]*loomv1.BlobRef{}
 	case *loomv1.IntentFact_Entered:
 		s.phase, s.back = f.Entered.Phase, 0
+		s.stopped = s.stopped && s.phase == Steering
 	case *loomv1.IntentFact_Asked:
 		s.pending = f.Asked
 		s.asked = append(s.asked, f.Asked)

@@ -24,6 +24,9 @@ func TestPAT01_ElevenPhasesInOrder(t *testing.T) {
 	w.carryOut()
 	w.do(ann, proceed(0))
 	w.carryOut()
+	if w.Stopped() {
+		t.Error("it waits for the operator after the last step")
+	}
 	w.do(host, judge(met()...))
 	w.do(host, deliver("names.md", "choice.md"))
 	w.do(host, remember("answer/1", "step/3", "choice.md"))
