@@ -148,6 +148,9 @@ func (d *decision) command(c *loomv1.IntentCommand) error {
 	if d.id == "" {
 		return fault.New("intent/unsealed", "there is no session").Want("open one: it begins with primacy")
 	}
+	if d.back != 0 {
+		return fault.New("intent/phase", "the facts of the last command of session %q are not all folded", d.id)
+	}
 	switch b := c.Body.(type) {
 	case *loomv1.IntentCommand_ProposeQuestion:
 		return d.propose(b.ProposeQuestion)

@@ -340,12 +340,14 @@ func (s *Session) impossible(f *loomv1.IntentFact) string {
 	case nil:
 		return "a fact that this build does not know"
 	case *loomv1.IntentFact_Opened:
-		if f.Opened.Id == "" {
-			return "it has no id"
+		if f.Opened.Id == "" || len(f.Opened.Pattern.GetSteps()) == 0 {
+			return "it has no id, or a pattern without steps"
 		}
 	case *loomv1.IntentFact_Entered:
 		if to := f.Entered.Phase; !slices.Contains(follows[s.phase], to) && (s.back == 0 || to != s.back) {
 			return PhaseName(to) + " does not come after " + PhaseName(s.phase)
+		} else if to >= Meta && s.seal == nil || to >= Activation && !s.passed || to >= Steering && (s.step == nil || s.running) {
+			return PhaseName(to) + " is entered before what has to be there"
 		}
 	case *loomv1.IntentFact_Asked:
 		if s.phase != Primacy || s.pending != nil {
@@ -360,9 +362,13 @@ func (s *Session) impossible(f *loomv1.IntentFact) string {
 		case !isPerson(f.Sealed.By):
 			return "nobody but a person seals an intent"
 		}
+	case *loomv1.IntentFact_Drafted:
+		if s.phase != Capture || f.Drafted.Envelope == nil {
+			return "an envelope is shown outside of intention capture, or none is"
+		}
 	case *loomv1.IntentFact_Revised:
-		if s.seal == nil {
-			return "nothing is sealed that could be revised"
+		if s.seal == nil || s.running {
+			return "a step runs, or nothing is sealed that could be revised"
 		}
 	case *loomv1.IntentFact_StepStarted:
 		if s.seal == nil || !s.passed || s.confirm || s.running || s.aborted != nil || s.stepOf(f.StepStarted.Step) == nil {
@@ -377,8 +383,8 @@ func (s *Session) impossible(f *loomv1.IntentFact) string {
 			return "a step ends that does not run"
 		}
 	case *loomv1.IntentFact_Aborted:
-		if s.running || s.aborted != nil {
-			return "it is aborted while a step runs, or twice"
+		if s.running || s.aborted != nil || f.Aborted.Record == nil {
+			return "it is aborted while a step runs, twice, or without a record"
 		}
 	case *loomv1.IntentFact_Resumed:
 		if s.aborted == nil || s.seal == nil {

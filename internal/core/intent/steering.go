@@ -80,14 +80,15 @@ func (d *decision) abortAsked(a *loomv1.AbortPattern) error {
 	if len(a.GetReason()) > maxText {
 		return fault.New("intent/invalid", "a reason has at most %d bytes", maxText).At("reason")
 	}
-	switch {
-	case d.abort != nil: // asked a second time
+	if d.abort != nil && d.running { // asked a second time
 		d.endStep(loomv1.StepStatus_STEP_STATUS_CANCELLED, "cancelled by a second abort", nil)
-	default:
+		return nil
+	}
+	if d.abort == nil {
 		d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_AbortAsked{AbortAsked: a}})
-		if !d.running {
-			d.abortNow(d.step.GetStep())
-		}
+	}
+	if !d.running {
+		d.abortNow(d.step.GetStep())
 	}
 	return nil
 }
