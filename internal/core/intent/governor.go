@@ -24,6 +24,7 @@ const (
 	RuleSummary   = "summary"
 	RuleProposal  = "proposal"
 	RuleOption    = "option"
+	RuleJudge     = "judge" // none of the governor's: a second judge said so
 )
 
 // reasons are what is said of a refusal. They quote nothing, because they reach
@@ -39,6 +40,7 @@ var reasons = map[string]string{
 	RuleSummary:   "a question does not repeat what was said for assent",
 	RuleProposal:  "a question brings in nothing that the person has not spoken of",
 	RuleOption:    "a question names no options or examples that the person has not named",
+	RuleJudge:     "a second judge would not have it asked",
 }
 
 // Verdict is what the governor says of a question.
@@ -109,6 +111,8 @@ func (g *Governor) Judge(question string) Verdict {
 		v.Rule = RuleOption
 	case g.closed(know, words), g.presumes(know, words):
 		v.Rule = RuleProposal
+	case !know.opens(words) && know.states(strings.ToLower(words[0])):
+		v.Rule = RuleSummary // a statement with a question mark
 	}
 	return v
 }

@@ -23,16 +23,16 @@ type utterance struct {
 	Text  string `yaml:"text" loom:"required"`
 }
 
-func corpus(t testing.TB) []utterance {
+func corpus(t testing.TB, file string) []utterance {
 	t.Helper()
-	data, err := os.ReadFile("testdata/utterances.yaml")
+	data, err := os.ReadFile("testdata/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var f struct {
 		Utterances []utterance `yaml:"utterances" loom:"required"`
 	}
-	if err := strictyaml.Decode("utterances.yaml", data, &f); err != nil {
+	if err := strictyaml.Decode(file, data, &f); err != nil {
 		t.Fatal(err)
 	}
 	return f.Utterances
@@ -59,18 +59,18 @@ const (
 // The page tells how often the governor is wrong, as it is measured here, and
 // every utterance that it is wrong about.
 func TestPAT02_GovernorOnTheCorpus(t *testing.T) {
-	all := corpus(t)
-	if len(all) != 100 {
-		t.Fatalf("%d utterances, want 100", len(all))
+	all, fresh := corpus(t, "utterances.yaml"), corpus(t, "utterances-fresh.yaml")
+	if len(all) != 100 || len(fresh) != 40 {
+		t.Fatalf("%d utterances and %d fresh ones, want 100 and 40", len(all), len(fresh))
 	}
-	names := []string{"entries that rules were tuned on", "entries held out", "English", "German", "other languages", "all"}
+	names := []string{"entries that rules were tuned on", "entries held out", "English", "German", "other languages", "all hundred", "forty fresh ones"}
 	rates := map[string]rate{}
 	var wrong []string
-	for i, u := range all {
+	for i, u := range append(all, fresh...) {
 		v := intent.NewGovernor([]string{u.Given}, nil).Judge(u.Text)
-		groups := []string{names[5], names[i%2], map[string]string{"en": names[2], "de": names[3]}[u.Lang]}
-		if groups[2] == "" {
-			groups[2] = names[4]
+		groups := []string{names[6]}
+		if i < len(all) {
+			groups = []string{names[5], names[i%2], orWord(map[string]string{"en": names[2], "de": names[3]}[u.Lang], names[4])}
 		}
 		for _, g := range groups {
 			r := rates[g]
@@ -120,9 +120,16 @@ func TestPAT02_GovernorOnTheCorpus(t *testing.T) {
 	if before != want {
 		t.Errorf("the rates on the page are\n%s\nmeasured are\n%s\nwrite them with: go test ./internal/core/intent -run Corpus -update", before, want)
 	}
-	if r := rates["all"]; r.missed > 5 || r.refused > 5 {
+	if r := rates["all hundred"]; r.missed > 5 || r.refused > 5 {
 		t.Errorf("%d misses and %d false refusals, more than 5", r.missed, r.refused)
 	}
+}
+
+func orWord(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
 }
 
 // Each rule at its edge.
@@ -165,6 +172,9 @@ func TestPAT02_GovernorRules(t *testing.T) {
 		{"What do farmers do with the report?", ""},
 		{"How about a chart?", intent.RuleProposal},
 		{"So it is about bees?", intent.RuleSummary},
+		{"Farmers need a report on bees?", intent.RuleSummary},
+		{"Up to which page do farmers read?", ""},
+		{"Brauchen Sie noch etwas?", ""},
 		{"What is the real question?", intent.RuleReframing},
 		{"Was sollen die Leser danach wissen?", ""},
 		{"Qui va lire le rapport ?", intent.RuleLanguage},
@@ -212,7 +222,7 @@ func TestPAT02_ThePatternsWordsAreKnown(t *testing.T) {
 // Whatever a model says, the governor answers; what it lets through has the form
 // of one question, and is let through again.
 func FuzzPAT02_Governor(f *testing.F) {
-	for _, u := range corpus(f) {
+	for _, u := range corpus(f, "utterances.yaml") {
 		f.Add(u.Given, u.Text)
 	}
 	f.Fuzz(func(t *testing.T, given, text string) {

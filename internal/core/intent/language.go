@@ -84,6 +84,8 @@ type lexicon struct {
 	// asking are words that a question which is not answered by yes or no begins
 	// with, at one of its first three places.
 	asking map[string]bool
+	// states says whether a question begins as a statement does.
+	states func(first string) bool
 	// stop are words without a content.
 	stop map[string]bool
 	// neutral are words that one asks with, and that name nothing of the work.
@@ -163,6 +165,16 @@ func set(text string) map[string]bool {
 	return m
 }
 
+func one(list string) func(string) bool {
+	known := set(list)
+	return func(w string) bool { return known[w] }
+}
+
+func not(list string) func(string) bool {
+	known := set(list)
+	return func(w string) bool { return !known[w] }
+}
+
 func words(text string) vocabulary {
 	v := vocabulary{}
 	v.add(text)
@@ -197,6 +209,7 @@ var lexicons = map[string]*lexicon{
 		openOr:        regexp.MustCompile(`^ or (?:not|so|less|more|anything|anyone|anybody|any|others?|else|later|earlier) `),
 		or:            "or",
 		namesStandOut: true,
+		states:        not("is are was were am do does did has have had can could will would shall should may might must isnt arent wasnt werent dont doesnt didnt hasnt havent cant couldnt wont wouldnt shouldnt must"),
 		asking:        set("what who whom whose which when where why how"),
 		definite:      set("the this these those your our their"),
 		adjectives:    set("last first next whole final same other only main present current single whole entire best worst most least own very"),
@@ -230,6 +243,7 @@ var lexicons = map[string]*lexicon{
 		example:    phrases("zum beispiel", "beispielsweise", "z b", "etwa", "wie (?:etwa|zum)", "n[äa]mlich", "entweder", "beziehungsweise", "sei es", "einschlie[ßs]lich"),
 		openOr:     regexp.MustCompile(`^ oder (?:nicht|so|mehr|weniger|andere\w*|sonst|etwas|jemand\w*) `),
 		or:         "oder",
+		states:     one("sie du ihr er es ich wir man der die das ein eine unser unsere da dann dies diese"),
 		asking:     set("wer was wie wo wann warum welche welcher welches welchen welchem wen wem wessen woran wofür wofuer womit worauf wovon wohin woher wozu wodurch worin wieviel wieviele weshalb wieso worüber"),
 		definite:   set("der die das den dem des dieser diese dieses diesen diesem ihr ihre ihren ihrem ihrer"),
 		adjectives: set("letzte letzten erste ersten nächste nächsten ganze ganzen einzige einzigen eigene eigenen"),

@@ -70,6 +70,9 @@ func (d *decision) propose(q *loomv1.ProposeQuestion) error {
 		return fault.New("intent/limit", "%d questions were asked", len(d.asked)).Want("draft the envelope")
 	}
 	verdict := NewGovernor(d.said(), d.pattern).Judge(q.Text)
+	if verdict.Rule == "" && q.JudgedUnfair {
+		verdict.Rule = RuleJudge
+	}
 	if verdict.Rule == "" {
 		d.ask(strings.TrimSpace(q.Text), q.About, verdict.Language, false)
 		return nil

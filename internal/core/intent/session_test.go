@@ -147,6 +147,27 @@ func TestPAT02_ThreeRefusalsBringThePatternsQuestions(t *testing.T) {
 	}
 }
 
+// A second judge refuses what the governor lets through, and lets through
+// nothing that the governor refuses.
+func TestPAT02_ASecondJudgeMayOnlyRefuseMore(t *testing.T) {
+	w := newWorld(t)
+	w.do(ann, open(naming()))
+	for _, tt := range []struct {
+		text   string
+		unfair bool
+		rule   string
+	}{
+		{"Who hears the name first?", true, intent.RuleJudge}, {"How about Golden Crust?", false, intent.RuleProposal}, {"Who hears the name first?", false, ""},
+	} {
+		c := ask(tt.text, intent.Audience)
+		c.GetProposeQuestion().JudgedUnfair = tt.unfair
+		w.do(model, c)
+		if got := w.facts[len(w.facts)-1].GetRefused().GetRule(); got != tt.rule {
+			t.Errorf("%q, judged unfair %t: refused by %q, want %q", tt.text, tt.unfair, got, tt.rule)
+		}
+	}
+}
+
 // Without a model the pattern asks from the beginning.
 func TestPAT02_WithoutAModelThePatternAsks(t *testing.T) {
 	w := newWorld(t)

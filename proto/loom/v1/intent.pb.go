@@ -2288,9 +2288,12 @@ func (x *InheritedIntent) GetSeal() *IntentSealed {
 
 // ProposeQuestion is a model's ask_clarifying.
 type ProposeQuestion struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	About         IntentField            `protobuf:"varint,2,opt,name=about,proto3,enum=loom.v1.IntentField" json:"about,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Text  string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	About IntentField            `protobuf:"varint,2,opt,name=about,proto3,enum=loom.v1.IntentField" json:"about,omitempty"`
+	// Whether a second judge, a model that the shell has asked, would not have it
+	// asked. It may only refuse more.
+	JudgedUnfair  bool `protobuf:"varint,3,opt,name=judged_unfair,json=judgedUnfair,proto3" json:"judged_unfair,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2337,6 +2340,13 @@ func (x *ProposeQuestion) GetAbout() IntentField {
 		return x.About
 	}
 	return IntentField_INTENT_FIELD_UNSPECIFIED
+}
+
+func (x *ProposeQuestion) GetJudgedUnfair() bool {
+	if x != nil {
+		return x.JudgedUnfair
+	}
+	return false
 }
 
 // OfferText is what a model says beside its tool; it reaches nobody.
@@ -5084,10 +5094,11 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\rwithout_model\x18\x06 \x01(\bR\fwithoutModel\"q\n" +
 	"\x0fInheritedIntent\x123\n" +
 	"\benvelope\x18\x01 \x01(\v2\x17.loom.v1.IntentEnvelopeR\benvelope\x12)\n" +
-	"\x04seal\x18\x02 \x01(\v2\x15.loom.v1.IntentSealedR\x04seal\"Q\n" +
+	"\x04seal\x18\x02 \x01(\v2\x15.loom.v1.IntentSealedR\x04seal\"v\n" +
 	"\x0fProposeQuestion\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12*\n" +
-	"\x05about\x18\x02 \x01(\x0e2\x14.loom.v1.IntentFieldR\x05about\"\x1f\n" +
+	"\x05about\x18\x02 \x01(\x0e2\x14.loom.v1.IntentFieldR\x05about\x12#\n" +
+	"\rjudged_unfair\x18\x03 \x01(\bR\fjudgedUnfair\"\x1f\n" +
 	"\tOfferText\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\"l\n" +
 	"\x0eAnswerQuestion\x12\x1a\n" +
