@@ -170,3 +170,45 @@ func TestPAT06_ARehearsalFindsWhatIsWrong(t *testing.T) {
 		}
 	}
 }
+
+// The same session at each tempo: what steps are held to, and how often it stops,
+// differ as the table of tempos says.
+func TestPAT03_TempoMeasuredOnEveryPattern(t *testing.T) {
+	builtin(t, func(t *testing.T, p *loomv1.Pattern, s *processes.ExampleSession) {
+		type measured struct {
+			answer, iterations, tier, thinking, questions uint32
+			stops                                         int
+		}
+		declared := 0
+		p = proto.CloneOf(p)
+		for _, step := range p.Steps {
+			step.Tempo = 0
+			if step.Stop {
+				declared++
+			}
+		}
+		steps := slices.DeleteFunc(slices.Clone(s.Steps), func(run processes.ExampleStep) bool { return run.Fails })
+		for i := range steps {
+			steps[i].Tempo = ""
+		}
+		s.Steps = steps
+		for tempo, want := range map[loomv1.Tempo]measured{
+			intent.Allegro: {2048, 12, 1, 0, 0, 0}, intent.Andante: {8192, 30, 2, 4096, 2, declared}, intent.Adagio: {24576, 60, 3, 16384, 8, len(steps)},
+		} {
+			p.DefaultTempo = tempo
+			r := rehearsal.Play(p, s)
+			if len(r.Problems) > 0 {
+				t.Fatal(r.Problems)
+			}
+			got := map[measured]bool{}
+			for _, f := range r.Facts {
+				if l := f.GetStepStarted().GetLimits(); l != nil {
+					got[measured{l.AnswerBytes, l.Iterations, l.ModelTier, l.ThinkingTokens, l.Questions, r.Stops}] = true
+				}
+			}
+			if len(got) != 1 || !got[want] {
+				t.Errorf("at %v: %+v, want %+v", tempo, got, want)
+			}
+		}
+	})
+}
