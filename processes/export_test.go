@@ -20,3 +20,11 @@ func PhaseShape() []reflect.Type {
 		reflect.TypeFor[checkoutFile](),
 	}
 }
+
+// PatternShape are the structures of pattern files and of example sessions.
+func PatternShape() []reflect.Type {
+	return []reflect.Type{
+		reflect.TypeFor[patternFile](), reflect.TypeFor[slotFile](), reflect.TypeFor[questionFile](), reflect.TypeFor[rubricFile](), reflect.TypeFor[stepFile](),
+		reflect.TypeFor[ExampleSession](), reflect.TypeFor[ExampleTurn](), reflect.TypeFor[ExampleStep](),
+	}
+}

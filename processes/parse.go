@@ -40,6 +40,10 @@ func parse(s Source, rs *roles.Set) *reading {
 	if err != nil {
 		return &reading{bad: fault.From(err)}
 	}
+	if doc.Has("kind") {
+		return &reading{bad: fault.New("pattern/invalid", "it is a pattern, and no process").At(doc.Place("kind")).
+			Want("put it into patterns/ beside the processes; \"loom pattern\" reads it there")}
+	}
 	if hasPhases(doc) {
 		return s.phases(doc, rs)
 	}

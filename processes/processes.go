@@ -39,7 +39,7 @@ func NewLibrary(defs ...*loomv1.Definition) *Library {
 	return l
 }
 
-//go:embed */process.yaml */README.md */test/*.yaml
+//go:embed */process.yaml */README.md */test/*.yaml patterns/*/pattern.yaml patterns/*/test/*.yaml
 var builtin embed.FS
 
 // Builtin returns the processes that Loom comes with, for roles that include

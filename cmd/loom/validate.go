@@ -44,32 +44,29 @@ func (a *app) validate(args []string, base *processes.Library) error {
 		return err
 	}
 	sources := make([]processes.Source, 0, len(files))
+	var all []*fault.Error
 	for _, file := range files {
+		if filepath.Base(file) == patternFile {
+			e, err := a.readPattern(file)
+			if err != nil {
+				return err
+			}
+			all = append(all, e.Problems...)
+			continue
+		}
 		s, err := a.source(file)
 		if err != nil {
 			return err
 		}
 		sources = append(sources, s)
 	}
-	var all []*fault.Error
 	for _, r := range processes.Read(base, sources, a.roleSet()) {
 		all = append(all, r.Problems...)
 		for _, w := range r.Warnings {
 			fmt.Fprintf(a.err, "warning: %s\n", printable(w.Error()))
 		}
 	}
-	if a.json {
-		if err := a.problemList(all); err != nil {
-			return err
-		}
-	} else {
-		problemLines(a.out, all)
-		fmt.Fprintf(a.err, "%s, %s\n", count(len(files), "file"), count(len(all), "problem"))
-	}
-	if len(all) > 0 {
-		return exitError{fault.Invalid}
-	}
-	return nil
+	return a.told(all, len(files))
 }
 
 func count(n int, what string) string {
@@ -101,8 +98,12 @@ func workflowFiles(args []string) (files []string, err error) {
 	return files, nil
 }
 
+// patternFile is the file of a pattern that is a package.
+const patternFile = "pattern.yaml"
+
 // walk lists the workflow files below a directory. What lies beside or below a
-// process.yaml belongs to that process, and what begins with a point to nobody.
+// process.yaml or pattern.yaml belongs to that, and what begins with a point to
+// nobody.
 func walk(dir string) (files []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		switch {
@@ -119,9 +120,11 @@ func walk(dir string) (files []string, err error) {
 			}
 			return nil
 		}
-		if whole := filepath.Join(path, "process.yaml"); exists(whole) {
-			files = append(files, whole)
-			return filepath.SkipDir
+		for _, name := range []string{"process.yaml", patternFile} {
+			if whole := filepath.Join(path, name); exists(whole) {
+				files = append(files, whole)
+				return filepath.SkipDir
+			}
 		}
 		return nil
 	})

@@ -1,0 +1,109 @@
+package intent
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+func (d *decision) draft(draft *loomv1.DraftIntent) error {
+	if err := d.allowed(anybody, "a draft of the envelope", Primacy, Capture); err != nil {
+		return err
+	}
+	switch {
+	case d.confirm:
+		return fault.New("intent/phase", "the sealed intent is shown again, and stays as it is").Want("revise it")
+	case d.is(agent) && (d.phase != Primacy || d.pending != nil || d.patternAsks):
+		return fault.New("intent/phase", "an agent drafts the envelope while it asks, after an answer")
+	}
+	if missing := d.missing(); d.is(agent) && missing != "" {
+		return fault.New("intent/incomplete", "nothing was said about %s", missing).Want("ask")
+	}
+	if err := CheckQuotations(d.compose(draft)); err != nil {
+		return err
+	}
+	d.show(draft)
+	return nil
+}
+
+// missing returns the first field that no answer is about, or "".
+func (d *decision) missing() string {
+	for _, f := range Fields {
+		if len(d.about(f)) == 0 {
+			return FieldName(f)
+		}
+	}
+	return ""
+}
+
+// about returns all that was answered about a field: in this round, or before.
+func (d *decision) about(f loomv1.IntentField) (list []*loomv1.Quotation) {
+	for _, answers := range [][]*loomv1.IntentAnswer{d.answers[d.round:], d.answers[:d.round]} {
+		for _, a := range answers {
+			if a.About == f {
+				list = append(list, &loomv1.Quotation{Answer: a.Number, Text: a.Text})
+			}
+		}
+		if len(list) > 0 {
+			break
+		}
+	}
+	return list[:min(len(list), maxQuotations)]
+}
+
+// compose makes the envelope of a draft.
+func (d *decision) compose(draft *loomv1.DraftIntent) *loomv1.IntentEnvelope {
+	of := func(given []*loomv1.Quotation, f loomv1.IntentField) []*loomv1.Quotation {
+		if len(given) > 0 {
+			return given
+		}
+		return d.about(f)
+	}
+	return proto.CloneOf(&loomv1.IntentEnvelope{
+		Id: fmt.Sprintf("%s/%d", d.id, d.envelopes+1), Pattern: d.pattern.Name, PatternDigest: PatternDigest(d.pattern), Answers: d.answers, Supersedes: d.replaces,
+		Goal: of(draft.Goal, Goal), Constraints: of(draft.Constraints, Constraints), Audience: of(draft.Audience, Audience), Scope: of(draft.Scope, Scope), Success: of(draft.Success, Success),
+	})
+}
+
+// show enters intention capture with an envelope to be sealed.
+func (d *decision) show(draft *loomv1.DraftIntent) {
+	e := d.compose(draft)
+	if d.phase == Primacy {
+		d.enter(Capture, 0)
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Drafted{Drafted: &loomv1.IntentDrafted{Envelope: e, Digest: Digest(e)}}})
+}
+
+func (d *decision) ready(seal *loomv1.SealIntent) error {
+	if err := d.allowed(person, "the seal", Capture); err != nil {
+		return err
+	}
+	if d.shown == nil || seal.GetDigest() != d.shown.Digest {
+		return fault.New("intent/digest", "another envelope was shown last").At("digest").Got(seal.GetDigest()).Want("%s", d.shown.GetDigest())
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Sealed{Sealed: &loomv1.IntentSealed{Digest: d.shown.Digest, By: d.by, Time: d.at}}})
+	d.enter(Meta, 0)
+	return nil
+}
+
+func (d *decision) revise(r *loomv1.ReviseIntent) error {
+	if err := d.allowed(person, "a revision", Meta, Activation, Inputs, Steering, Completion); err != nil {
+		return err
+	}
+	if d.seal == nil {
+		return fault.New("intent/phase", "a revision is under way, or nothing is sealed")
+	}
+	if len(r.GetReason()) > maxText {
+		return fault.New("intent/invalid", "a reason has at most %d bytes", maxText).At("reason")
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Revised{Revised: r}})
+	d.flush()
+	d.enter(Primacy, 0)
+	if d.noModel {
+		d.askOwn("there is no model to ask")
+	}
+	return nil
+}

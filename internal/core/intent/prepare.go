@@ -1,0 +1,69 @@
+package intent
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+func (d *decision) validate(v *loomv1.ValidateIntent) error {
+	if err := d.allowed(host, "META validation", Meta); err != nil {
+		return err
+	}
+	if d.judged {
+		return fault.New("intent/meta", "the envelope was judged, and has not passed").Want("revise it, or abort")
+	}
+	findings := Validate(d.envelope, d.pattern, v.GetMeans())
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Validated{Validated: &loomv1.MetaValidated{Findings: findings, Passed: !Blocks(findings)}}})
+	if d.passed {
+		d.enter(Activation, 0)
+	}
+	return nil
+}
+
+func (d *decision) activate(a *loomv1.ActivatePattern) error {
+	if err := d.allowed(host, "activation", Activation); err != nil {
+		return err
+	}
+	if len(a.GetAgents()) != len(d.pattern.Steps) || slices.Contains(a.Agents, "") {
+		return fault.New("intent/invalid", "each of %d steps has an agent", len(d.pattern.Steps)).At("agents")
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Activated{Activated: a}})
+	d.enter(Inputs, 0)
+	return nil
+}
+
+var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+func isBlob(b *loomv1.BlobRef) bool { return hexDigest.MatchString(b.GetSha256()) }
+
+func (d *decision) prepare(p *loomv1.PrepareInputs) error {
+	if err := d.allowed(host, "input preparation", Inputs); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for i, in := range p.GetInputs() {
+		where := fmt.Sprintf("inputs[%d]", i)
+		k := slices.IndexFunc(d.pattern.Inputs, func(x *loomv1.PatternInput) bool { return x.Name == in.Name })
+		switch {
+		case k < 0 || seen[in.Name]:
+			return fault.New("intent/input", "the pattern has no such input, or it is there twice").At(where).Got(in.Name)
+		case d.pattern.Inputs[k].Type != in.Type:
+			return fault.New("intent/input", "input %q is a %s", in.Name, d.pattern.Inputs[k].Type).At(where).Got(in.Type)
+		case !isBlob(in.Content):
+			return fault.New("intent/input", "input %q has no SHA-256", in.Name).At(where)
+		}
+		seen[in.Name] = true
+	}
+	for _, in := range d.pattern.Inputs {
+		if in.Required && !seen[in.Name] {
+			return fault.New("intent/input", "input %q is missing", in.Name).At("inputs")
+		}
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Prepared{Prepared: p}})
+	d.start(d.first)
+	return nil
+}

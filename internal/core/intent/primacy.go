@@ -1,0 +1,180 @@
+package intent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+func (d *decision) open(o *loomv1.OpenSession) error {
+	switch {
+	case d.id != "":
+		return fault.New("intent/phase", "session %q is open already", d.id)
+	case o.GetId() == "" || len(o.Id) > 128:
+		return fault.New("intent/invalid", "a session has an id of 1 to 128 bytes").At("id").Got(o.GetId())
+	case len(o.GetPattern().GetSteps()) == 0 || len(o.Pattern.GetQuestions()) == 0:
+		return fault.New("intent/invalid", "a pattern has steps and questions").At("pattern").Got(o.GetPattern().GetName())
+	case len(o.Request) > maxText:
+		return fault.New("intent/invalid", "a request has at most %d bytes", maxText).At("request")
+	case d.by == nil || o.GetChild() && !d.is(host) || !o.GetChild() && !d.is(person):
+		return fault.New("intent/identity", "a session is opened by a person, and one that is part of another by the runtime")
+	}
+	if o.Child {
+		return d.openChild(o)
+	}
+	if o.Parent != nil {
+		return fault.New("intent/parent", "a session of its own has no parent").At("parent")
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Opened{Opened: o}})
+	d.enter(Primacy, 0)
+	if o.WithoutModel {
+		d.askOwn("there is no model to ask")
+	}
+	return nil
+}
+
+// openChild begins a session whose intent is that of the session around it.
+func (d *decision) openChild(o *loomv1.OpenSession) error {
+	p := o.GetParent()
+	switch {
+	case p.GetEnvelope() == nil || p.GetSeal() == nil:
+		return fault.New("intent/parent", "the session around pattern %q has no sealed intent", o.Pattern.Name).At("parent")
+	case Digest(p.Envelope) != p.Seal.Digest || !isPerson(p.Seal.By):
+		return fault.New("intent/parent", "the seal is not on the intent that is handed on").At("parent")
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Opened{Opened: o}})
+	d.enter(Primacy, 0)
+	d.enter(Capture, 0)
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Drafted{Drafted: &loomv1.IntentDrafted{Envelope: p.Envelope, Digest: p.Seal.Digest}}})
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Sealed{Sealed: p.Seal}})
+	d.enter(Meta, 0)
+	return nil
+}
+
+func (d *decision) propose(q *loomv1.ProposeQuestion) error {
+	if err := d.allowed(agent, "a question", Primacy); err != nil {
+		return err
+	}
+	switch {
+	case d.patternAsks:
+		return fault.New("intent/phase", "the pattern's own questions are asked now, and no model's")
+	case d.pending != nil:
+		return fault.New("intent/phase", "question %d is not answered yet", d.pending.Number)
+	case !knownField(q.GetAbout()):
+		return fault.New("intent/invalid", "a question is about a field of the envelope").At("about").Want("goal, constraints, audience, scope or success")
+	case len(d.asked) >= maxQuestions:
+		return fault.New("intent/limit", "%d questions were asked", len(d.asked)).Want("draft the envelope")
+	}
+	verdict := NewGovernor(d.said(), d.pattern).Judge(q.Text)
+	if verdict.Rule == "" && q.JudgedUnfair {
+		verdict.Rule = RuleJudge
+	}
+	if verdict.Rule == "" {
+		d.ask(strings.TrimSpace(q.Text), q.About, verdict.Language, false)
+		return nil
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Refused{Refused: &loomv1.QuestionRefused{
+		Rule: verdict.Rule, Reason: verdict.Reason(), Sha256: digest([]byte(q.Text)), Size: uint64(len(q.Text)), Count: d.refusals + 1,
+	}}})
+	if d.refusals >= MaxRefusals {
+		d.askOwn(fmt.Sprintf("%d questions of the model were held back", d.refusals))
+	}
+	return nil
+}
+
+func (d *decision) ask(text string, about loomv1.IntentField, language string, own bool) {
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Asked{Asked: &loomv1.QuestionAsked{
+		Number: uint32(len(d.asked) + 1), Text: text, About: about, Language: language, OfPattern: own, //nolint:gosec // bounded
+	}}})
+}
+
+// askOwn lets the pattern ask from here on.
+func (d *decision) askOwn(reason string) {
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_PatternAsks{PatternAsks: &loomv1.PatternAsks{Reason: reason}}})
+	d.askNext()
+}
+
+// askNext asks the next of the pattern's own questions; after the last it drafts
+// the envelope.
+func (d *decision) askNext() {
+	for _, q := range d.pattern.GetQuestions() {
+		if !slices.ContainsFunc(d.answers[d.round:], func(a *loomv1.IntentAnswer) bool { return a.Question == q.Text }) {
+			d.ask(q.Text, q.About, "", true)
+			return
+		}
+	}
+	d.show(&loomv1.DraftIntent{})
+}
+
+// said is everything that the person has said.
+func (d *decision) said() []string {
+	said := []string{d.request}
+	for _, a := range d.answers {
+		said = append(said, a.Text)
+	}
+	return said
+}
+
+func knownField(f loomv1.IntentField) bool { return slices.Contains(Fields, f) }
+
+// offer takes note of text that a model says beside its tool: it is withheld.
+func (d *decision) offer(o *loomv1.OfferText) error {
+	if err := d.allowed(agent, "text of a model", Primacy, Capture); err != nil {
+		return err
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Withheld{Withheld: &loomv1.TextWithheld{Sha256: digest([]byte(o.GetText())), Size: uint64(len(o.GetText()))}}})
+	return nil
+}
+
+func (d *decision) answer(a *loomv1.AnswerQuestion) error {
+	if err := d.allowed(person, "an answer", Primacy, Capture); err != nil {
+		return err
+	}
+	fact := &loomv1.IntentAnswer{Number: uint32(len(d.answers) + 1), About: a.About, Text: a.Text, By: d.by, Time: d.at} //nolint:gosec // bounded
+	switch {
+	case strings.TrimSpace(a.Text) == "" || len(a.Text) > MaxAnswer || !utf8.ValidString(a.Text):
+		return fault.New("intent/invalid", "an answer has 1 to %d bytes", MaxAnswer).At("text")
+	case len(d.answers) >= maxAnswers:
+		return fault.New("intent/limit", "%d answers were given", len(d.answers))
+	case d.confirm:
+		return fault.New("intent/phase", "the sealed intent is shown again, and nothing is added to it").Want("revise it")
+	case a.Question == 0 && !knownField(a.About):
+		return fault.New("intent/invalid", "what is said unasked is about a field of the envelope").At("about")
+	case a.Question != 0 && (d.pending == nil || d.pending.Number != a.Question):
+		return fault.New("intent/phase", "question %d does not wait for an answer", a.Question)
+	case a.Question != 0:
+		fact.Question, fact.About = d.pending.Text, d.pending.About
+	}
+	before := d.shown
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Answered{Answered: fact}})
+	switch {
+	case d.phase == Capture:
+		d.show(withAnswer(before.GetEnvelope(), fact))
+	case d.patternAsks && d.pending == nil:
+		d.askNext()
+	}
+	return nil
+}
+
+// withAnswer are the quotations of an envelope, and all of an answer.
+func withAnswer(e *loomv1.IntentEnvelope, a *loomv1.IntentAnswer) *loomv1.DraftIntent {
+	q := []*loomv1.Quotation{{Answer: a.Number, Text: a.Text}}
+	draft := &loomv1.DraftIntent{Goal: e.Goal, Constraints: e.Constraints, Audience: e.Audience, Scope: e.Scope, Success: e.Success}
+	switch a.About {
+	case Goal:
+		draft.Goal = slices.Concat(draft.Goal, q)
+	case Constraints:
+		draft.Constraints = slices.Concat(draft.Constraints, q)
+	case Audience:
+		draft.Audience = slices.Concat(draft.Audience, q)
+	case Scope:
+		draft.Scope = slices.Concat(draft.Scope, q)
+	case Success:
+		draft.Success = slices.Concat(draft.Success, q)
+	}
+	return draft
+}

@@ -1,0 +1,399 @@
+package intent
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// The phases of the lifecycle, by their short names, in their order.
+const (
+	Primacy       = loomv1.LifecyclePhase_LIFECYCLE_PHASE_PRIMACY
+	Capture       = loomv1.LifecyclePhase_LIFECYCLE_PHASE_INTENTION_CAPTURE
+	Meta          = loomv1.LifecyclePhase_LIFECYCLE_PHASE_META_VALIDATION
+	Activation    = loomv1.LifecyclePhase_LIFECYCLE_PHASE_ACTIVATION
+	Inputs        = loomv1.LifecyclePhase_LIFECYCLE_PHASE_INPUT_PREPARATION
+	Execution     = loomv1.LifecyclePhase_LIFECYCLE_PHASE_STEP_EXECUTION
+	Steering      = loomv1.LifecyclePhase_LIFECYCLE_PHASE_STEERING_HOOKS
+	Completion    = loomv1.LifecyclePhase_LIFECYCLE_PHASE_COMPLETION_CHECK
+	Delivery      = loomv1.LifecyclePhase_LIFECYCLE_PHASE_OUTPUT_DELIVERY
+	Memory        = loomv1.LifecyclePhase_LIFECYCLE_PHASE_MEMORY_UPDATE
+	Reintegration = loomv1.LifecyclePhase_LIFECYCLE_PHASE_REINTEGRATION
+)
+
+// PhaseName spells a phase: "meta-validation".
+func PhaseName(p loomv1.LifecyclePhase) string { return word(p.String(), "LIFECYCLE_PHASE_") }
+
+// Session is the state of a session. The zero value is one that is not open yet.
+// What its methods return is the caller's to read and not to change.
+type Session struct {
+	id      string
+	pattern *loomv1.Pattern
+	request string
+	phase   loomv1.LifecyclePhase
+	back    loomv1.LifecyclePhase // that a revision or resumption goes back to
+
+	// Primacy.
+	answers     []*loomv1.IntentAnswer
+	round       int // of answers: those before belong to earlier envelopes
+	asked       []*loomv1.QuestionAsked
+	pending     *loomv1.QuestionAsked
+	refusals    uint32
+	patternAsks bool
+	noModel     bool
+
+	// The envelope.
+	shown     *loomv1.IntentDrafted
+	envelope  *loomv1.IntentEnvelope // sealed
+	seal      *loomv1.IntentSealed
+	envelopes int // sealed so far
+	replaces  string
+	confirm   bool // a rerun shows the sealed envelope again
+
+	// META validation, activation, inputs.
+	findings []*loomv1.IntentFinding
+	judged   bool
+	passed   bool
+	agents   []string
+	inputs   []*loomv1.PreparedInput
+
+	// Steps.
+	first    uint32 // step that execution begins with
+	step     *loomv1.StepStarted
+	running  bool
+	failed   bool // the last run did not do its work
+	stopped  bool // waits for the operator
+	runs     uint32
+	written  []*loomv1.StepOutput // by the run that is under way
+	outputs  map[string]*loomv1.StepOutput
+	active   map[string]*loomv1.BlobRef
+	tempo    loomv1.Tempo
+	steering []*loomv1.Steered
+
+	// The end.
+	abort   *loomv1.AbortPattern
+	aborted *loomv1.PatternAborted
+	unmet   []string
+	gaps    []string
+	ended   bool
+}
+
+// ID returns the id of the session.
+func (s *Session) ID() string { return s.id }
+
+// Pattern returns what it works by.
+func (s *Session) Pattern() *loomv1.Pattern { return s.pattern }
+
+// Phase returns where it is in its lifecycle.
+func (s *Session) Phase() loomv1.LifecyclePhase { return s.phase }
+
+// Pending returns the question that waits for its answer, or nil.
+func (s *Session) Pending() *loomv1.QuestionAsked { return s.pending }
+
+// PatternAsks says whether the pattern's own questions are asked, and no model's.
+func (s *Session) PatternAsks() bool { return s.patternAsks }
+
+// Answers returns what the person has said, in order.
+func (s *Session) Answers() []*loomv1.IntentAnswer { return s.answers }
+
+// Shown returns the envelope that waits for its seal, with its digest, or nil.
+func (s *Session) Shown() *loomv1.IntentDrafted { return s.shown }
+
+// Sealed returns a copy of the sealed envelope and its seal; false before there
+// is one, and while a revision is under way.
+func (s *Session) Sealed() (*loomv1.IntentEnvelope, *loomv1.IntentSealed, bool) {
+	return proto.CloneOf(s.envelope), proto.CloneOf(s.seal), s.seal != nil
+}
+
+// Findings returns what META validation found.
+func (s *Session) Findings() []*loomv1.IntentFinding { return s.findings }
+
+// Running returns the run of a step that is under way, or nil.
+func (s *Session) Running() *loomv1.StepStarted {
+	if !s.running {
+		return nil
+	}
+	return s.step
+}
+
+// Stopped says whether it waits between steps for the operator.
+func (s *Session) Stopped() bool { return s.stopped }
+
+// Tempo returns the operator's live tempo; unset where steps and pattern decide.
+func (s *Session) Tempo() loomv1.Tempo { return s.tempo }
+
+// Steered returns what the operator has said for a step.
+func (s *Session) Steered(step uint32) (list []*loomv1.Steered) {
+	for _, st := range s.steering {
+		if st.FromStep <= step {
+			list = append(list, st)
+		}
+	}
+	return list
+}
+
+// Output returns the newest content of an output that a finished step has left.
+func (s *Session) Output(name string) (*loomv1.StepOutput, bool) {
+	o, ok := s.outputs[name]
+	return o, ok
+}
+
+// Active returns how many entries the session's own memory has.
+func (s *Session) Active() int { return len(s.active) }
+
+// Unmet returns the items of the completion check that wait for a choice.
+func (s *Session) Unmet() []string { return s.unmet }
+
+// Gaps returns the items that were accepted as they are.
+func (s *Session) Gaps() []string { return s.gaps }
+
+// Aborted returns the record and draft of the abort that ended it, or nil.
+func (s *Session) Aborted() *loomv1.PatternAborted { return s.aborted }
+
+// Ended says whether it has come to its end.
+func (s *Session) Ended() bool { return s.ended }
+
+// Next returns when [Session.Tick] has something to do.
+func (s *Session) Next() (time.Time, bool) {
+	if !s.running {
+		return time.Time{}, false
+	}
+	return s.step.GetDeadline().AsTime(), true
+}
+
+func (s *Session) clone() *Session {
+	c := *s
+	c.answers, c.asked = slices.Clone(s.answers), slices.Clone(s.asked)
+	c.written, c.steering = slices.Clone(s.written), slices.Clone(s.steering)
+	c.outputs, c.active = maps.Clone(s.outputs), maps.Clone(s.active)
+	return &c
+}
+
+func (s *Session) stepOf(order uint32) *loomv1.PatternStep {
+	if order == 0 || int(order) > len(s.pattern.GetSteps()) {
+		return nil
+	}
+	return s.pattern.Steps[order-1]
+}
+
+// after returns the step that follows one, 0 for the completion check.
+func (s *Session) after(order uint32) uint32 {
+	step := s.stepOf(order)
+	if to := step.GetHandoffTo(); to != "" {
+		for _, other := range s.pattern.GetSteps() {
+			if other.Name == to {
+				return other.Order
+			}
+		}
+		return 0
+	}
+	if s.stepOf(order+1) == nil {
+		return 0
+	}
+	return order + 1
+}
+
+// limits are those of a step at the tempo that holds now.
+func (s *Session) limits(order uint32) *loomv1.TempoLimits {
+	step := s.stepOf(order)
+	return LimitsOf(TempoOf(s.tempo, step, s.pattern), step)
+}
+
+// Apply folds a fact. The error is intent/inconsistent, for one that cannot have
+// happened: then the state is as it was.
+func (s *Session) Apply(f *loomv1.IntentFact) error {
+	if why := s.impossible(f); why != "" {
+		return fault.New("intent/inconsistent", "session %q: %s", s.id, why)
+	}
+	switch f := f.Fact.(type) {
+	case *loomv1.IntentFact_Opened:
+		s.id, s.pattern, s.request, s.first = f.Opened.Id, f.Opened.Pattern, f.Opened.Request, 1
+		s.noModel = f.Opened.WithoutModel
+		s.outputs, s.active = map[string]*loomv1.StepOutput{}, map[string]*loomv1.BlobRef{}
+	case *loomv1.IntentFact_Entered:
+		s.phase, s.back = f.Entered.Phase, 0
+		s.stopped = s.stopped && s.phase == Steering
+	case *loomv1.IntentFact_Asked:
+		s.pending = f.Asked
+		s.asked = append(s.asked, f.Asked)
+	case *loomv1.IntentFact_Refused:
+		s.refusals = f.Refused.Count
+	case *loomv1.IntentFact_PatternAsks:
+		s.patternAsks = true
+	case *loomv1.IntentFact_Answered:
+		s.answers = append(s.answers, f.Answered)
+		if s.pending != nil && f.Answered.Question == s.pending.Text {
+			s.pending = nil
+		}
+	case *loomv1.IntentFact_Drafted:
+		s.shown, s.pending = f.Drafted, nil
+	case *loomv1.IntentFact_Sealed:
+		if !s.confirm {
+			s.envelopes++
+		}
+		s.envelope, s.seal, s.shown, s.confirm = s.shown.Envelope, f.Sealed, nil, false
+		s.judged, s.passed = false, false
+	case *loomv1.IntentFact_Revised:
+		s.replaces, s.envelope, s.seal, s.round = s.seal.Digest, nil, nil, len(s.answers)
+		s.refusals, s.patternAsks, s.judged, s.passed = 0, false, false, false
+		s.first, s.step, s.stopped, s.failed, s.unmet = 1, nil, false, false, nil
+		s.steering, s.back = nil, Primacy
+		clear(s.outputs)
+	case *loomv1.IntentFact_Validated:
+		s.findings, s.judged, s.passed = f.Validated.Findings, true, f.Validated.Passed
+	case *loomv1.IntentFact_Activated:
+		s.agents = f.Activated.Agents
+	case *loomv1.IntentFact_Prepared:
+		s.inputs = f.Prepared.Inputs
+	case *loomv1.IntentFact_StepStarted:
+		s.step, s.runs, s.running, s.failed, s.stopped, s.written, s.unmet = f.StepStarted, f.StepStarted.Run, true, false, false, nil, nil
+	case *loomv1.IntentFact_Written:
+		s.write(f.Written)
+	case *loomv1.IntentFact_StepEnded:
+		s.running, s.written, s.stopped = false, nil, true
+		s.failed = f.StepEnded.Status != loomv1.StepStatus_STEP_STATUS_DONE
+		for _, o := range f.StepEnded.Outputs {
+			s.outputs[o.Name] = o
+		}
+	case *loomv1.IntentFact_Steered:
+		s.steering = append(s.steering, f.Steered)
+	case *loomv1.IntentFact_TempoSet:
+		s.tempo = f.TempoSet.Tempo
+	case *loomv1.IntentFact_AbortAsked:
+		s.abort = f.AbortAsked
+	case *loomv1.IntentFact_Aborted:
+		s.aborted, s.abort, s.stopped = f.Aborted, nil, false
+		clear(s.outputs)
+	case *loomv1.IntentFact_Flushed:
+		clear(s.active)
+	case *loomv1.IntentFact_Resumed:
+		s.first, s.step, s.judged, s.passed, s.failed, s.unmet = f.Resumed.Step, nil, false, false, false, nil
+		s.confirm, s.back = f.Resumed.Rerun, Meta
+		if s.confirm {
+			s.back = Capture
+		}
+		for _, o := range s.aborted.Draft {
+			if !f.Resumed.Rerun {
+				s.outputs[o.Name] = o
+			}
+		}
+		s.aborted = nil
+	case *loomv1.IntentFact_Judged:
+		s.unmet = nil
+		for _, v := range f.Judged.Verdicts {
+			if !v.Met {
+				s.unmet = append(s.unmet, v.Item)
+			}
+		}
+	case *loomv1.IntentFact_Chosen:
+		if f.Chosen.Choice == loomv1.CompletionChoice_COMPLETION_CHOICE_GAP {
+			s.gaps = s.unmet
+		}
+		s.unmet = nil
+	case *loomv1.IntentFact_Ended:
+		s.ended, s.phase = true, Reintegration
+	}
+	return nil
+}
+
+func (s *Session) write(w *loomv1.WriteLayer) {
+	switch w.Layer {
+	case loomv1.SessionLayer_SESSION_LAYER_ACTIVE:
+		s.active[w.Name] = w.Content
+	case loomv1.SessionLayer_SESSION_LAYER_FILES:
+		if slices.Contains(s.stepOf(w.Step).GetDeliverables(), w.Name) {
+			s.written = slices.DeleteFunc(slices.Clone(s.written), func(o *loomv1.StepOutput) bool { return o.Name == w.Name })
+			s.written = append(s.written, &loomv1.StepOutput{Name: w.Name, Content: w.Content, Step: w.Step})
+		}
+	}
+}
+
+// follows says which phases may come after each.
+var follows = map[loomv1.LifecyclePhase][]loomv1.LifecyclePhase{
+	0:          {Primacy},
+	Primacy:    {Capture},
+	Capture:    {Meta},
+	Meta:       {Activation},
+	Activation: {Inputs},
+	Inputs:     {Execution},
+	Execution:  {Steering},
+	Steering:   {Execution, Completion},
+	Completion: {Delivery, Execution},
+	Delivery:   {Memory},
+	Memory:     {Reintegration},
+}
+
+// impossible says why a fact cannot have happened; empty where it can.
+func (s *Session) impossible(f *loomv1.IntentFact) string {
+	if _, opens := f.Fact.(*loomv1.IntentFact_Opened); opens != (s.id == "") {
+		return "it is opened once, before anything else"
+	}
+	if s.ended {
+		return "it has ended"
+	}
+	switch f := f.Fact.(type) {
+	case nil:
+		return "a fact that this build does not know"
+	case *loomv1.IntentFact_Opened:
+		if f.Opened.Id == "" || len(f.Opened.Pattern.GetSteps()) == 0 {
+			return "it has no id, or a pattern without steps"
+		}
+	case *loomv1.IntentFact_Entered:
+		if to := f.Entered.Phase; !slices.Contains(follows[s.phase], to) && (s.back == 0 || to != s.back) {
+			return PhaseName(to) + " does not come after " + PhaseName(s.phase)
+		} else if to >= Meta && s.seal == nil || to >= Activation && !s.passed || to >= Steering && (s.step == nil || s.running) {
+			return PhaseName(to) + " is entered before what has to be there"
+		}
+	case *loomv1.IntentFact_Asked:
+		if s.phase != Primacy || s.pending != nil {
+			return "a question is asked outside of primacy, or beside another"
+		}
+	case *loomv1.IntentFact_Sealed:
+		switch {
+		case s.shown == nil || s.shown.Digest != f.Sealed.Digest || Digest(s.shown.Envelope) != f.Sealed.Digest:
+			return "the seal is on another envelope than was shown"
+		case s.seal != nil && !s.confirm:
+			return "the intent is sealed already"
+		case !isPerson(f.Sealed.By):
+			return "nobody but a person seals an intent"
+		}
+	case *loomv1.IntentFact_Drafted:
+		if s.phase != Capture || f.Drafted.Envelope == nil {
+			return "an envelope is shown outside of intention capture, or none is"
+		}
+	case *loomv1.IntentFact_Revised:
+		if s.seal == nil || s.running {
+			return "a step runs, or nothing is sealed that could be revised"
+		}
+	case *loomv1.IntentFact_StepStarted:
+		if s.seal == nil || !s.passed || s.confirm || s.running || s.aborted != nil || s.stepOf(f.StepStarted.Step) == nil {
+			return "a step begins before the intent is sealed and validated"
+		}
+	case *loomv1.IntentFact_Written:
+		if !s.running || s.step.Step != f.Written.Step || !slices.Contains(s.stepOf(f.Written.Step).Writes, f.Written.Layer) {
+			return "a step writes where it must not"
+		}
+	case *loomv1.IntentFact_StepEnded:
+		if !s.running || s.step.Run != f.StepEnded.Run {
+			return "a step ends that does not run"
+		}
+	case *loomv1.IntentFact_Aborted:
+		if s.running || s.aborted != nil || f.Aborted.Record == nil {
+			return "it is aborted while a step runs, twice, or without a record"
+		}
+	case *loomv1.IntentFact_Resumed:
+		if s.aborted == nil || s.seal == nil {
+			return "nothing was aborted that could be resumed"
+		}
+	}
+	return ""
+}
+
+func isPerson(by *loomv1.Identity) bool {
+	return by.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_OPERATOR || by.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_CEO
+}

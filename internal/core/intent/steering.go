@@ -1,0 +1,165 @@
+package intent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+func (d *decision) steer(st *loomv1.Steer) error {
+	if err := d.allowed(person, "steering", Activation, Inputs, Execution, Steering, Completion); err != nil {
+		return err
+	}
+	switch {
+	case strings.TrimSpace(st.GetText()) == "" || len(st.Text) > maxText || !utf8.ValidString(st.Text):
+		return fault.New("intent/invalid", "what is said has 1 to %d bytes", maxText).At("text")
+	case len(d.steering) >= maxSteering:
+		return fault.New("intent/limit", "the session was steered %d times", len(d.steering))
+	}
+	if st.Redirect {
+		if why := d.outside(st.Text); why != "" {
+			return fault.New("intent/outside", "it goes against the sealed intent: %s", why).At("text").Want("revise the intent; that goes through primacy")
+		}
+	}
+	from := d.first
+	if d.step != nil && d.phase >= Execution {
+		from = d.step.Step + 1
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Steered{Steered: &loomv1.Steered{Text: st.Text, Redirect: st.Redirect, FromStep: from}}})
+	return nil
+}
+
+// outside says why a constraint lies outside the sealed intent, or "".
+func (d *decision) outside(constraint string) string {
+	e := proto.CloneOf(d.envelope)
+	for _, st := range d.steering {
+		if st.Redirect {
+			e.Constraints = append(e.Constraints, &loomv1.Quotation{Text: st.Text})
+		}
+	}
+	known := len((&meta{envelope: e}).all())
+	e.Constraints = append(e.Constraints, &loomv1.Quotation{Text: constraint})
+	if all := (&meta{envelope: e}).all(); len(all) > known {
+		return all[len(all)-1].Text
+	}
+	for _, g := range e.Goal {
+		if words := shared(named(forbids, constraint), content(g.Text)); words != "" && shared(named(forbids, g.Text), named(forbids, constraint)) == "" {
+			return fmt.Sprintf("it forbids what the goal %q is about", cut(g.Text))
+		}
+	}
+	return ""
+}
+
+// all are the contradictions of an envelope.
+func (m *meta) all() []*loomv1.IntentFinding {
+	m.contradictions()
+	return m.found
+}
+
+func (d *decision) setTempo(t *loomv1.SetTempo) error {
+	if err := d.allowed(person, "the tempo"); err != nil {
+		return err
+	}
+	if _, known := settings[t.GetTempo()]; !known && t.GetTempo() != loomv1.Tempo_TEMPO_UNSPECIFIED {
+		return fault.New("intent/invalid", "unknown tempo").At("tempo").Got(t.Tempo.String()).Want("allegro, andante or adagio")
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_TempoSet{TempoSet: t}})
+	return nil
+}
+
+func (d *decision) abortAsked(a *loomv1.AbortPattern) error {
+	if err := d.allowed(person, "an abort"); err != nil {
+		return err
+	}
+	if len(a.GetReason()) > maxText {
+		return fault.New("intent/invalid", "a reason has at most %d bytes", maxText).At("reason")
+	}
+	if d.abort != nil && d.running { // asked a second time
+		d.endStep(loomv1.StepStatus_STEP_STATUS_CANCELLED, "cancelled by a second abort", nil)
+		return nil
+	}
+	if d.abort == nil {
+		d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_AbortAsked{AbortAsked: a}})
+	}
+	if !d.running {
+		d.abortNow(d.step.GetStep())
+	}
+	return nil
+}
+
+// abortNow ends the session at a boundary: record, draft, and the session's own
+// memory is emptied.
+func (d *decision) abortNow(step uint32) {
+	record := &loomv1.PatternAbort{Type: "pattern-abort", PatternId: d.pattern.Name, AbortedAtStep: step, Reason: d.abort.Reason, PartialOutputSaved: d.abort.SaveDraft}
+	aborted := &loomv1.PatternAborted{Record: record}
+	if record.PartialOutputSaved {
+		for _, step := range d.pattern.Steps {
+			for _, name := range step.Deliverables {
+				if o, ok := d.outputs[name]; ok && !slices.Contains(aborted.Draft, o) {
+					aborted.Draft = append(aborted.Draft, o)
+				}
+			}
+		}
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Aborted{Aborted: aborted}})
+	d.flush()
+}
+
+// flush empties the session's own memory.
+func (d *decision) flush() {
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Flushed{Flushed: &loomv1.ActiveFlushed{Entries: uint32(len(d.active))}}}) //nolint:gosec // at most maxActive
+}
+
+func (d *decision) resume(r *loomv1.ResumePattern) error {
+	switch {
+	case !d.is(person):
+		return fault.New("intent/identity", "an aborted session is taken up by %s", person)
+	case d.aborted == nil:
+		return fault.New("intent/phase", "session %q was not aborted", d.id)
+	case d.seal == nil:
+		return fault.New("intent/unsealed", "session %q was aborted before its intent was sealed", d.id).Want("open a new session")
+	case !r.GetRerun() && !d.aborted.Record.PartialOutputSaved && len(d.outputsBefore()) > 0:
+		return fault.New("intent/phase", "no draft of session %q was saved", d.id).Want("rerun it")
+	}
+	envelope := d.envelope
+	step := uint32(1)
+	if !r.Rerun {
+		step = d.takenUpAt()
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Resumed{Resumed: &loomv1.PatternResumed{Step: step, Rerun: r.Rerun}}})
+	if !r.Rerun {
+		d.enter(Meta, 0)
+		return nil
+	}
+	d.enter(Capture, 0)
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Drafted{Drafted: &loomv1.IntentDrafted{Envelope: envelope, Digest: d.seal.Digest}}})
+	return nil
+}
+
+// outputsBefore are what the steps before the abort had to leave.
+func (d *decision) outputsBefore() (names []string) {
+	for order := uint32(1); order < d.takenUpAt(); order++ {
+		names = append(names, d.stepOf(order).Deliverables...)
+	}
+	return names
+}
+
+// takenUpAt is the first step whose work the abort has cut off.
+func (d *decision) takenUpAt() uint32 {
+	switch {
+	case d.step == nil:
+		return d.first
+	case d.failed:
+		return d.step.Step
+	}
+	if next := d.after(d.step.Step); next != 0 {
+		return next
+	}
+	return d.step.Step
+}

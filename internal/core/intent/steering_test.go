@@ -1,0 +1,271 @@
+package intent_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/core/intent"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Each tempo holds a step to what the table says.
+func TestPAT03_TempoInNumbers(t *testing.T) {
+	plain, stopping := &loomv1.PatternStep{}, &loomv1.PatternStep{Stop: true}
+	for _, tt := range []struct {
+		tempo                                  loomv1.Tempo
+		verbosity, granularity, depth, drive   string
+		answer, iterations, tier, think, asked uint32
+		stopsPlain, stopsWhereDeclared         bool
+	}{
+		{intent.Allegro, "minimal", "coarse", "shallow", "high", 2048, 12, 1, 0, 0, false, false},
+		{intent.Andante, "balanced", "normal", "moderate", "moderate", 8192, 30, 2, 4096, 2, false, true},
+		{intent.Adagio, "detailed", "fine", "deep", "low", 24576, 60, 3, 16384, 8, true, true},
+	} {
+		s, l := intent.SettingOf(tt.tempo), intent.LimitsOf(tt.tempo, plain)
+		if s.Verbosity != tt.verbosity || s.Granularity != tt.granularity || s.Depth != tt.depth || s.Initiative != tt.drive {
+			t.Errorf("%v means %+v", tt.tempo, s)
+		}
+		if l.AnswerBytes != tt.answer || l.Iterations != tt.iterations || l.ModelTier != tt.tier || l.ThinkingTokens != tt.think || l.Questions != tt.asked {
+			t.Errorf("%v limits to %v", tt.tempo, l)
+		}
+		if l.Stops != tt.stopsPlain || intent.LimitsOf(tt.tempo, stopping).Stops != tt.stopsWhereDeclared {
+			t.Errorf("%v stops %t, and %t where the pattern says", tt.tempo, l.Stops, intent.LimitsOf(tt.tempo, stopping).Stops)
+		}
+	}
+}
+
+// The operator's word goes before the step's, that before the pattern's; it acts
+// at the next stop, also when it comes while a step runs.
+func TestPAT03_LiveOverStepOverPattern(t *testing.T) {
+	p := naming()
+	for _, tt := range []struct {
+		live loomv1.Tempo
+		step uint32
+		want loomv1.Tempo
+	}{{0, 1, intent.Andante}, {0, 3, intent.Allegro}, {intent.Adagio, 3, intent.Adagio}, {intent.Adagio, 1, intent.Adagio}} {
+		if got := intent.TempoOf(tt.live, p.Steps[tt.step-1], p); got != tt.want {
+			t.Errorf("TempoOf(%v, step %d) = %v, want %v", tt.live, tt.step, got, tt.want)
+		}
+	}
+	if got := intent.TempoOf(0, nil, nil); got != intent.Andante {
+		t.Errorf("where nothing is said it is %v", got)
+	}
+	stops := func(live loomv1.Tempo) (n int) {
+		w := newWorld(t)
+		w.prepared(p)
+		w.do(ann, tempo(live))
+		for w.Phase() != intent.Completion {
+			if w.Stopped() {
+				n++
+				w.do(ann, proceed(0))
+				continue
+			}
+			w.carryOut()
+		}
+		return n
+	}
+	for live, want := range map[loomv1.Tempo]int{intent.Allegro: 0, 0: 1, intent.Andante: 1, intent.Adagio: 3} {
+		if got := stops(live); got != want {
+			t.Errorf("at %v it stops %d times, want %d", live, got, want)
+		}
+	}
+	w := newWorld(t)
+	w.prepared(p)
+	w.refused("intent/identity", model, tempo(intent.Adagio))
+	w.refused("intent/invalid", ann, tempo(9))
+}
+
+// Comments and constraints are for the steps to come; what goes against the
+// sealed intent takes a new one.
+func TestPAT04_SteeringStaysWithinTheIntent(t *testing.T) {
+	w := newWorld(t)
+	w.prepared(naming())
+	w.do(ann, steer("The second one sounds like a bank.", false))
+	w.do(owner, steer("At most 8 letters.", true))
+	w.refused("intent/identity", model, steer("At most 9 letters.", true))
+	w.refused("intent/outside", ann, steer("At least 12 letters.", true))
+	w.refused("intent/outside", ann, steer("No bakery.", true))
+	w.refused("intent/outside", ann, steer("It must have a pun.", true))
+	w.refused("intent/invalid", ann, steer("  ", true))
+	if got := w.Steered(1); len(got) != 0 {
+		t.Errorf("step 1, which runs, is told %v", got)
+	}
+	if got := w.Steered(2); len(got) != 2 || got[1].Text != "At most 8 letters." || !got[1].Redirect {
+		t.Errorf("step 2 is told %v", got)
+	}
+}
+
+// An abort while a step runs waits for its end; a second one ends it. Record and
+// draft of the finished steps are the same.
+func TestPAT04_AbortAtTheBoundary(t *testing.T) {
+	reach := func(t *testing.T) *world {
+		w := newWorld(t)
+		w.prepared(naming())
+		w.do(model, write(1, active, "note"))
+		w.carryOut()
+		w.do(ann, abort("no time", true)) // step 2 runs
+		if w.Aborted() != nil || w.Running() == nil {
+			t.Fatal("it does not wait for the boundary")
+		}
+		return w
+	}
+	check := func(t *testing.T, w *world) {
+		t.Helper()
+		got := w.Aborted()
+		want := &loomv1.PatternAbort{Type: "pattern-abort", PatternId: "naming", AbortedAtStep: 2, Reason: "no time", PartialOutputSaved: true}
+		if !proto.Equal(got.GetRecord(), want) || len(got.Draft) != 1 || got.Draft[0].Name != "names.md" {
+			t.Errorf("aborted is %v", got)
+		}
+		if w.Active() != 0 || w.Running() != nil {
+			t.Errorf("%d entries of active memory, running %v", w.Active(), w.Running())
+		}
+		w.refused("intent/ended", ann, abort("again", true))
+		w.refused("intent/ended", host, end(2, 2, done))
+	}
+	t.Run("boundary", func(t *testing.T) {
+		w := reach(t)
+		w.do(model, write(2, active, "other"))
+		w.do(host, end(2, 2, done))
+		check(t, w)
+		w.do(ann, resume(false))
+		w.begin()
+		if w.Running().GetStep() != 3 {
+			t.Errorf("it goes on with %v", w.Running())
+		}
+	})
+	t.Run("second", func(t *testing.T) {
+		w := reach(t)
+		w.do(owner, abort("now", false))
+		if !slices.ContainsFunc(w.facts, func(f *loomv1.IntentFact) bool {
+			return f.GetStepEnded().GetStatus() == loomv1.StepStatus_STEP_STATUS_CANCELLED
+		}) {
+			t.Error("the step did not end as cancelled")
+		}
+		check(t, w)
+		w.do(ann, resume(false))
+		w.begin()
+		if w.Running().GetStep() != 2 {
+			t.Errorf("it goes on with %v", w.Running())
+		}
+	})
+	t.Run("timeout", func(t *testing.T) {
+		w := reach(t)
+		due, waits := w.Next()
+		if !waits || due.Sub(w.now) > 5*time.Minute {
+			t.Fatalf("due %v, %t", due, waits)
+		}
+		if facts, err := w.Tick(due.Add(-1)); facts != nil || err != nil {
+			t.Fatalf("before it is due: %v, %v", facts, err)
+		}
+		facts, err := w.Tick(due)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.take(facts)
+		check(t, w)
+	})
+}
+
+// Abort at every point, with and without a draft: one record; what was saved
+// comes back with resume, and rerun shows the same envelope again.
+func TestPAT04_AbortResumeRerunAtEveryPoint(t *testing.T) {
+	points := []func(*world){
+		func(w *world) { w.sealed(naming()) },
+		func(w *world) { w.prepared(naming()) },
+		func(w *world) { w.prepared(naming()); w.carryOut() },
+		func(w *world) { w.prepared(naming()); w.carryOut(); w.carryOut() },
+		func(w *world) { w.prepared(naming()); w.carryOut(); w.carryOut(); w.do(ann, proceed(0)) },
+		func(w *world) { w.prepared(naming()); w.carryOut(); w.carryOut(); w.do(ann, proceed(0)); w.carryOut() },
+	}
+	for i, reach := range points {
+		for _, save := range []bool{true, false} {
+			w := newWorld(t)
+			reach(w)
+			e, seal, _ := w.Sealed()
+			w.do(ann, abort("stop", save))
+			if w.Running() != nil {
+				w.do(ann, abort("stop", save))
+			}
+			records := 0
+			for _, f := range w.facts {
+				if f.GetAborted() != nil {
+					records++
+				}
+			}
+			if records != 1 || w.Aborted().Record.PartialOutputSaved != save || !save && len(w.Aborted().Draft) > 0 {
+				t.Errorf("point %d: %d records, %v", i, records, w.Aborted())
+			}
+			// Rerun: the envelope is shown again and needs its seal, and nothing is added to it.
+			again := newWorld(t)
+			again.take(w.facts)
+			again.now = w.now
+			again.do(ann, resume(true))
+			if again.Shown().GetDigest() != seal.Digest {
+				t.Fatalf("point %d: shown is %v", i, again.Shown())
+			}
+			again.refused("intent/phase", ann, tell(intent.Goal, "A rocket."))
+			again.refused("intent/phase", ann, draft(&loomv1.DraftIntent{}))
+			again.refused("intent/phase", host, validate("researcher", "analyst", "lead"))
+			again.do(ann, ready(seal.Digest))
+			again.begin()
+			if got, _, _ := again.Sealed(); again.Running().GetStep() != 1 || intent.Digest(got) != intent.Digest(e) {
+				t.Errorf("point %d: rerun runs %v", i, again.Running())
+			}
+			// Resume: with the draft, at the step that was cut off.
+			if !save && i >= 2 {
+				w.refused("intent/phase", ann, resume(false))
+				continue
+			}
+			w.refused("intent/identity", model, resume(false))
+			w.do(ann, resume(false))
+			w.begin()
+			if _, kept := w.Output("names.md"); i >= 2 && !kept {
+				t.Errorf("point %d: the draft is gone", i)
+			}
+		}
+	}
+	w := newWorld(t)
+	w.answered(naming())
+	w.do(ann, abort("stop", true))
+	w.refused("intent/unsealed", ann, resume(false))
+	w.refused("intent/unsealed", ann, resume(true))
+}
+
+// A step that fails or takes too long stops at any tempo, and goes on where the
+// operator says.
+func TestPAT04_AStepThatFailsStops(t *testing.T) {
+	w := newWorld(t)
+	w.prepared(naming())
+	w.do(ann, tempo(intent.Allegro))
+	w.do(host, end(1, 1, failed))
+	if !w.Stopped() {
+		t.Fatal("it goes on")
+	}
+	w.refused("intent/step", ann, proceed(0))
+	w.refused("intent/step", ann, proceed(2))
+	w.refused("intent/identity", model, proceed(1))
+	w.do(ann, proceed(1))
+	w.refused("intent/step", host, end(1, 1, done)) // the run before
+	w.refused("intent/step", host, end(1, 2, done)) // it has left nothing
+	w.carryOut()
+	if w.Running().GetStep() != 2 {
+		t.Errorf("running is %v", w.Running())
+	}
+}
+
+// A step writes to the layers that it declares.
+func TestPAT05_AWriteElsewhereIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.prepared(naming())
+	w.do(model, write(1, active, "note"))
+	w.do(model, write(1, files, "other.md"))
+	w.refused("intent/layer", model, write(1, durable, "m"))
+	w.refused("intent/layer", host, write(1, loomv1.SessionLayer_SESSION_LAYER_DECISIONS, "d"))
+	w.refused("intent/layer", model, write(1, 0, "d"))
+	w.refused("intent/step", model, write(2, active, "note"))
+	w.refused("intent/identity", ann, write(1, active, "note"))
+	w.refused("intent/invalid", model, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Write{Write: &loomv1.WriteLayer{Step: 1, Layer: active, Name: "x", Content: &loomv1.BlobRef{Sha256: "no"}}}})
+}

@@ -1,0 +1,131 @@
+package intent
+
+import (
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// start enters step execution with a step, or the completion check after the
+// last.
+func (d *decision) start(order uint32) {
+	if order == 0 {
+		d.enter(Completion, 0)
+		return
+	}
+	timeout := stepTimeout
+	if t := d.stepOf(order).GetTimeout(); t != nil {
+		timeout = t.AsDuration()
+	}
+	d.enter(Execution, order)
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_StepStarted{StepStarted: &loomv1.StepStarted{
+		Step: order, Run: d.runs + 1, Limits: d.limits(order), Deadline: timestamppb.New(d.at.AsTime().Add(timeout)),
+	}}})
+}
+
+func (d *decision) writes(w *loomv1.WriteLayer) error {
+	if err := d.allowed(runtime, "a write of a step", Execution); err != nil {
+		return err
+	}
+	step := d.stepOf(w.GetStep())
+	switch {
+	case !d.running || d.step.Step != w.GetStep():
+		return fault.New("intent/step", "step %d does not run", w.GetStep())
+	case !slices.Contains(step.Writes, w.Layer):
+		return fault.New("intent/layer", "step %d, %q, does not write to layer %s", w.Step, step.Name, LayerName(w.Layer)).At("layer").
+			Want("it declares %s", layerNames(step.Writes))
+	case w.Name == "" || len(w.Name) > 256 || !isBlob(w.Content):
+		return fault.New("intent/invalid", "a write has a name of 1 to 256 bytes and the SHA-256 of its content").At("name").Got(w.Name)
+	case w.Layer == loomv1.SessionLayer_SESSION_LAYER_ACTIVE && len(d.active) >= maxActive && d.active[w.Name] == nil:
+		return fault.New("intent/limit", "the session's own memory has %d entries", len(d.active))
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Written{Written: w}})
+	return nil
+}
+
+// LayerName spells a layer: "active".
+func LayerName(l loomv1.SessionLayer) string { return word(l.String(), "SESSION_LAYER_") }
+
+func layerNames(list []loomv1.SessionLayer) string {
+	names := make([]string, len(list))
+	for i, l := range list {
+		names[i] = LayerName(l)
+	}
+	return orNothing(strings.Join(names, ", "))
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return s
+}
+
+func (d *decision) stepEnds(e *loomv1.EndStep) error {
+	if err := d.allowed(runtime, "the end of a step", Execution); err != nil {
+		return err
+	}
+	if !d.running || d.step.Step != e.GetStep() || d.step.Run != e.GetRun() {
+		return fault.New("intent/step", "run %d of step %d is not under way", e.GetRun(), e.GetStep())
+	}
+	switch e.Status {
+	case loomv1.StepStatus_STEP_STATUS_DONE:
+		for _, name := range d.stepOf(e.Step).Deliverables {
+			if !slices.ContainsFunc(d.written, func(o *loomv1.StepOutput) bool { return o.Name == name }) {
+				return fault.New("intent/step", "step %d has not left %s", e.Step, name).Want("write it, or end the step as failed")
+			}
+		}
+	case loomv1.StepStatus_STEP_STATUS_FAILED:
+	default:
+		return fault.New("intent/invalid", "a step ends as done or failed").At("status").Got(e.Status.String())
+	}
+	if len(e.Summary) > maxText {
+		return fault.New("intent/invalid", "a summary has at most %d bytes", maxText).At("summary")
+	}
+	d.endStep(e.Status, e.Summary, d.written)
+	return nil
+}
+
+// endStep ends the run that is under way: the boundary at which an abort that
+// waited acts, and else the steering hook, which goes on by itself where nothing
+// stops it.
+func (d *decision) endStep(status loomv1.StepStatus, summary string, outputs []*loomv1.StepOutput) {
+	step := d.step.Step
+	if status != loomv1.StepStatus_STEP_STATUS_DONE {
+		outputs = nil
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_StepEnded{StepEnded: &loomv1.StepEnded{Step: step, Run: d.step.Run, Status: status, Summary: summary, Outputs: outputs}}})
+	d.enter(Steering, step)
+	switch {
+	case d.abort != nil:
+		d.abortNow(step)
+	case status == loomv1.StepStatus_STEP_STATUS_DONE && !d.limits(step).Stops:
+		d.start(d.after(step))
+	}
+}
+
+func (d *decision) proceed(p *loomv1.Proceed) error {
+	if err := d.allowed(person, "going on", Steering); err != nil {
+		return err
+	}
+	next := d.after(d.step.Step)
+	to := p.GetStep()
+	switch {
+	case !d.stopped:
+		return fault.New("intent/phase", "session %q does not wait", d.id)
+	case d.runs >= maxRuns:
+		return fault.New("intent/limit", "%d steps have run", d.runs).Want("abort")
+	case to == 0 && d.failed:
+		return fault.New("intent/step", "step %d did not do its work", d.step.Step).Want("name the step to run: %d again, or one before it", d.step.Step)
+	case to == 0:
+		to = next
+	case to > d.step.Step && (d.failed || to != next):
+		return fault.New("intent/step", "step %d cannot be reached from step %d", to, d.step.Step).At("step")
+	}
+	d.start(to)
+	return nil
+}
