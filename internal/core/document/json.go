@@ -24,7 +24,8 @@ import (
 //
 // It returns document/json for what is no JSON, with the line; document/limit for
 // what is too large; else document/invalid for all that is wrong, each with the path
-// of the value: FILE: sections[1].table.rows[0].
+// of the value: FILE: sections[1].table.rows[0]. What one value says of another (rows
+// under headers) is checked once each is right by itself.
 func Read(file string, data []byte, kind string) (proto.Message, error) {
 	tree, err := parse(file, data)
 	if err != nil {

@@ -40,7 +40,7 @@ type RuleSet struct {
 	Rules    []Rule `yaml:"rules" loom:"required"`
 }
 
-//go:embed rules/*.yaml clauses/*.yaml
+//go:embed rules/*.yaml clauses/*.yaml templates
 var files embed.FS
 
 // DefaultRules are the rules that come with Loom.

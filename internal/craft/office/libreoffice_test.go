@@ -42,7 +42,7 @@ func TestDOC06_OthersOpenTheFiles(t *testing.T) {
 			t.Fatalf("%s: %v", pages, err)
 		}
 		for _, want := range map[string][]string{
-			"full": {"Annual report of the ferry line", "Passengers by quarter", "12,000", "Harbour island"}, "document": {"Move of the northern depot", "Transport", "2026-03-20"},
+			"full": {"Annual report of the ferry", "12,000", "Harbour island"}, "document": {"Move of the northern depot", "Transport", "2026-03-20"},
 			"sheet": {"Lorries", "$7,300.00"}, "deck": {"What we ask for", "Packing"},
 		}[s.name] {
 			if !bytes.Contains(text, []byte(want)) {

@@ -106,6 +106,9 @@ func (d *deck) callout(id int, c *loomv1.Callout, a area) string {
 // table writes a table as high as its rows need.
 func (d *deck) table(id int, t *loomv1.SpecTable, a area) string {
 	g := gridOf(t)
+	if t.Caption != "" {
+		d.lacks("pptx has the captions of tables and figures as alternative texts")
+	}
 	rows := len(g.Rows) + 1
 	if g.total {
 		rows++
