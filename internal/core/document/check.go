@@ -34,16 +34,24 @@ func takes(f protoreflect.FieldDescriptor) *loomv1.FieldRule {
 // checker holds a tree of JSON against the contract.
 type checker struct{ problems []*fault.Error }
 
-func (c *checker) refuse(path, format string, args ...any) *fault.Error {
+func (c *checker) refuse(path, format string, args ...any) told {
 	return c.add(fault.New("document/invalid", format, args...).At(path))
 }
 
-func (c *checker) add(e *fault.Error) *fault.Error {
+func (c *checker) add(e *fault.Error) told {
 	if len(c.problems) < mostProblems {
 		c.problems = append(c.problems, e)
 	}
-	return e
+	return told{e}
 }
+
+// told is a problem that is in a list already: what it got and what would be right can
+// still be said.
+type told struct{ problem *fault.Error }
+
+func (t told) Got(value string) told { t.problem.Got(value); return t }
+
+func (t told) Want(format string, args ...any) { t.problem.Want(format, args...) }
 
 // join appends a key to a path, in brackets where it is no plain word.
 func join(path, key string) string {

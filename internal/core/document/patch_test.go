@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	"pgregory.net/rapid"
 
@@ -319,5 +318,3 @@ func FuzzDOC01_Read(f *testing.F) {
 		}
 	})
 }
-
-func clone[M proto.Message](m M) M { return proto.CloneOf(m) }

@@ -74,10 +74,10 @@ func ParseRules(file string, data []byte) (*RuleSet, error) {
 		if doc.Broken("rules", i) {
 			continue
 		}
-		wrong := func(key, format string, args ...any) *fault.Error {
+		wrong := func(key, format string, args ...any) told {
 			e := fault.New("document/rule", format, args...)
 			doc.Add(e, "rules", i, key)
-			return e
+			return told{e}
 		}
 		if seen[r.ID] {
 			wrong("id", "there are two rules of this name").Got(r.ID)

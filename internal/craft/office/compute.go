@@ -55,7 +55,7 @@ func addComputed(t *loomv1.SpecTable, c *loomv1.ComputedColumn, e *calculator.Ex
 	if len(numbers) == 0 {
 		return nil
 	}
-	total := decimal.Zero
+	var total decimal.Decimal
 	switch c.Aggregate {
 	case "min":
 		total = decimal.Min(numbers[0], numbers[1:]...)

@@ -2,6 +2,7 @@ package office
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -100,7 +101,7 @@ func (d *wordFile) total(g *grid, j int) string {
 	now := g.totalText(j)
 	function, numeric := g.function(j)
 	format := g.Formats[g.Headers[j]]
-	if !numeric || len(g.Merges) > 0 || len(g.Rows) == 0 || strings.Contains("percent usd eur gbp text date", format) && format != "" {
+	if !numeric || len(g.Merges) > 0 || len(g.Rows) == 0 || !slices.Contains([]string{"", "integer", "number"}, format) {
 		return text(now, "")
 	}
 	picture := ""

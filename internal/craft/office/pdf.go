@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"codeberg.org/go-pdf/fpdf"
 	"golang.org/x/image/font/gofont/gobold"
@@ -99,10 +100,10 @@ func (w *work) layout(f *flow, pages []int, count int) (*pdfPages, error) {
 	}
 	l.SetCreationDate(stamp)
 	l.SetModificationDate(stamp)
-	l.SetTitle(f.title, true)
-	l.SetSubject(first(f.meta.GetSubject(), f.subtitle), true)
-	l.SetAuthor(f.meta.GetAuthor(), true)
-	l.SetKeywords(strings.Join(f.meta.GetKeywords(), ", "), true)
+	l.SetTitle(l.plane(f.title), true)
+	l.SetSubject(l.plane(first(f.meta.GetSubject(), f.subtitle)), true)
+	l.SetAuthor(l.plane(f.meta.GetAuthor()), true)
+	l.SetKeywords(l.plane(strings.Join(f.meta.GetKeywords(), ", ")), true)
 	l.SetCreator("Loom", true)
 	l.SetProducer("Loom", true)
 	l.SetLang(f.style.lang)
@@ -172,11 +173,22 @@ func rgb(hex string) (r, g, b int) {
 
 // put writes a text with its base line at y.
 func (l *pdfPages) put(x, y float64, s string) {
-	for _, r := range s {
-		l.used[r] = true
-	}
-	l.Text(x, y, s)
+	l.Text(x, y, l.plane(s))
 }
+
+// plane notes the characters of a text and replaces those beyond the first plane of
+// Unicode, on which the library breaks down.
+func (l *pdfPages) plane(s string) string {
+	return strings.Map(func(r rune) rune {
+		if l.used[r] = true; r > 0xFFFF {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+// wide is how wide a text is.
+func (l *pdfPages) wide(s string) float64 { return l.GetStringWidth(l.plane(s)) }
 
 func (l *pdfPages) header() {
 	l.family = ""
@@ -200,7 +212,7 @@ func (l *pdfPages) footer(high float64, count int) {
 	if count > 0 {
 		s = fmt.Sprintf("%s %s %d", s, l.f.style.labels.of, count)
 	}
-	l.put(l.left+l.width-l.GetStringWidth(s), y, s)
+	l.put(l.left+l.width-l.wide(s), y, s)
 }
 
 func (l *pdfPages) titles(pages []int) {
@@ -247,18 +259,18 @@ func (l *pdfPages) entry(x block, page int) {
 	indent := float64(x.level-1) * l.size * 1.4
 	y := l.y + l.size
 	number := strconv.Itoa(page)
-	end := l.left + l.width - l.GetStringWidth("0000")
+	end := l.left + l.width - l.wide("0000")
 	name := numberedText(x)
-	for l.left+indent+l.GetStringWidth(name) > end-20 && len(name) > 4 {
+	for l.left+indent+l.wide(name) > end-20 && len(name) > 4 {
 		r := []rune(strings.TrimSuffix(name, "..."))
 		name = string(r[:len(r)-1]) + "..."
 	}
 	l.put(l.left+indent, y, name)
 	if page > 0 {
-		l.put(l.left+l.width-l.GetStringWidth(number), y, number)
+		l.put(l.left+l.width-l.wide(number), y, number)
 	}
-	dot := l.GetStringWidth(" .")
-	from := l.left + indent + l.GetStringWidth(name) + 4
+	dot := l.wide(" .")
+	from := l.left + indent + l.wide(name) + 4
 	if n := int((end - from) / dot); n > 0 {
 		l.color("999999")
 		l.put(end-float64(n)*dot, y, strings.Repeat(" .", n))
@@ -279,7 +291,7 @@ func (l *pdfPages) block(x block, i int) {
 		l.y += l.size * 0.9
 		l.room(l.size*times*leading + 3.2*l.size*leading)
 		l.headings = append(l.headings, l.PageNo())
-		l.Bookmark(numberedText(x), x.level-1, l.y)
+		l.Bookmark(l.plane(numberedText(x)), x.level-1, l.y)
 		l.SetLink(l.links["#"+x.id], l.y, -1)
 		l.text(run{Text: numberedText(x), Bold: true}, times, l.f.style.primary, 0)
 	case "item":

@@ -65,14 +65,14 @@ func (l *pdfPages) wrap(runs []run, size, width float64) (lines []line) {
 					target = fmt.Sprint(p.kind, p.n)
 				}
 				l.look(r, size)
-				blank := l.GetStringWidth(" ")
+				blank := l.wide(" ")
 				if strings.HasPrefix(p.text, " ") {
 					glued = false
 				}
 				words := strings.Fields(p.text)
 				for i, word := range words {
 					for _, part := range l.fitting(word, width) {
-						a := atom{run: r, target: target, wide: l.GetStringWidth(part)}
+						a := atom{run: r, target: target, wide: l.wide(part)}
 						a.Text = part
 						if !glued {
 							a.space = blank
@@ -100,12 +100,12 @@ func (l *pdfPages) wrap(runs []run, size, width float64) (lines []line) {
 
 // fitting cuts a word that is wider than a line.
 func (l *pdfPages) fitting(word string, width float64) (parts []string) {
-	if l.GetStringWidth(word) <= width {
+	if l.wide(word) <= width {
 		return []string{word}
 	}
 	now := ""
 	for _, r := range word {
-		if now != "" && l.GetStringWidth(now+string(r)) > width {
+		if now != "" && l.wide(now+string(r)) > width {
 			parts = append(parts, now)
 			now = ""
 		}

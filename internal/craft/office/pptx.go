@@ -154,15 +154,13 @@ func splitTable(s *loomv1.Slide) (list []*loomv1.Slide) {
 	}
 	rows := s.Table.Rows
 	for n := 1; len(rows) > 0; n++ {
-		x := proto.CloneOf(s)
-		x.Table.Rows = rows[:min(mostRows, len(rows))]
-		rows = rows[len(x.Table.Rows):]
-		if n > 1 {
-			x.Heading = fmt.Sprintf("%s (%d)", s.Heading, n)
-			x.Body, x.Bullets, x.Right, x.Callouts, x.Notes = "", nil, nil, nil, ""
+		t := &loomv1.SpecTable{Caption: s.Table.Caption, Headers: s.Table.Headers, Formats: s.Table.Formats, Aggregates: s.Table.Aggregates, Rows: rows[:min(mostRows, len(rows))]}
+		if rows = rows[len(t.Rows):]; len(rows) == 0 {
+			t.Totals, t.Note = s.Table.Totals, s.Table.Note
 		}
-		if len(rows) > 0 {
-			x.Table.Totals, x.Table.Note = nil, ""
+		x := &loomv1.Slide{Id: s.Id, Heading: fmt.Sprintf("%s (%d)", s.Heading, n), Table: t}
+		if n == 1 {
+			x.Heading, x.Layout, x.Body, x.Bullets, x.Right, x.Callouts, x.Notes = s.Heading, s.Layout, s.Body, s.Bullets, s.Right, s.Callouts, s.Notes
 		}
 		list = append(list, x)
 	}
