@@ -107,7 +107,7 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.configFile, "config", "", "configuration `FILE`, read in the place of all others")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.configure(cmd) }
 	root.AddCommand(a.host(), a.scale(), a.drain())
-	root.AddCommand(a.demo(), a.up(), a.run(), a.replay(), a.process(), a.pattern(), a.submit(), a.report(), a.bead(), a.execution(), a.events(), a.inbox(),
+	root.AddCommand(a.demo(), a.up(), a.run(), a.replay(), a.process(), a.pattern(), a.doc(), a.submit(), a.report(), a.bead(), a.execution(), a.events(), a.inbox(),
 		a.approve(), a.reject(), a.override(), a.pause(), a.resume(), a.graph(), a.why(), a.lock(), a.role(), a.workflow(), a.project(), a.auth(), a.stats(), a.status(), a.verify(), a.audit(), a.backup(), a.restore(), a.configuration(), a.doctor(), a.health(), a.cluster(), a.mcp(), a.permission(), a.memory(), a.cost(), a.retention(),
 		a.completion(), a.version())
 	a.completeAll(root)

@@ -61,7 +61,7 @@ func TestCLI01_Stories(t *testing.T) {
 			"mask":     mask,
 			"big":      big,
 			"set":      set,
-			"document": document,
+			"document": promptDocument,
 		},
 	})
 }
@@ -171,11 +171,11 @@ var changing = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{16}\b`), strings.Repeat("f", 16)},
 }
 
-// document holds a document of what models are asked against the one in docs/prompts,
+// promptDocument holds a document of what models are asked against the one in docs/prompts,
 // or writes it there with -update:
 //
 //	document FILE DOCUMENT
-func document(ts *testscript.TestScript, neg bool, args []string) {
+func promptDocument(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: document FILE DOCUMENT")
 	}

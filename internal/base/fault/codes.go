@@ -235,6 +235,19 @@ var codes = map[string]Exit{
 	"agent/none-live":    Unavailable,
 	"agent/crashed":      WorkFailed,
 
+	// Documents.
+	"document/json":    Invalid,
+	"document/invalid": Invalid,
+	"document/limit":   Limit,
+	"document/target":  Invalid,
+	"document/patch":   Invalid,
+	"document/rule":    Invalid,
+	"document/format":  Invalid,
+	"document/blocked": WorkFailed,
+	"document/patched": WorkFailed,
+	"document/changed": Conflict,
+	"document/foreign": Invalid,
+
 	// Configuration.
 	"config/syntax":        Invalid,
 	"config/unknown-key":   Invalid,

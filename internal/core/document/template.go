@@ -1,0 +1,264 @@
+package document
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
+	"github.com/loomrun/loom/internal/lang/strictyaml"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Template is a spec to begin with, whose {places} are filled.
+type Template struct {
+	ID       string `yaml:"id" loom:"required"`
+	Title    string `yaml:"title" loom:"required"`
+	Category string `yaml:"category" loom:"required"`
+	Purpose  string `yaml:"purpose" loom:"required"`
+	// Type is the kind of file that it is meant for.
+	Type       string      `yaml:"type" loom:"required"`
+	Parameters []Parameter `yaml:"parameters" loom:"required"`
+	tree       any
+}
+
+// Parameter is a place in a template.
+type Parameter struct {
+	Name    string `yaml:"name" loom:"required"`
+	About   string `yaml:"about" loom:"required"`
+	Example string `yaml:"example" loom:"required"`
+	// Default is what stands there if nothing is given; without one something must be.
+	Default string `yaml:"default"`
+}
+
+// Templates are those that come with Loom, by name.
+func Templates() []Template {
+	dirs, err := fs.ReadDir(files, "templates")
+	if err != nil {
+		panic(fmt.Sprintf("document: %v", err))
+	}
+	var list []Template
+	for _, d := range dirs {
+		dir := path.Join("templates", d.Name())
+		t, err := ParseTemplate(dir, builtin(dir+"/manifest.yaml"), builtin(dir+"/spec.json"))
+		if err != nil {
+			panic(fmt.Sprintf("document: the template %s: %v", d.Name(), err))
+		}
+		list = append(list, *t)
+	}
+	return list
+}
+
+// FindTemplate finds a template by name; usage/argument with the known ones.
+func FindTemplate(id string) (Template, error) {
+	var names []string
+	for _, t := range Templates() {
+		if t.ID == id {
+			return t, nil
+		}
+		names = append(names, t.ID)
+	}
+	return Template{}, fault.New("usage/argument", "there is no such template").Got(id).Want("%s", suggest.Among(id, names))
+}
+
+// ParseTemplate reads a template's manifest and its spec. What the spec has in braces
+// must be a parameter, and each parameter must be somewhere in the spec; with its
+// examples filled in, the spec must be one that [Read] takes.
+func ParseTemplate(dir string, manifest, spec []byte) (*Template, error) {
+	t := &Template{}
+	doc, err := strictyaml.Parse(dir+"/manifest.yaml", manifest)
+	if err != nil {
+		return nil, err
+	}
+	doc.Decode(t)
+	if t.tree, err = parse(dir+"/spec.json", spec); err != nil {
+		return nil, err
+	}
+	used := map[string]bool{}
+	everyText(t.tree, func(s string) any {
+		for _, m := range open.FindAllStringSubmatch(s, -1) {
+			used[m[1]] = true
+		}
+		return s
+	})
+	values := map[string]string{}
+	for i, p := range t.Parameters {
+		if !used[p.Name] {
+			doc.Add(fault.New("document/rule", "the spec has no {%s}", p.Name).Got(p.Name), "parameters", i, "name")
+		}
+		delete(used, p.Name)
+		values[p.Name] = p.Example
+	}
+	for _, name := range slices.Sorted(maps.Keys(used)) {
+		doc.Add(fault.New("document/rule", "the spec has {%s}, which is no parameter", name), "parameters")
+	}
+	if err := doc.Err(); err != nil {
+		return nil, err
+	}
+	if _, err := t.Fill(values); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Fill makes a spec of the template. It returns document/invalid for all values that
+// are missing or unknown, and for a spec that would be none.
+func (t Template) Fill(values map[string]string) (proto.Message, error) {
+	var problems []*fault.Error
+	full := map[string]string{}
+	var names []string
+	for _, p := range t.Parameters {
+		names = append(names, p.Name)
+		full[p.Name] = values[p.Name]
+		if full[p.Name] == "" {
+			full[p.Name] = p.Default
+		}
+		if full[p.Name] == "" {
+			problems = append(problems, fault.New("document/invalid", "the template %q needs a value for %q: %s", t.ID, p.Name, p.About).Want("for example %s=%q", p.Name, p.Example))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !slices.Contains(names, name) {
+			problems = append(problems, fault.New("document/invalid", "the template %q has no parameter of this name", t.ID).Got(name).Want("%s", suggest.Among(name, names)))
+		}
+	}
+	if len(problems) > 0 {
+		return nil, fault.Join(problems)
+	}
+	tree := everyText(t.tree, func(s string) any {
+		return open.ReplaceAllStringFunc(s, func(place string) string {
+			if v, ok := full[strings.Trim(place, "{}")]; ok {
+				return v
+			}
+			return place
+		})
+	})
+	m, problems := build(guess(tree), tree)
+	return m, fault.Join(problems)
+}
+
+// Skeleton is the spec that an outline asks for, with nothing written yet: a section,
+// sheet or slide for each of the outline's, traceable to it. What is to be written is
+// marked, so that a review finds what is left.
+func Skeleton(o *loomv1.PlanningOutline) proto.Message {
+	title := o.Title
+	if title == "" {
+		title = cut(o.Purpose, 300)
+	}
+	meta := &loomv1.SpecMetadata{Tone: o.Tone, StyleProfile: o.GetStyleProfile().GetBrand(), SourceOutlineVersion: o.Version, Language: o.Language, ReadingLevel: o.GetStyleProfile().GetReadingLevel(), OutlineHash: Hash(o)}
+	if o.GetStyleProfile() != nil && o.StyleProfile.ReadabilityTarget != nil {
+		meta.ReadabilityTarget = proto.Float64(*o.StyleProfile.ReadabilityTarget)
+	}
+	todo := func(s *loomv1.OutlineSection) string {
+		if s.Goal == "" {
+			return "[PLACEHOLDER]"
+		}
+		return "[PLACEHOLDER] " + s.Goal
+	}
+	switch o.ArtifactType {
+	case "xlsx":
+		spec := &loomv1.SheetSpec{Version: "0.1", Title: title, Metadata: meta}
+		for i, s := range o.Sections {
+			spec.Sheets = append(spec.Sheets, &loomv1.SheetPage{Id: s.Id, OutlineId: s.Id, Name: tab(i, s.Title), Body: todo(s), Table: &loomv1.SpecTable{Caption: s.Title, Headers: columnsFor(o, i)}})
+		}
+		return spec
+	case "pptx":
+		spec := &loomv1.PresentationSpec{Version: "0.1", Title: title, Metadata: meta}
+		for _, s := range o.Sections {
+			spec.Slides = append(spec.Slides, &loomv1.Slide{Id: s.Id, OutlineId: s.Id, Heading: s.Title, Bullets: []string{todo(s)}})
+		}
+		return spec
+	}
+	spec := &loomv1.DocumentSpec{Version: "0.2", Title: title, Metadata: meta}
+	tables := 0
+	for _, s := range o.Sections {
+		x := &loomv1.DocumentSection{Id: s.Id, OutlineId: s.Id, Heading: s.Title, Level: s.Level}
+		switch s.SectionType {
+		case "table":
+			x.Table = &loomv1.SpecTable{Caption: s.Title, Headers: columnsFor(o, tables)}
+			tables++
+		case "list":
+			x.Bullets = []string{todo(s)}
+		default:
+			x.Body = todo(s)
+		}
+		spec.Sections = append(spec.Sections, x)
+	}
+	library := DefaultClauses()
+	for _, name := range o.GetConstraints().GetIncludeClauses() {
+		if c, ok := library.Find(name); ok {
+			spec.Clauses = append(spec.Clauses, &loomv1.Clause{Name: name, Text: c.Text})
+		}
+	}
+	return spec
+}
+
+// columnsFor are the columns of the nth table that the outline needs data for.
+func columnsFor(o *loomv1.PlanningOutline, n int) []string {
+	for _, d := range o.DataNeeds {
+		if d.Kind != "table" || len(d.Columns) == 0 {
+			continue
+		}
+		if n == 0 {
+			return d.Columns
+		}
+		n--
+	}
+	return []string{"Item", "Value"}
+}
+
+var notInTab = regexp.MustCompile(`[:\\/?*\[\]']`)
+
+// tab is a sheet's name of a title: each other one, because they are numbered.
+func tab(i int, title string) string {
+	r := []rune(strings.TrimSpace(notInTab.ReplaceAllString(title, " ")))
+	number := fmt.Sprintf("%d ", i+1)
+	return strings.TrimSpace(number + string(r[:min(len(r), 31-len(number))]))
+}
+
+// ReadPatches reads a set of patches, or takes those that a review recommends.
+func ReadPatches(file string, data []byte) ([]*loomv1.Patch, error) {
+	m, err := Read(file, data, "")
+	if err != nil {
+		return nil, err
+	}
+	switch m := m.(type) {
+	case *loomv1.PatchSet:
+		return m.Patches, nil
+	case *loomv1.ReviewReport:
+		return m.RecommendedPatches, nil
+	}
+	return nil, fault.New("document/invalid", "a %s has no patches", KindOf(m).Name).At(file).Want("give a set of patches or a review")
+}
+
+// ReadStyles reads the part "styles" of a spec out of a file of its own.
+func ReadStyles(file string, data []byte) (*loomv1.DocumentStyles, error) {
+	tree, err := parse(file, data)
+	if err != nil {
+		return nil, err
+	}
+	c := &checker{}
+	s := &loomv1.DocumentStyles{}
+	if c.message(s.ProtoReflect().Descriptor(), tree, ""); len(c.problems) == 0 {
+		text, err := encode(tree)
+		if err == nil {
+			err = protojson.Unmarshal(text, s)
+		}
+		if err == nil {
+			return s, nil
+		}
+		c.refuse("", "it is no styles: %s", err)
+	}
+	for _, p := range c.problems {
+		p.Where = place(file, p.Where)
+	}
+	return nil, fault.Join(c.problems)
+}

@@ -1,0 +1,78 @@
+package document
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Each template makes, with its examples, a spec that only lacks what is marked as to
+// be written.
+func TestDOC07_TemplatesMakeSpecs(t *testing.T) {
+	list := Templates()
+	if len(list) < 6 {
+		t.Fatalf("%d templates", len(list))
+	}
+	for _, x := range list {
+		values := map[string]string{}
+		for _, p := range x.Parameters {
+			values[p.Name] = p.Example
+		}
+		m, err := x.Fill(values)
+		if err != nil {
+			t.Errorf("%s: %v", x.ID, err)
+			continue
+		}
+		if want := map[string]string{"docx": "document", "xlsx": "sheet", "pptx": "presentation"}[x.Type]; KindOf(m).Name != want {
+			t.Errorf("%s is a %s, for %s", x.ID, KindOf(m).Name, x.Type)
+		}
+		for _, f := range (Review{}).Run(m).Findings {
+			if f.Severity == "error" || f.Severity == "warn" && !strings.Contains(f.Message, "PLACEHOLDER") {
+				t.Errorf("%s: %s %s: %s", x.ID, f.Rule, f.Path, f.Message)
+			}
+		}
+		if _, err := x.Fill(nil); fault.Code(err) != "document/invalid" || !strings.Contains(errorLines(err), "needs a value for") {
+			t.Errorf("%s without values: %v", x.ID, err)
+		}
+	}
+	_, err := FindTemplate("memmo")
+	if fault.Code(err) != "usage/argument" || !strings.Contains(err.Error(), `did you mean "memo"?`) {
+		t.Errorf("FindTemplate(memmo): %v", err)
+	}
+}
+
+func TestDOC07_TemplatesAreChecked(t *testing.T) {
+	_, err := ParseTemplate("t", []byte("id: t\ntitle: T\ncategory: c\npurpose: p\ntype: docx\nparameters:\n  - {name: a, about: x, example: y}\n"),
+		[]byte(`{"version": "0.2", "title": "{b}", "sections": [{"id": "s", "heading": "H"}]}`))
+	want := "t/manifest.yaml:7:3: the spec has {b}, which is no parameter\nt/manifest.yaml:7:12: the spec has no {a} (got \"a\")"
+	if got := errorLines(err); got != want {
+		t.Errorf("problems:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// A skeleton carries out its outline, whole, and a review finds what is to be written.
+func TestDOC07_SkeletonsCarryOutTheirOutline(t *testing.T) {
+	for _, kind := range []string{"docx", "xlsx", "pptx", "md"} {
+		o := read(t, "outline").(*loomv1.PlanningOutline)
+		o.ArtifactType = kind
+		m := Skeleton(o)
+		if _, err := Read("", JSON(m), ""); err != nil {
+			t.Errorf("%s: the skeleton is no spec: %v", kind, err)
+			continue
+		}
+		links, missing := Trace(o, m)
+		if len(missing) > 0 || len(links) != len(o.Sections) {
+			t.Errorf("%s: links %v, missing %v", kind, links, missing)
+		}
+		if h := metadataOf(m).OutlineHash; h != Hash(o) {
+			t.Errorf("%s: the outline's hash is %s, want %s", kind, h, Hash(o))
+		}
+		r := Review{Outline: o}.Run(m)
+		if r.GetBlockCommit() || !slices.ContainsFunc(r.Findings, func(f *loomv1.ReviewFinding) bool { return f.Rule == "style/banned-phrase" }) {
+			t.Errorf("%s: %v", kind, summary(r))
+		}
+	}
+}
