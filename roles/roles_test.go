@@ -20,7 +20,7 @@ func TestROLE01_Builtin(t *testing.T) {
 	const (
 		find      = "file_read file_search content_search"
 		read      = find + " directory_list"
-		record    = "decision_log decision_query"
+		record    = "decision_log decision_query team_write"
 		decide    = record + " decision_vote"
 		judge     = decide + " decision_ballot"
 		gitRead   = "git_status git_diff git_log"
@@ -31,7 +31,7 @@ func TestROLE01_Builtin(t *testing.T) {
 			"reference_data sec_edgar alpha_vantage web_search web_fetch"
 	)
 	want := map[string]string{
-		"analyst":             read + " file_write file_edit " + knowledge + " decision_log",
+		"analyst":             read + " file_write file_edit " + knowledge + " decision_log team_write",
 		"architect":           reporters + " todo " + gitJudge,
 		"backend-engineer":    editors + " todo lsp_diagnostics",
 		"ceo":                 "",

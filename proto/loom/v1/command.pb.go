@@ -132,6 +132,7 @@ type Command struct {
 	//	*Command_SettleCall
 	//	*Command_NoteCut
 	//	*Command_RecordMembers
+	//	*Command_RecordLives
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -566,6 +567,15 @@ func (x *Command) GetRecordMembers() *RecordMembers {
 	return nil
 }
 
+func (x *Command) GetRecordLives() *RecordLives {
+	if x != nil {
+		if x, ok := x.Body.(*Command_RecordLives); ok {
+			return x.RecordLives
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -738,6 +748,10 @@ type Command_RecordMembers struct {
 	RecordMembers *RecordMembers `protobuf:"bytes,44,opt,name=record_members,json=recordMembers,proto3,oneof"`
 }
 
+type Command_RecordLives struct {
+	RecordLives *RecordLives `protobuf:"bytes,60,opt,name=record_lives,json=recordLives,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -821,6 +835,8 @@ func (*Command_SettleCall) isCommand_Body() {}
 func (*Command_NoteCut) isCommand_Body() {}
 
 func (*Command_RecordMembers) isCommand_Body() {}
+
+func (*Command_RecordLives) isCommand_Body() {}
 
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
@@ -1056,8 +1072,8 @@ func (*Answer_Call) isAnswer_Body() {}
 // Done says that a command was carried out.
 type Done struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In answer to a RecordTurn: what people have said that the attempt should
-	// hear next.
+	// In answer to a RecordTurn: what people have said and members of the team have
+	// written that the attempt should hear next.
 	Said          []*Said `protobuf:"bytes,1,rep,name=said,proto3" json:"said,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4374,7 +4390,9 @@ type Brief struct {
 	Toolkit *Toolkit `protobuf:"bytes,16,opt,name=toolkit,proto3" json:"toolkit,omitempty"`
 	// What the places of the execution's work have of the repository; unset for all
 	// of it.
-	Checkout      *Checkout `protobuf:"bytes,17,opt,name=checkout,proto3" json:"checkout,omitempty"`
+	Checkout *Checkout `protobuf:"bytes,17,opt,name=checkout,proto3" json:"checkout,omitempty"`
+	// What the attempt's agent knows of its team; unset where it has none.
+	Team          *TeamView `protobuf:"bytes,18,opt,name=team,proto3" json:"team,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4524,6 +4542,13 @@ func (x *Brief) GetToolkit() *Toolkit {
 func (x *Brief) GetCheckout() *Checkout {
 	if x != nil {
 		return x.Checkout
+	}
+	return nil
+}
+
+func (x *Brief) GetTeam() *TeamView {
+	if x != nil {
+		return x.Team
 	}
 	return nil
 }
@@ -4803,7 +4828,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xde\x14\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x99\x15\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -4860,7 +4885,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\vsettle_call\x18* \x01(\v2\x13.loom.v1.SettleCallH\x00R\n" +
 	"settleCall\x12-\n" +
 	"\bnote_cut\x18+ \x01(\v2\x10.loom.v1.NoteCutH\x00R\anoteCut\x12?\n" +
-	"\x0erecord_members\x18, \x01(\v2\x16.loom.v1.RecordMembersH\x00R\rrecordMembersB\x06\n" +
+	"\x0erecord_members\x18, \x01(\v2\x16.loom.v1.RecordMembersH\x00R\rrecordMembers\x129\n" +
+	"\frecord_lives\x18< \x01(\v2\x14.loom.v1.RecordLivesH\x00R\vrecordLivesB\x06\n" +
 	"\x04body\"\x8b\x04\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
@@ -5103,7 +5129,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x125\n" +
 	"\bdecision\x18\x03 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
 	"\acomment\x18\x04 \x01(\tR\acomment\x12\x16\n" +
-	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xf0\x05\n" +
+	"\x06choice\x18\x05 \x01(\tR\x06choice\"\x97\x06\n" +
 	"\x05Brief\x12*\n" +
 	"\aattempt\x18\x01 \x01(\v2\x10.loom.v1.AttemptR\aattempt\x12+\n" +
 	"\x04node\x18\x02 \x01(\v2\x17.loom.v1.NodeDefinitionR\x04node\x12!\n" +
@@ -5126,7 +5152,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\vpermissions\x18\x0e \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12.\n" +
 	"\boverlaps\x18\x0f \x03(\v2\x12.loom.v1.FileClaimR\boverlaps\x12*\n" +
 	"\atoolkit\x18\x10 \x01(\v2\x10.loom.v1.ToolkitR\atoolkit\x12-\n" +
-	"\bcheckout\x18\x11 \x01(\v2\x11.loom.v1.CheckoutR\bcheckout\"\x8a\x01\n" +
+	"\bcheckout\x18\x11 \x01(\v2\x11.loom.v1.CheckoutR\bcheckout\x12%\n" +
+	"\x04team\x18\x12 \x01(\v2\x11.loom.v1.TeamViewR\x04team\"\x8a\x01\n" +
 	"\rAskPermission\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x120\n" +
@@ -5232,51 +5259,53 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*SignedCommand)(nil),         // 63: loom.v1.SignedCommand
 	(*AskTeam)(nil),               // 64: loom.v1.AskTeam
 	(*RecordMembers)(nil),         // 65: loom.v1.RecordMembers
-	(*Error)(nil),                 // 66: loom.v1.Error
-	(*SubmitReply)(nil),           // 67: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 68: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 69: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 70: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 71: loom.v1.TeamReplies
-	(*Said)(nil),                  // 72: loom.v1.Said
-	(*ProjectConfig)(nil),         // 73: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 74: loom.v1.Definition
-	(*Submission)(nil),            // 75: loom.v1.Submission
-	(*ErrorReport)(nil),           // 76: loom.v1.ErrorReport
-	(*JournalCut)(nil),            // 77: loom.v1.JournalCut
-	(*Claimant)(nil),              // 78: loom.v1.Claimant
-	(*Event)(nil),                 // 79: loom.v1.Event
-	(*CallReservation)(nil),       // 80: loom.v1.CallReservation
-	(*Usage)(nil),                 // 81: loom.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 82: google.protobuf.Timestamp
-	(*ModelBlock)(nil),            // 83: loom.v1.ModelBlock
-	(*Outcome)(nil),               // 84: loom.v1.Outcome
-	(*HostRoles)(nil),             // 85: loom.v1.HostRoles
-	(*Bead)(nil),                  // 86: loom.v1.Bead
-	(*Execution)(nil),             // 87: loom.v1.Execution
-	(*Change)(nil),                // 88: loom.v1.Change
-	(*Candidate)(nil),             // 89: loom.v1.Candidate
-	(*Checkout)(nil),              // 90: loom.v1.Checkout
-	(*Landing)(nil),               // 91: loom.v1.Landing
-	(*DecisionEdge)(nil),          // 92: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 93: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 94: loom.v1.Ballot
-	(*Vote)(nil),                  // 95: loom.v1.Vote
-	(*TrustTools)(nil),            // 96: loom.v1.TrustTools
-	(*DistrustTools)(nil),         // 97: loom.v1.DistrustTools
-	(PauseScope)(0),               // 98: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 99: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 100: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 101: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 102: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 103: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 104: loom.v1.DecisionContext
-	(*Permission)(nil),            // 105: loom.v1.Permission
-	(*FileClaim)(nil),             // 106: loom.v1.FileClaim
-	(*Toolkit)(nil),               // 107: loom.v1.Toolkit
-	(*ToolCall)(nil),              // 108: loom.v1.ToolCall
-	(*Permit)(nil),                // 109: loom.v1.Permit
-	(*Car)(nil),                   // 110: loom.v1.Car
+	(*RecordLives)(nil),           // 66: loom.v1.RecordLives
+	(*Error)(nil),                 // 67: loom.v1.Error
+	(*SubmitReply)(nil),           // 68: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 69: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 70: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 71: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 72: loom.v1.TeamReplies
+	(*Said)(nil),                  // 73: loom.v1.Said
+	(*ProjectConfig)(nil),         // 74: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 75: loom.v1.Definition
+	(*Submission)(nil),            // 76: loom.v1.Submission
+	(*ErrorReport)(nil),           // 77: loom.v1.ErrorReport
+	(*JournalCut)(nil),            // 78: loom.v1.JournalCut
+	(*Claimant)(nil),              // 79: loom.v1.Claimant
+	(*Event)(nil),                 // 80: loom.v1.Event
+	(*CallReservation)(nil),       // 81: loom.v1.CallReservation
+	(*Usage)(nil),                 // 82: loom.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 83: google.protobuf.Timestamp
+	(*ModelBlock)(nil),            // 84: loom.v1.ModelBlock
+	(*Outcome)(nil),               // 85: loom.v1.Outcome
+	(*HostRoles)(nil),             // 86: loom.v1.HostRoles
+	(*Bead)(nil),                  // 87: loom.v1.Bead
+	(*Execution)(nil),             // 88: loom.v1.Execution
+	(*Change)(nil),                // 89: loom.v1.Change
+	(*Candidate)(nil),             // 90: loom.v1.Candidate
+	(*Checkout)(nil),              // 91: loom.v1.Checkout
+	(*Landing)(nil),               // 92: loom.v1.Landing
+	(*DecisionEdge)(nil),          // 93: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 94: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 95: loom.v1.Ballot
+	(*Vote)(nil),                  // 96: loom.v1.Vote
+	(*TrustTools)(nil),            // 97: loom.v1.TrustTools
+	(*DistrustTools)(nil),         // 98: loom.v1.DistrustTools
+	(PauseScope)(0),               // 99: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 100: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 101: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 102: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 103: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 104: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 105: loom.v1.DecisionContext
+	(*Permission)(nil),            // 106: loom.v1.Permission
+	(*FileClaim)(nil),             // 107: loom.v1.FileClaim
+	(*Toolkit)(nil),               // 108: loom.v1.Toolkit
+	(*TeamView)(nil),              // 109: loom.v1.TeamView
+	(*ToolCall)(nil),              // 110: loom.v1.ToolCall
+	(*Permit)(nil),                // 111: loom.v1.Permit
+	(*Car)(nil),                   // 112: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
 	60,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
@@ -5322,107 +5351,109 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	15,  // 40: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
 	11,  // 41: loom.v1.Command.note_cut:type_name -> loom.v1.NoteCut
 	65,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
-	66,  // 43: loom.v1.Answer.error:type_name -> loom.v1.Error
-	3,   // 44: loom.v1.Answer.done:type_name -> loom.v1.Done
-	67,  // 45: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	53,  // 46: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	68,  // 47: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	69,  // 48: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	56,  // 49: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	70,  // 50: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	31,  // 51: loom.v1.Answer.train:type_name -> loom.v1.Train
-	71,  // 52: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
-	16,  // 53: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
-	72,  // 54: loom.v1.Done.said:type_name -> loom.v1.Said
-	73,  // 55: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	74,  // 56: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	75,  // 57: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	76,  // 58: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	66,  // 59: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	77,  // 60: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
-	78,  // 61: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	78,  // 62: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	79,  // 63: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
-	78,  // 64: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	80,  // 65: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
-	78,  // 66: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	81,  // 67: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	0,   // 68: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
-	78,  // 69: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	82,  // 70: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	83,  // 71: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
-	78,  // 72: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	84,  // 73: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	78,  // 74: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	20,  // 75: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
-	85,  // 76: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	86,  // 77: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	87,  // 78: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	78,  // 79: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	78,  // 80: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	78,  // 81: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	78,  // 82: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	32,  // 83: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	88,  // 84: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	89,  // 85: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	90,  // 86: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
-	59,  // 87: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	78,  // 88: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	78,  // 89: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	91,  // 90: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	78,  // 91: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
-	91,  // 92: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
-	69,  // 93: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	92,  // 94: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	39,  // 95: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	92,  // 96: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	93,  // 97: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	94,  // 98: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	95,  // 99: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	82,  // 100: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	82,  // 101: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	52,  // 102: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	46,  // 103: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	47,  // 104: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	48,  // 105: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	49,  // 106: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	51,  // 107: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	50,  // 108: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	45,  // 109: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	57,  // 110: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	58,  // 111: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	39,  // 112: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	96,  // 113: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
-	97,  // 114: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
-	98,  // 115: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	98,  // 116: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	74,  // 117: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	99,  // 118: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	100, // 119: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	101, // 120: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	86,  // 121: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	87,  // 122: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	73,  // 123: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	102, // 124: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	69,  // 125: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	103, // 126: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	104, // 127: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	74,  // 128: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	105, // 129: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	106, // 130: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	107, // 131: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
-	90,  // 132: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
-	78,  // 133: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	55,  // 134: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	108, // 135: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	109, // 136: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	105, // 137: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	110, // 138: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	139, // [139:139] is the sub-list for method output_type
-	139, // [139:139] is the sub-list for method input_type
-	139, // [139:139] is the sub-list for extension type_name
-	139, // [139:139] is the sub-list for extension extendee
-	0,   // [0:139] is the sub-list for field type_name
+	66,  // 43: loom.v1.Command.record_lives:type_name -> loom.v1.RecordLives
+	67,  // 44: loom.v1.Answer.error:type_name -> loom.v1.Error
+	3,   // 45: loom.v1.Answer.done:type_name -> loom.v1.Done
+	68,  // 46: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	53,  // 47: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	69,  // 48: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	70,  // 49: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	56,  // 50: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	71,  // 51: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	31,  // 52: loom.v1.Answer.train:type_name -> loom.v1.Train
+	72,  // 53: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	16,  // 54: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
+	73,  // 55: loom.v1.Done.said:type_name -> loom.v1.Said
+	74,  // 56: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	75,  // 57: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	76,  // 58: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	77,  // 59: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	67,  // 60: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	78,  // 61: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
+	79,  // 62: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	79,  // 63: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	80,  // 64: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
+	79,  // 65: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	81,  // 66: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	79,  // 67: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	82,  // 68: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	0,   // 69: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
+	79,  // 70: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	83,  // 71: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	84,  // 72: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
+	79,  // 73: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	85,  // 74: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	79,  // 75: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	20,  // 76: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
+	86,  // 77: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	87,  // 78: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	88,  // 79: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	79,  // 80: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	79,  // 81: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	79,  // 82: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	79,  // 83: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	32,  // 84: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	89,  // 85: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	90,  // 86: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	91,  // 87: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
+	59,  // 88: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	79,  // 89: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	79,  // 90: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	92,  // 91: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	79,  // 92: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	92,  // 93: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	70,  // 94: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	93,  // 95: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	39,  // 96: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	93,  // 97: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	94,  // 98: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	95,  // 99: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	96,  // 100: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	83,  // 101: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	83,  // 102: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	52,  // 103: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	46,  // 104: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	47,  // 105: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	48,  // 106: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	49,  // 107: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	51,  // 108: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	50,  // 109: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	45,  // 110: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	57,  // 111: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	58,  // 112: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	39,  // 113: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	97,  // 114: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
+	98,  // 115: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
+	99,  // 116: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	99,  // 117: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	75,  // 118: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	100, // 119: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	101, // 120: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	102, // 121: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	87,  // 122: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	88,  // 123: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	74,  // 124: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	103, // 125: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	70,  // 126: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	104, // 127: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	105, // 128: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	75,  // 129: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	106, // 130: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	107, // 131: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	108, // 132: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
+	91,  // 133: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
+	109, // 134: loom.v1.Brief.team:type_name -> loom.v1.TeamView
+	79,  // 135: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	55,  // 136: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	110, // 137: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	111, // 138: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	106, // 139: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	112, // 140: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	141, // [141:141] is the sub-list for method output_type
+	141, // [141:141] is the sub-list for method input_type
+	141, // [141:141] is the sub-list for extension type_name
+	141, // [141:141] is the sub-list for extension extendee
+	0,   // [0:141] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -5436,6 +5467,7 @@ func file_loom_v1_command_proto_init() {
 	file_loom_v1_fact_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
+	file_loom_v1_mail_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_project_proto_init()
 	file_loom_v1_staffing_proto_init()
@@ -5487,6 +5519,7 @@ func file_loom_v1_command_proto_init() {
 		(*Command_SettleCall)(nil),
 		(*Command_NoteCut)(nil),
 		(*Command_RecordMembers)(nil),
+		(*Command_RecordLives)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),

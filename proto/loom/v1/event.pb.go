@@ -125,6 +125,12 @@ type Event struct {
 	//	*Event_LockExpired
 	//	*Event_LockWithdrawn
 	//	*Event_LockCoupled
+	//	*Event_MailSent
+	//	*Event_AgentStarted
+	//	*Event_AgentRestarted
+	//	*Event_AgentCrashed
+	//	*Event_AgentGivenUp
+	//	*Event_AgentDrained
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -959,6 +965,60 @@ func (x *Event) GetLockCoupled() *LockCoupled {
 	return nil
 }
 
+func (x *Event) GetMailSent() *MailSent {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_MailSent); ok {
+			return x.MailSent
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetAgentStarted() *AgentLife {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_AgentStarted); ok {
+			return x.AgentStarted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetAgentRestarted() *AgentLife {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_AgentRestarted); ok {
+			return x.AgentRestarted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetAgentCrashed() *AgentLife {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_AgentCrashed); ok {
+			return x.AgentCrashed
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetAgentGivenUp() *AgentLife {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_AgentGivenUp); ok {
+			return x.AgentGivenUp
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetAgentDrained() *AgentLife {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_AgentDrained); ok {
+			return x.AgentDrained
+		}
+	}
+	return nil
+}
+
 type isEvent_Fact interface {
 	isEvent_Fact()
 }
@@ -1292,6 +1352,32 @@ type Event_LockCoupled struct {
 	LockCoupled *LockCoupled `protobuf:"bytes,100,opt,name=lock_coupled,json=lockCoupled,proto3,oneof"`
 }
 
+type Event_MailSent struct {
+	// Mail between members of a team.
+	MailSent *MailSent `protobuf:"bytes,120,opt,name=mail_sent,json=mailSent,proto3,oneof"`
+}
+
+type Event_AgentStarted struct {
+	// Lives of agents, in the deployment's own project.
+	AgentStarted *AgentLife `protobuf:"bytes,121,opt,name=agent_started,json=agentStarted,proto3,oneof"`
+}
+
+type Event_AgentRestarted struct {
+	AgentRestarted *AgentLife `protobuf:"bytes,122,opt,name=agent_restarted,json=agentRestarted,proto3,oneof"`
+}
+
+type Event_AgentCrashed struct {
+	AgentCrashed *AgentLife `protobuf:"bytes,123,opt,name=agent_crashed,json=agentCrashed,proto3,oneof"`
+}
+
+type Event_AgentGivenUp struct {
+	AgentGivenUp *AgentLife `protobuf:"bytes,124,opt,name=agent_given_up,json=agentGivenUp,proto3,oneof"`
+}
+
+type Event_AgentDrained struct {
+	AgentDrained *AgentLife `protobuf:"bytes,125,opt,name=agent_drained,json=agentDrained,proto3,oneof"`
+}
+
 func (*Event_ProjectRegistered) isEvent_Fact() {}
 
 func (*Event_DefinitionStored) isEvent_Fact() {}
@@ -1453,6 +1539,18 @@ func (*Event_LockExpired) isEvent_Fact() {}
 func (*Event_LockWithdrawn) isEvent_Fact() {}
 
 func (*Event_LockCoupled) isEvent_Fact() {}
+
+func (*Event_MailSent) isEvent_Fact() {}
+
+func (*Event_AgentStarted) isEvent_Fact() {}
+
+func (*Event_AgentRestarted) isEvent_Fact() {}
+
+func (*Event_AgentCrashed) isEvent_Fact() {}
+
+func (*Event_AgentGivenUp) isEvent_Fact() {}
+
+func (*Event_AgentDrained) isEvent_Fact() {}
 
 // ModelBlocked says once, however much work waits for it, that a model cannot be
 // asked before the operator has mended something. Nobody is asked to approve
@@ -3533,7 +3631,7 @@ func (x *ClaimReleased) GetHostLost() bool {
 // AttemptParked frees the agent while the attempt waits.
 type AttemptParked struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "lock", "rate", "permission", "team", "budget" or "operator".
+	// "lock", "rate", "permission", "team", "mail", "budget" or "operator".
 	WaitsFor string `protobuf:"bytes,1,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
 	// When a "rate" limit ends, or what waits for the "operator" is tried again.
 	Until *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
@@ -5924,7 +6022,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa8L\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x8bS\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -6002,9 +6100,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x0fexecution_moved\x184 \x01(\v2\x17.loom.v1.ExecutionMovedBE\x8a\xb5\x18A\n" +
 	"\x01\x02\x1a<{about}: execution {execution} moved to {.to}{.reason after}H\x00R\x0eexecutionMoved\x12\x7f\n" +
 	"\x0eexecution_told\x185 \x01(\v2\x16.loom.v1.ExecutionToldB>\x8a\xb5\x18:\n" +
-	"\x01\x02\x1a5{about}: {who} says to who works on it{.said.text in}H\x00R\rexecutionTold\x12\x81\x01\n" +
-	"\x0fexecution_ended\x186 \x01(\v2\x17.loom.v1.ExecutionEndedB=\x8a\xb5\x189\n" +
-	"\x01\x02\x1a4{about}: execution {execution} {.status}{.reason in}H\x00R\x0eexecutionEnded\x12B\n" +
+	"\x01\x02\x1a5{about}: {who} says to who works on it{.said.text in}H\x00R\rexecutionTold\x12\x82\x01\n" +
+	"\x0fexecution_ended\x186 \x01(\v2\x17.loom.v1.ExecutionEndedB>\x8a\xb5\x18:\n" +
+	"\x02\x02\x06\x1a4{about}: execution {execution} {.status}{.reason in}H\x00R\x0eexecutionEnded\x12B\n" +
 	"\fedge_settled\x187 \x01(\v2\x14.loom.v1.EdgeSettledB\a\x8a\xb5\x18\x03\n" +
 	"\x01\x02H\x00R\vedgeSettled\x12B\n" +
 	"\fnode_skipped\x188 \x01(\v2\x14.loom.v1.NodeSkippedB\a\x8a\xb5\x18\x03\n" +
@@ -6023,23 +6121,23 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\fplan_adopted\x18> \x01(\v2\x14.loom.v1.PlanAdoptedB\b\x8a\xb5\x18\x04\n" +
 	"\x02\x01\x02H\x00R\vplanAdopted\x12x\n" +
 	"\rchild_started\x18? \x01(\v2\x15.loom.v1.ChildStartedB:\x8a\xb5\x186\n" +
-	"\x01\x02\x1a1{about}: {node} is done by execution {.execution}H\x00R\fchildStarted\x12\x87\x01\n" +
+	"\x01\x02\x1a1{about}: {node} is done by execution {.execution}H\x00R\fchildStarted\x12\x88\x01\n" +
 	"\n" +
-	"task_given\x18@ \x01(\v2\x12.loom.v1.TaskGivenBR\x8a\xb5\x18N\n" +
-	"\x01\x02\x1aI{about}: {node} gives task {.task.bead} to {.task.role}{.task.goal after}H\x00R\ttaskGiven\x12<\n" +
+	"task_given\x18@ \x01(\v2\x12.loom.v1.TaskGivenBS\x8a\xb5\x18O\n" +
+	"\x02\x02\x06\x1aI{about}: {node} gives task {.task.bead} to {.task.role}{.task.goal after}H\x00R\ttaskGiven\x12=\n" +
 	"\n" +
-	"task_ended\x18A \x01(\v2\x12.loom.v1.TaskEndedB\a\x8a\xb5\x18\x03\n" +
-	"\x01\x02H\x00R\ttaskEnded\x12T\n" +
+	"task_ended\x18A \x01(\v2\x12.loom.v1.TaskEndedB\b\x8a\xb5\x18\x04\n" +
+	"\x02\x02\x06H\x00R\ttaskEnded\x12T\n" +
 	"\x12attempt_dispatched\x18B \x01(\v2\x1a.loom.v1.AttemptDispatchedB\a\x8a\xb5\x18\x03\n" +
 	"\x01\x02H\x00R\x11attemptDispatched\x12q\n" +
 	"\x0fattempt_claimed\x18C \x01(\v2\x17.loom.v1.AttemptClaimedB-\x8a\xb5\x18)\n" +
-	"\x01\x02\x1a${about}: {node} taken by {.claimant}H\x00R\x0eattemptClaimed\x12x\n" +
-	"\x0eclaim_released\x18D \x01(\v2\x16.loom.v1.ClaimReleasedB7\x8a\xb5\x183\n" +
-	"\x01\x02\x1a.{about}: {node} is queued again{.reason after}H\x00R\rclaimReleased\x12H\n" +
+	"\x01\x02\x1a${about}: {node} taken by {.claimant}H\x00R\x0eattemptClaimed\x12y\n" +
+	"\x0eclaim_released\x18D \x01(\v2\x16.loom.v1.ClaimReleasedB8\x8a\xb5\x184\n" +
+	"\x02\x02\x06\x1a.{about}: {node} is queued again{.reason after}H\x00R\rclaimReleased\x12H\n" +
 	"\x0eattempt_parked\x18E \x01(\v2\x16.loom.v1.AttemptParkedB\a\x8a\xb5\x18\x03\n" +
-	"\x01\x02H\x00R\rattemptParked\x12E\n" +
-	"\rattempt_ended\x18F \x01(\v2\x15.loom.v1.AttemptEndedB\a\x8a\xb5\x18\x03\n" +
-	"\x01\x02H\x00R\fattemptEnded\x12t\n" +
+	"\x01\x02H\x00R\rattemptParked\x12F\n" +
+	"\rattempt_ended\x18F \x01(\v2\x15.loom.v1.AttemptEndedB\b\x8a\xb5\x18\x04\n" +
+	"\x02\x02\x06H\x00R\fattemptEnded\x12t\n" +
 	"\x0fretry_scheduled\x18G \x01(\v2\x17.loom.v1.RetryScheduledB0\x8a\xb5\x18,\n" +
 	"\x01\x02\x1a'{about}: {node} is tried again at {.at}H\x00R\x0eretryScheduled\x12K\n" +
 	"\x0fchange_proposed\x18H \x01(\v2\x17.loom.v1.ChangeProposedB\a\x8a\xb5\x18\x03\n" +
@@ -6061,9 +6159,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\rtool_finished\x18P \x01(\v2\x15.loom.v1.ToolFinishedB\b\x8a\xb5\x18\x04\n" +
 	"\x02\x03\x02H\x00R\ftoolFinished\x12I\n" +
 	"\x0eturn_compacted\x18Q \x01(\v2\x16.loom.v1.TurnCompactedB\b\x8a\xb5\x18\x04\n" +
-	"\x02\x03\x02H\x00R\rturnCompacted\x12e\n" +
-	"\rmessage_heard\x18R \x01(\v2\x15.loom.v1.MessageHeardB'\x8a\xb5\x18#\n" +
-	"\x02\x03\x02\x1a\x1d{who} was told{.said.text in}H\x00R\fmessageHeard\x12E\n" +
+	"\x02\x03\x02H\x00R\rturnCompacted\x12f\n" +
+	"\rmessage_heard\x18R \x01(\v2\x15.loom.v1.MessageHeardB(\x8a\xb5\x18$\n" +
+	"\x03\x03\x02\x06\x1a\x1d{who} was told{.said.text in}H\x00R\fmessageHeard\x12E\n" +
 	"\rcall_reserved\x18S \x01(\v2\x15.loom.v1.CallReservedB\a\x8a\xb5\x18\x03\n" +
 	"\x01\x02H\x00R\fcallReserved\x12\xa1\x01\n" +
 	"\fcall_settled\x18T \x01(\v2\x14.loom.v1.CallSettledBf\x8a\xb5\x18b\n" +
@@ -6099,7 +6197,19 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x0elock_withdrawn\x18c \x01(\v2\x16.loom.v1.LockWithdrawnBR\x8a\xb5\x18N\n" +
 	"\x01\x05\x1aI{about}: commit lock on {.repository base} no longer wanted by {.request}H\x00R\rlockWithdrawn\x12\xac\x01\n" +
 	"\flock_coupled\x18d \x01(\v2\x14.loom.v1.LockCoupledBq\x8a\xb5\x18m\n" +
-	"\x01\x05\x1ah{about}: commit lock on {.repository base} takes {.request} along on its holder's train (token {.token})H\x00R\vlockCoupledB\x06\n" +
+	"\x01\x05\x1ah{about}: commit lock on {.repository base} takes {.request} along on its holder's train (token {.token})H\x00R\vlockCoupled\x129\n" +
+	"\tmail_sent\x18x \x01(\v2\x11.loom.v1.MailSentB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x06H\x00R\bmailSent\x12\x93\x01\n" +
+	"\ragent_started\x18y \x01(\v2\x12.loom.v1.AgentLifeBX\x8a\xb5\x18T\n" +
+	"\x01\x01\x1aO{.agent or several agents} of role {.role} on host {.host}: started{.reason in}H\x00R\fagentStarted\x12\xa7\x01\n" +
+	"\x0fagent_restarted\x18z \x01(\v2\x12.loom.v1.AgentLifeBh\x8a\xb5\x18d\n" +
+	"\x01\x01\x1a_{.agent or several agents} of role {.role} on host {.host}: restarted after a crash{.reason in}H\x00R\x0eagentRestarted\x12\xa3\x01\n" +
+	"\ragent_crashed\x18{ \x01(\v2\x12.loom.v1.AgentLifeBh\x8a\xb5\x18d\n" +
+	"\x01\x01\x1a_{.agent or several agents} of role {.role} on host {.host}: crashed, {.times} times{.reason in}H\x00R\fagentCrashed\x12\x98\x01\n" +
+	"\x0eagent_given_up\x18| \x01(\v2\x12.loom.v1.AgentLifeB\\\x8a\xb5\x18X\n" +
+	"\x01\x01\x1aS{.agent or several agents} of role {.role} on host {.host}: is given up{.reason in}H\x00R\fagentGivenUp\x12\x9e\x01\n" +
+	"\ragent_drained\x18} \x01(\v2\x12.loom.v1.AgentLifeBc\x8a\xb5\x18_\n" +
+	"\x01\x01\x1aZ{.agent or several agents} of role {.role} on host {.host}: takes no more work{.reason in}H\x00R\fagentDrainedB\x06\n" +
 	"\x04fact\"9\n" +
 	"\fModelBlocked\x12)\n" +
 	"\x05block\x18\x01 \x01(\v2\x13.loom.v1.ModelBlockR\x05block\";\n" +
@@ -6508,48 +6618,50 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*RoleScaled)(nil),            // 82: loom.v1.RoleScaled
 	(*HostDrained)(nil),           // 83: loom.v1.HostDrained
 	(*MembersChanged)(nil),        // 84: loom.v1.MembersChanged
-	(*ModelBlock)(nil),            // 85: loom.v1.ModelBlock
-	(*Landing)(nil),               // 86: loom.v1.Landing
-	(*ProjectConfig)(nil),         // 87: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 88: loom.v1.Definition
-	(*SignedCommand)(nil),         // 89: loom.v1.SignedCommand
-	(*Error)(nil),                 // 90: loom.v1.Error
-	(*Pause)(nil),                 // 91: loom.v1.Pause
-	(PauseScope)(0),               // 92: loom.v1.PauseScope
-	(GateAction)(0),               // 93: loom.v1.GateAction
-	(*Plan)(nil),                  // 94: loom.v1.Plan
-	(*ForkPoint)(nil),             // 95: loom.v1.ForkPoint
-	(*Execution)(nil),             // 96: loom.v1.Execution
-	(*Budget)(nil),                // 97: loom.v1.Budget
-	(*CallReservation)(nil),       // 98: loom.v1.CallReservation
-	(*Usage)(nil),                 // 99: loom.v1.Usage
-	(*HostRoles)(nil),             // 100: loom.v1.HostRoles
-	(*Bead)(nil),                  // 101: loom.v1.Bead
-	(BeadStatus)(0),               // 102: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 103: loom.v1.Claimant
-	(*TeamTask)(nil),              // 104: loom.v1.TeamTask
-	(*Outcome)(nil),               // 105: loom.v1.Outcome
-	(*Approval)(nil),              // 106: loom.v1.Approval
-	(ApprovalDecision)(0),         // 107: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 108: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 109: loom.v1.Change
-	(*Candidate)(nil),             // 110: loom.v1.Candidate
-	(*DecisionNode)(nil),          // 111: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 112: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 113: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 114: loom.v1.Ballot
-	(*Vote)(nil),                  // 115: loom.v1.Vote
-	(BallotStatus)(0),             // 116: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 117: loom.v1.LockClaim
-	(*Car)(nil),                   // 118: loom.v1.Car
-	(*BlobRef)(nil),               // 119: loom.v1.BlobRef
-	(*Compaction)(nil),            // 120: loom.v1.Compaction
-	(*Said)(nil),                  // 121: loom.v1.Said
-	(*ModelAnswer)(nil),           // 122: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 123: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 124: loom.v1.ToolResult
-	(*Permission)(nil),            // 125: loom.v1.Permission
-	(*Toolkit)(nil),               // 126: loom.v1.Toolkit
+	(*MailSent)(nil),              // 85: loom.v1.MailSent
+	(*AgentLife)(nil),             // 86: loom.v1.AgentLife
+	(*ModelBlock)(nil),            // 87: loom.v1.ModelBlock
+	(*Landing)(nil),               // 88: loom.v1.Landing
+	(*ProjectConfig)(nil),         // 89: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 90: loom.v1.Definition
+	(*SignedCommand)(nil),         // 91: loom.v1.SignedCommand
+	(*Error)(nil),                 // 92: loom.v1.Error
+	(*Pause)(nil),                 // 93: loom.v1.Pause
+	(PauseScope)(0),               // 94: loom.v1.PauseScope
+	(GateAction)(0),               // 95: loom.v1.GateAction
+	(*Plan)(nil),                  // 96: loom.v1.Plan
+	(*ForkPoint)(nil),             // 97: loom.v1.ForkPoint
+	(*Execution)(nil),             // 98: loom.v1.Execution
+	(*Budget)(nil),                // 99: loom.v1.Budget
+	(*CallReservation)(nil),       // 100: loom.v1.CallReservation
+	(*Usage)(nil),                 // 101: loom.v1.Usage
+	(*HostRoles)(nil),             // 102: loom.v1.HostRoles
+	(*Bead)(nil),                  // 103: loom.v1.Bead
+	(BeadStatus)(0),               // 104: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 105: loom.v1.Claimant
+	(*TeamTask)(nil),              // 106: loom.v1.TeamTask
+	(*Outcome)(nil),               // 107: loom.v1.Outcome
+	(*Approval)(nil),              // 108: loom.v1.Approval
+	(ApprovalDecision)(0),         // 109: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 110: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 111: loom.v1.Change
+	(*Candidate)(nil),             // 112: loom.v1.Candidate
+	(*DecisionNode)(nil),          // 113: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 114: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 115: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 116: loom.v1.Ballot
+	(*Vote)(nil),                  // 117: loom.v1.Vote
+	(BallotStatus)(0),             // 118: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 119: loom.v1.LockClaim
+	(*Car)(nil),                   // 120: loom.v1.Car
+	(*BlobRef)(nil),               // 121: loom.v1.BlobRef
+	(*Compaction)(nil),            // 122: loom.v1.Compaction
+	(*Said)(nil),                  // 123: loom.v1.Said
+	(*ModelAnswer)(nil),           // 124: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 125: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 126: loom.v1.ToolResult
+	(*Permission)(nil),            // 127: loom.v1.Permission
+	(*Toolkit)(nil),               // 128: loom.v1.Toolkit
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
 	79,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
@@ -6635,74 +6747,80 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	63,  // 80: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
 	66,  // 81: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
 	64,  // 82: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
-	85,  // 83: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
-	85,  // 84: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
-	86,  // 85: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
-	87,  // 86: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	88,  // 87: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	89,  // 88: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	90,  // 89: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	91,  // 90: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	92,  // 91: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	93,  // 92: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	88,  // 93: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
-	94,  // 94: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
-	78,  // 95: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
-	95,  // 96: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	96,  // 97: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	97,  // 98: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	79,  // 99: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	97,  // 100: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	98,  // 101: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	99,  // 102: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	100, // 103: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	101, // 104: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	79,  // 105: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	101, // 106: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	102, // 107: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	90,  // 108: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	79,  // 109: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	103, // 110: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	79,  // 111: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	85,  // 112: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
-	104, // 113: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	105, // 114: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	105, // 115: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	79,  // 116: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	106, // 117: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	107, // 118: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	89,  // 119: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	90,  // 120: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	108, // 121: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	109, // 122: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	110, // 123: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	86,  // 124: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	111, // 125: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	112, // 126: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	112, // 127: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	113, // 128: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	114, // 129: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	115, // 130: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	116, // 131: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	79,  // 132: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	117, // 133: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	79,  // 134: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	79,  // 135: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	118, // 136: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	119, // 137: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	120, // 138: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	121, // 139: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	121, // 140: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	122, // 141: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	123, // 142: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	124, // 143: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	125, // 144: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	126, // 145: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
-	146, // [146:146] is the sub-list for method output_type
-	146, // [146:146] is the sub-list for method input_type
-	146, // [146:146] is the sub-list for extension type_name
-	146, // [146:146] is the sub-list for extension extendee
-	0,   // [0:146] is the sub-list for field type_name
+	85,  // 83: loom.v1.Event.mail_sent:type_name -> loom.v1.MailSent
+	86,  // 84: loom.v1.Event.agent_started:type_name -> loom.v1.AgentLife
+	86,  // 85: loom.v1.Event.agent_restarted:type_name -> loom.v1.AgentLife
+	86,  // 86: loom.v1.Event.agent_crashed:type_name -> loom.v1.AgentLife
+	86,  // 87: loom.v1.Event.agent_given_up:type_name -> loom.v1.AgentLife
+	86,  // 88: loom.v1.Event.agent_drained:type_name -> loom.v1.AgentLife
+	87,  // 89: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
+	87,  // 90: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
+	88,  // 91: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
+	89,  // 92: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	90,  // 93: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	91,  // 94: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	92,  // 95: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	93,  // 96: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	94,  // 97: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	95,  // 98: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	90,  // 99: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
+	96,  // 100: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
+	78,  // 101: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
+	97,  // 102: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	98,  // 103: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	99,  // 104: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	79,  // 105: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	99,  // 106: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	100, // 107: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	101, // 108: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	102, // 109: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	103, // 110: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	79,  // 111: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	103, // 112: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	104, // 113: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	92,  // 114: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	79,  // 115: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	105, // 116: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	79,  // 117: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	87,  // 118: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
+	106, // 119: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	107, // 120: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	107, // 121: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	79,  // 122: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	108, // 123: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	109, // 124: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	91,  // 125: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	92,  // 126: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	110, // 127: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	111, // 128: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	112, // 129: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	88,  // 130: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	113, // 131: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	114, // 132: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	114, // 133: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	115, // 134: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	116, // 135: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	117, // 136: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	118, // 137: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	79,  // 138: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	119, // 139: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	79,  // 140: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	79,  // 141: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	120, // 142: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	121, // 143: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	122, // 144: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	123, // 145: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	123, // 146: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	124, // 147: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	125, // 148: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	126, // 149: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	127, // 150: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	128, // 151: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
+	152, // [152:152] is the sub-list for method output_type
+	152, // [152:152] is the sub-list for method input_type
+	152, // [152:152] is the sub-list for extension type_name
+	152, // [152:152] is the sub-list for extension extendee
+	0,   // [0:152] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -6715,6 +6833,7 @@ func file_loom_v1_event_proto_init() {
 	file_loom_v1_fact_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
+	file_loom_v1_mail_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_project_proto_init()
 	file_loom_v1_staffing_proto_init()
@@ -6804,6 +6923,12 @@ func file_loom_v1_event_proto_init() {
 		(*Event_LockExpired)(nil),
 		(*Event_LockWithdrawn)(nil),
 		(*Event_LockCoupled)(nil),
+		(*Event_MailSent)(nil),
+		(*Event_AgentStarted)(nil),
+		(*Event_AgentRestarted)(nil),
+		(*Event_AgentCrashed)(nil),
+		(*Event_AgentGivenUp)(nil),
+		(*Event_AgentDrained)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

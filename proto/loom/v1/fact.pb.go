@@ -37,6 +37,8 @@ const (
 	Core_CORE_GRAPH Core = 4
 	// The commit lock.
 	Core_CORE_LOCK Core = 5
+	// Mail and logs of teams.
+	Core_CORE_TEAM Core = 6
 )
 
 // Enum value maps for Core.
@@ -48,6 +50,7 @@ var (
 		3: "CORE_TURN",
 		4: "CORE_GRAPH",
 		5: "CORE_LOCK",
+		6: "CORE_TEAM",
 	}
 	Core_value = map[string]int32{
 		"CORE_UNSPECIFIED": 0,
@@ -56,6 +59,7 @@ var (
 		"CORE_TURN":        3,
 		"CORE_GRAPH":       4,
 		"CORE_LOCK":        5,
+		"CORE_TEAM":        6,
 	}
 )
 
@@ -190,7 +194,7 @@ const file_loom_v1_fact_proto_rawDesc = "" +
 	"\bFactKind\x12#\n" +
 	"\x05cores\x18\x01 \x03(\x0e2\r.loom.v1.CoreR\x05cores\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\rR\x05since\x12\x12\n" +
-	"\x04says\x18\x03 \x01(\tR\x04says*o\n" +
+	"\x04says\x18\x03 \x01(\tR\x04says*~\n" +
 	"\x04Core\x12\x14\n" +
 	"\x10CORE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fCORE_PROJECT\x10\x01\x12\x11\n" +
@@ -198,7 +202,8 @@ const file_loom_v1_fact_proto_rawDesc = "" +
 	"\tCORE_TURN\x10\x03\x12\x0e\n" +
 	"\n" +
 	"CORE_GRAPH\x10\x04\x12\r\n" +
-	"\tCORE_LOCK\x10\x05:F\n" +
+	"\tCORE_LOCK\x10\x05\x12\r\n" +
+	"\tCORE_TEAM\x10\x06:F\n" +
 	"\x04kind\x12\x1d.google.protobuf.FieldOptions\x18ц\x03 \x01(\v2\x11.loom.v1.FactKindR\x04kind:M\n" +
 	"\n" +
 	"decided_by\x12\x1d.google.protobuf.FieldOptions\x18҆\x03 \x01(\x0e2\r.loom.v1.CoreR\tdecidedByB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
