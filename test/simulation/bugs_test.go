@@ -129,10 +129,11 @@ var bugs = append([]bug{
 	{"work begins while it is planned anew", flow + "plan.go", `			return !isSettled(r.state(m))`, `			return false`, ""},
 	{"a plan is adopted, and nobody goes by it", flow + "plan.go", `	f.x.DefinitionHash, f.x.Edges = p.Hash, maps.Clone(p.Edges)`, `	f.x.Edges = maps.Clone(p.Edges)`, ""},
 	{"what has begun is planned again", "processes/plan.go", `if ph := p.now.Phases[i]; p.begun(ph.ID) {`, `if ph := p.now.Phases[i]; false {`, ""},
-	{"mail is heard twice", "internal/core/team/mail.go", `	m.Heard = true
-	t.Mail = slices.DeleteFunc(t.Mail, spent)
-	return nil`, `	m.Heard = m.Kind == question && m.Heard
-	return nil`, ""},
+	{"mail is heard twice", "internal/core/turn/between.go", `			return false, refuse("hear", "message %q has been heard already, otherwise", s.Id)
+		}
+		return true, nil`, `			return false, refuse("hear", "message %q has been heard already, otherwise", s.Id)
+		}
+		return false, nil`, ""},
 	{"mail goes to another team", whole + "mail.go", `	for _, m := range s.members(s.top(x)) {
 		of, _ := s.attempt(m.Id)
 		if m.Id == a.Id {`, `	var all []*loomv1.Attempt
