@@ -46,19 +46,18 @@ var teamTools = []*tool{
 		"Tasks that are open when you finish are stopped.", `"role","goal","acceptance"`, taskSchema),
 	teamwork("task_assign", writes, "Give a task that ended without success once more, to the same role or another, and wait for its outcome. Say what must be different.",
 		`"task","role","goal","acceptance"`, `"task": `+taskID+`,`+taskSchema),
-	teamwork("sub_agent", reads, "Ask a fresh agent that can only read the repository, and wait. "+
-		"It knows what you say alone; what it reads stays out of your context.", `"question"`,
+	teamwork("sub_agent", reads, "Ask a fresh agent that only reads: it knows what you say alone, and what it reads stays out of your context.", `"question"`,
 		`"question": {"type": "string", "minLength": 1, "maxLength": 8192}`),
 	teamwork("agent_list", reads, "Tell how the tasks stand that you gave.", ``, ``),
 	teamwork("agent_watch", reads, "Wait until tasks have ended, and tell their outcomes.", ``,
 		`"tasks": {"type": "array", "maxItems": 16, "items": `+taskID+`, "description": "default all"}`),
 	teamwork("agent_stop", writes, "Stop a task that you gave, and what works for it.", `"task","reason"`,
 		`"task": `+taskID+`,"reason": {"type": "string", "minLength": 1, "maxLength": 300}`),
-	teamwork(TeamWrite, writes, "Write to others of your team. With ask, wait for the answer.", `"to","text"`,
-		`"to": {"type": "string", "description": "a role, agent or bead; or the id of a question that you answer"},"text": {"type": "string"},"ask": {"type": "boolean"}`),
-	teamwork("ask_user", writes, "Ask the person in charge what only they can decide, and wait, which can take long.", `"question"`, `
+	teamwork(TeamWrite, writes, "Write to your team; with ask, wait for an answer.", `"to","text"`,
+		`"to": {"type": "string", "description": "a role, agent or bead, or the id of a question"},"text": {"type": "string"},"ask": {"type": "boolean"}`),
+	teamwork("ask_user", writes, "Ask the person in charge what only they can decide, and wait.", `"question"`, `
 		"question": {"type": "string", "minLength": 1, "maxLength": 2048},
-		"answers": {"type": "array", "minItems": 2, "maxItems": 10, "items": {"type": "string", "minLength": 1, "maxLength": 200}, "description": "to choose from"}`),
+		"answers": {"type": "array", "minItems": 2, "maxItems": 10, "items": {"type": "string", "minLength": 1, "maxLength": 200}}`),
 }
 
 // TeamWrite is the tool by which members of a team write to each other. It is of use

@@ -178,7 +178,7 @@ func (s *State) memberName(a *loomv1.Attempt) string {
 func (d *decision) answerMail(x *loomv1.Execution, a *loomv1.Attempt, call string, w *loomv1.WriteMail) (*loomv1.TeamReply, error) {
 	q := team.FindMail(d.s.mail(x), w.To)
 	switch {
-	case q == nil || q.To != a.Id || q.Kind != loomv1.MailKind_MAIL_KIND_QUESTION:
+	case q == nil || q.To != a.Id || q.Kind != loomv1.MailKind_MAIL_KIND_QUESTION || q.WriterEnded:
 		return nil, fault.New("team/unknown", "no question to you has this id, or nobody waits for its answer any more").At("to").Got(w.To)
 	case q.Answer != nil:
 		return nil, fault.New("team/answered", "the question is answered already").At("to").Got(w.To)
@@ -307,7 +307,7 @@ func outstandingOf(x *loomv1.Execution) []*loomv1.Attempt {
 // something that it has not heard, or somebody at one of the tasks waits for it.
 func (s *State) interrupted(x *loomv1.Execution, a *loomv1.Attempt, awaits []string) (unheard bool, by *loomv1.Attempt) {
 	for _, m := range team.Unheard(s.mail(x), a.Id) {
-		if m.Kind == loomv1.MailKind_MAIL_KIND_QUESTION {
+		if m.Kind == loomv1.MailKind_MAIL_KIND_QUESTION && !m.WriterEnded {
 			return true, nil
 		}
 	}

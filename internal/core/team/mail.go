@@ -201,9 +201,9 @@ func ended(t *loomv1.Team, attempt string) {
 }
 
 // spent reports whether nobody will ask for a message again: its writer has ended or
-// is the runtime, and its reader has heard it, has ended, or need not answer it.
+// is the runtime, and its reader has heard it or has ended.
 func spent(m *loomv1.Mail) bool {
-	return (m.WriterEnded || m.Attempt == "") && (m.Heard || m.ReaderEnded || m.Kind == question)
+	return (m.WriterEnded || m.Attempt == "") && (m.Heard || m.ReaderEnded)
 }
 
 // note adds a line to the log, and drops the oldest where there are too many.
