@@ -53,9 +53,9 @@ var teamTools = []*tool{
 		`"tasks": {"type": "array", "maxItems": 16, "items": `+taskID+`, "description": "default all"}`),
 	teamwork("agent_stop", writes, "Stop a task that you gave, and what works for it.", `"task","reason"`,
 		`"task": `+taskID+`,"reason": {"type": "string", "minLength": 1, "maxLength": 300}`),
-	teamwork(TeamWrite, writes, "Write to your team; with ask, wait for an answer.", `"to","text"`,
-		`"to": {"type": "string", "description": "a role, agent or bead, or the id of a question"},"text": {"type": "string"},"ask": {"type": "boolean"}`),
-	teamwork("ask_user", writes, "Ask the person in charge what only they can decide, and wait.", `"question"`, `
+	teamwork(TeamWrite, writes, "Write to your team; ask waits for an answer.", `"to","text"`,
+		`"to": {"type": "string", "description": "role, agent, bead, or id of a question"},"text": {"type": "string"},"ask": {"type": "boolean"}`),
+	teamwork("ask_user", writes, "Ask the person in charge what only they can decide.", `"question"`, `
 		"question": {"type": "string", "minLength": 1, "maxLength": 2048},
 		"answers": {"type": "array", "minItems": 2, "maxItems": 10, "items": {"type": "string", "minLength": 1, "maxLength": 200}}`),
 }

@@ -34,9 +34,18 @@ func (s *State) top(x *loomv1.Execution) *loomv1.Execution {
 // mail returns what the team of x has written, or nil.
 func (s *State) mail(x *loomv1.Execution) *loomv1.Team { return s.p.Teams[s.top(x).GetId()] }
 
-// members returns the attempts of a team that agents work on or will, those of the
-// top first.
-func (s *State) members(x *loomv1.Execution) (list []*loomv1.Attempt) {
+// members returns the attempts of the team of top that agents work on or will, the
+// oldest first.
+func (s *State) members(top *loomv1.Execution) []*loomv1.Attempt {
+	list := s.workOf(top)
+	slices.SortFunc(list, func(a, b *loomv1.Attempt) int {
+		return cmp.Or(a.DispatchedAt.AsTime().Compare(b.DispatchedAt.AsTime()), strings.Compare(a.Id, b.Id))
+	})
+	return list
+}
+
+// workOf returns those of x and of all that works for it, in any order.
+func (s *State) workOf(x *loomv1.Execution) (list []*loomv1.Attempt) {
 	if !running(x) {
 		return nil
 	}
@@ -55,7 +64,7 @@ func (s *State) members(x *loomv1.Execution) (list []*loomv1.Attempt) {
 				continue
 			}
 			if c := s.execution(id); c.GetParent() == x.Id { // a fork has the history of another
-				list = append(list, s.members(c)...)
+				list = append(list, s.workOf(c)...)
 			}
 		}
 	}
