@@ -40,7 +40,7 @@ func TestMEM01_ANodeSaysWhatItReadsAndWrites(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", tt.memory, def.GetNodes(), err, tt.want)
 			continue
 		}
-		again, err := processes.Parse("one.yaml", []byte(processes.Write(def)), roles.Builtin())
+		again, err := processes.Parse("one.yaml", processes.Write(def), roles.Builtin())
 		if err != nil || !proto.Equal(again, def) {
 			t.Errorf("%s: written and read it is %v, %v", tt.memory, again, err)
 		}

@@ -33,8 +33,7 @@ func TestF30_TheLimitIsAdjustedAfterEachCollection(t *testing.T) {
 	}
 	held := make([]byte, 400<<20)
 	await(t, func(limit int64) bool { return limit >= 700<<20 })
-	runtime.KeepAlive(held)
-	held = nil
+	runtime.KeepAlive(held) // and not any longer
 	await(t, func(limit int64) bool { return limit == Least })
 }
 
