@@ -38,8 +38,8 @@ var places = []struct {
 	), "the file says which tests are run"},
 	{Submodule, []string{".gitmodules"}, anyOf(`(^|/)\.gitmodules$`), "the file says where submodules come from"},
 	{Lock, []string{"lock", ".sum", "shrinkwrap", "resolved", "requirements", "constraints"}, anyOf(
-		`(^|/)(go\.sum|go\.work\.sum|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|deno\.lock|cargo\.lock` +
-			`|poetry\.lock|pipfile\.lock|uv\.lock|pdm\.lock|gemfile\.lock|composer\.lock|mix\.lock|flake\.lock|packages\.lock\.json|podfile\.lock` +
+		`(^|/)(go\.sum|go\.work\.sum|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|deno\.lock|cargo\.lock`+
+			`|poetry\.lock|pipfile\.lock|uv\.lock|pdm\.lock|gemfile\.lock|composer\.lock|mix\.lock|flake\.lock|packages\.lock\.json|podfile\.lock`+
 			`|pubspec\.lock|package\.resolved|gradle\.lockfile|conan\.lock|\.terraform\.lock\.hcl)$`,
 		`(^|/)(requirements|constraints)[^/]*\.txt$`,
 	), "the file decides which code of others is installed"},
