@@ -116,10 +116,9 @@ func TestWF16_AHistoryThatDoesNotFoldIsRefused(t *testing.T) {
 	c := newChronicle(t, 6, 5)
 	bad := &loomv1.Event{
 		Number: 1 << 40, Project: "shop", Bead: "shop-1", Execution: "shop-1-x1", Node: "triage", Time: c.told[len(c.told)-1].event.Time,
-		Fact: &loomv1.Event_NodeCompleted{NodeCompleted: &loomv1.NodeCompleted{}},
+		Fact: &loomv1.Event_AttemptClaimed{AttemptClaimed: &loomv1.AttemptClaimed{}},
 	}
 	b := journal.Seal(c.heads[0], 0, 1, "h1.1", "bad", []*loomv1.Event{bad, bad, bad})
-	bad.Fact = &loomv1.Event_AttemptClaimed{AttemptClaimed: &loomv1.AttemptClaimed{}}
 	if _, err := c.logs[0].Append(t.Context(), c.heads[0].Sequence, b); err != nil {
 		t.Fatal(err)
 	}
