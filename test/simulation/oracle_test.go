@@ -20,6 +20,9 @@ type oracle struct {
 	w    *world
 	twin *project.State
 
+	memories map[string]bool   // entries, and whether they count
+	said     map[string]uint32 // how often each was said
+
 	beads      map[string]*loomv1.Bead // as filed
 	prints     map[string]string       // open bead of a fingerprint
 	ended      map[string]bool         // beads
@@ -155,6 +158,7 @@ func newOracle(w *world) *oracle {
 		beads: map[string]*loomv1.Bead{}, ended: map[string]bool{}, executions: map[string]*execution{},
 		attempts: map[string]*attempt{}, approvals: map[string]*asked{}, nonces: map[string]bool{}, answers: map[string]bool{},
 		tasks: map[string]*given{}, polls: map[string]*poll{}, requests: map[string]time.Time{}, gone: map[string]bool{}, links: map[string][]string{}, decisions: map[string]bool{},
+		memories: map[string]bool{}, said: map[string]uint32{},
 	}
 	if w.careful {
 		o.twin = project.New(w.config(0))
@@ -211,6 +215,9 @@ func (o *oracle) sawFact(x *execution, e *loomv1.Event) {
 		if !o.decisions[f.DecisionAbandoned.Id] {
 			o.broken(25, "decision %q is given up, which is not there", f.DecisionAbandoned.Id)
 		}
+	case *loomv1.Event_MemoryKept, *loomv1.Event_MemoryMerged, *loomv1.Event_MemoryChanged, *loomv1.Event_MemoryPromoted,
+		*loomv1.Event_MemoryForgotten, *loomv1.Event_MemoryExpired, *loomv1.Event_MemoryDropped, *loomv1.Event_MemoryOffered:
+		o.sawMemory(e)
 	case *loomv1.Event_LockRequested, *loomv1.Event_LockGranted, *loomv1.Event_LockRenewed, *loomv1.Event_LockReleased,
 		*loomv1.Event_LockExpired, *loomv1.Event_LockWithdrawn, *loomv1.Event_LockCoupled:
 		o.lock.saw(o, e)

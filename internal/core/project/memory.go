@@ -216,10 +216,10 @@ func (d *decision) rememberOwn(e *loomv1.Event, entry *loomv1.MemoryEntry) error
 func (d *decision) rememberAs(t *memory.Turn, e *loomv1.Event, entry *loomv1.MemoryEntry) error {
 	t.Bead, t.Execution, t.Node, t.Attempt = e.Bead, e.Execution, e.Node, e.Attempt
 	t.Process = d.s.execution(e.Execution).GetDefinition()
-	if d.s.cfg.Format.Check(&loomv1.Event{Fact: &loomv1.Event_MemoryKept{}}, d.s.agreed) != nil {
-		return nil //nolint:nilerr // a host of an earlier release could not read it
+	readable := d.s.cfg.Format.Check(&loomv1.Event{Fact: &loomv1.Event_MemoryKept{}}, d.s.agreed) == nil
+	if readable { // by hosts of earlier releases too
+		_, _ = d.s.mem.Decide(t, &loomv1.Command{Body: &loomv1.Command_KeepMemory{KeepMemory: &loomv1.KeepMemory{Entry: entry}}})
 	}
-	_, _ = d.s.mem.Decide(t, &loomv1.Command{Body: &loomv1.Command_KeepMemory{KeepMemory: &loomv1.KeepMemory{Entry: entry}}})
 	return d.broken
 }
 
