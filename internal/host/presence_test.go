@@ -17,7 +17,7 @@ import (
 // forWeb is the answer of a triage that finds work for a web designer.
 func forWeb(*model.Request) (*model.Response, error) {
 	return &model.Response{Text: "the page is wrong", Stop: model.StopTools, Calls: []*loomv1.ToolCall{{
-		Tool: turn.FinishName, Arguments: `{"status":"success","summary":"the page is wrong","notes":"","fields":{"severity":"high","specialist":"web-designer","check":"true"}}`,
+		Tool: turn.FinishName, Arguments: `{"status":"success","summary":"the page is wrong","notes":"","fields":{"severity":"high","specialist":"web-designer","check":"false"}}`,
 	}}}, nil
 }
 
