@@ -56,7 +56,7 @@ func subcommands(w io.Writer, cmd *cobra.Command) {
 		fmt.Fprintf(w, "  %-11s %s\n", c.Name(), c.Short)
 	}
 	if len(others) > 0 {
-		text := "And " + strings.Join(others, ", ") + `: "loom help COMMAND".`
+		text := "And " + strings.Join(others, ", ") + "."
 		fmt.Fprintf(w, "\n%s\n", strings.Join(wrap(text, screen), "\n"))
 	}
 }

@@ -205,10 +205,8 @@ func (s *sitting) bind(ctx context.Context, cmd *loomv1.Command) error {
 		c.SettleCall.Attempt, c.SettleCall.Claimant = s.attempt, s.who
 	case *loomv1.Command_AskPermission:
 		c.AskPermission.Attempt, c.AskPermission.Claimant = s.attempt, s.who
-	case *loomv1.Command_KeepMemory:
-		c.KeepMemory.Attempt, c.KeepMemory.Claimant = s.attempt, s.who
-	case *loomv1.Command_OfferMemory:
-		c.OfferMemory.Attempt, c.OfferMemory.Claimant = s.attempt, s.who
+	case *loomv1.Command_KeepMemory, *loomv1.Command_OfferMemory:
+		return s.bindMemory(cmd)
 	case *loomv1.Command_AskTeam:
 		c.AskTeam.Attempt, c.AskTeam.Claimant = s.attempt, s.who
 	case *loomv1.Command_AddDecision, *loomv1.Command_OpenBallot, *loomv1.Command_CastVote:
@@ -273,4 +271,19 @@ func (s *sitting) ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.Seat
 		return nil, err
 	}
 	return &loomv1.SeatReply{Body: &loomv1.SeatReply_Graph{Graph: answer}}, nil
+}
+
+// bindMemory makes a command about the memory one of this agent's attempt; without one
+// it is refused.
+func (s *sitting) bindMemory(cmd *loomv1.Command) error {
+	if s.attempt == "" {
+		return fault.New("request/denied", "an agent without an attempt neither keeps nor is offered what a project remembers")
+	}
+	if keep := cmd.GetKeepMemory(); keep != nil {
+		keep.Attempt, keep.Claimant = s.attempt, s.who
+		return nil
+	}
+	offer := cmd.GetOfferMemory()
+	offer.Attempt, offer.Claimant = s.attempt, s.who
+	return nil
 }

@@ -12,7 +12,7 @@ import (
 func (o *oracle) sawMemory(e *loomv1.Event) {
 	living := func(id string) {
 		if !o.memories[id] {
-			o.broken(36, "%s of %q, which is not remembered", tellEvent(e), id)
+			o.broken(38, "%s of %q, which is not remembered", tellEvent(e), id)
 		}
 	}
 	over := func(ids []string) {
@@ -25,19 +25,19 @@ func (o *oracle) sawMemory(e *loomv1.Event) {
 	case *loomv1.Event_MemoryKept:
 		kept := f.MemoryKept.Entry
 		if want := fmt.Sprintf("m%d", len(o.memories)+1); kept.Id != want {
-			o.broken(36, "entry %q is kept where %s is next", kept.Id, want)
+			o.broken(38, "entry %q is kept where %s is next", kept.Id, want)
 		}
 		if x := o.executions[e.Execution]; kept.Layer == loomv1.MemoryLayer_MEMORY_LAYER_SESSION && (x == nil || x.ended) {
-			o.broken(36, "%s is kept for the session of %q, which does not run", kept.Id, e.Execution)
+			o.broken(38, "%s is kept for the session of %q, which does not run", kept.Id, e.Execution)
 		}
 		if kept.Layer == loomv1.MemoryLayer_MEMORY_LAYER_DURABLE && kept.Trust == loomv1.MemoryTrust_MEMORY_TRUST_UNTRUSTED {
-			o.broken(36, "%s is untrusted and durable", kept.Id)
+			o.broken(38, "%s is untrusted and durable", kept.Id)
 		}
 		o.memories[kept.Id], o.said[kept.Id] = true, 1
 	case *loomv1.Event_MemoryMerged:
 		living(f.MemoryMerged.Id)
 		if n := f.MemoryMerged.Count; n <= o.said[f.MemoryMerged.Id] || f.MemoryMerged.Dropped == "" && n != o.said[f.MemoryMerged.Id]+1 {
-			o.broken(36, "%s was said %d times, and now %d", f.MemoryMerged.Id, o.said[f.MemoryMerged.Id], n)
+			o.broken(38, "%s was said %d times, and now %d", f.MemoryMerged.Id, o.said[f.MemoryMerged.Id], n)
 		}
 		o.said[f.MemoryMerged.Id] = f.MemoryMerged.Count
 		if f.MemoryMerged.Dropped != "" {
