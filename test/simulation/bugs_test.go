@@ -232,7 +232,7 @@ var projectBugs = []bug{
 	{"digest not checked", whole + "approval.go", `if subtle.ConstantTimeCompare([]byte(a.Digest), []byte(v.Digest)) != 1 {`, `if subtle.ConstantTimeCompare([]byte(a.Digest), []byte(v.Digest)) == 7 {`, ""},
 	{"signature not checked", whole + "approval.go", `if !ed25519.Verify(d.s.ceo(), SignedBytes(c.Payload), c.Signature) {`, `if false {`, ""},
 	{"an agent may present what the CEO signed", whole + "approval.go", `if d.actor.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_CEO {`, `if false {`, ""},
-	{"an expired command is taken", whole + "approval.go", `!d.now.Before(asTime(cmd.NotAfter)) {`, `false {`, ""},
+	{"an expired command is taken", whole + "approval.go", `!d.wall.Before(asTime(cmd.NotAfter)) {`, `false {`, ""},
 	{"a command of another deployment is taken", whole + "approval.go", `if cmd.Deployment != d.s.cfg.Deployment || cmd.Project != d.s.cfg.ID {`, `if false {`, ""},
 	{"nonces of answers are not looked at", whole + "approval.go", `switch used, err := d.usedBefore(signed, nonceOf(signed)); {`, `switch used, err := false, error(nil); {`, ""},
 	{"nonces of orders are not looked at", whole + "override.go", `	case d.s.p.Nonces[nonce]:

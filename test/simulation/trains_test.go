@@ -187,6 +187,10 @@ func (a *agent) arrive() {
 	}
 	if len(cars) > 1 {
 		a.w.see("train")
+		if !a.w.calm && a.w.one(8) { // it dies before it can say so
+			a.rest()
+			return
+		}
 	}
 	a.out = succeeded(a)
 	a.out.Landing = &loomv1.Landing{
