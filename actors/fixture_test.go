@@ -3,7 +3,6 @@ package actors_test
 import (
 	"context"
 	"crypto/ed25519"
-	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -43,11 +42,7 @@ type rig struct {
 	sys      *actors.System
 	projects *actors.Projects
 	lost     chan string
-	lives    struct { // of agents, in words
-		sync.Mutex
-		list []string
-	}
-	cancel context.CancelFunc
+	cancel   context.CancelFunc
 }
 
 func newRig(t *testing.T) *rig {
@@ -140,11 +135,6 @@ func (r *rig) agents(role string, n int, work worker) *actors.Pools {
 	pools := r.sys.StartPools(r.ctx, []actors.Pool{{
 		Role: role, Agents: n, Host: "h1", Start: r.config.Start, Queue: q, Projects: r.projects, Worker: work,
 		Logger: slog.New(slog.DiscardHandler), RestartMax: 10, RestartWithin: time.Minute, RestartBackoff: time.Millisecond,
-		Lived: func(kind loomv1.LifeKind, agent, reason string) {
-			r.lives.Lock()
-			defer r.lives.Unlock()
-			r.lives.list = append(r.lives.list, fmt.Sprint(kind, " ", agent, " ", reason))
-		},
 	}})
 	r.t.Cleanup(pools.Stop)
 	return pools
