@@ -114,6 +114,7 @@ func (c *checker) check() {
 	}
 	c.tools("allow", c.role.Tools.Allow)
 	c.tools("ask", c.role.Tools.Ask)
+	c.main()
 	c.rules()
 	c.model()
 	c.thinking()
@@ -194,6 +195,20 @@ func (c *checker) tools(list string, named []string) {
 		case serverTool.MatchString(tool), packageTool.MatchString(tool): // which ones there are, is known where the role works
 		default:
 			c.oneOf("tool", tool, tools, at...)
+		}
+	}
+}
+
+// main looks at which tools are shown with their schemas.
+func (c *checker) main() {
+	all := append(c.role.Tools.All(), "*")
+	for i, name := range c.role.Tools.Main {
+		at := []any{"tools", "main", i}
+		switch {
+		case slices.Contains(c.role.Tools.Main[:i], name):
+			c.refuse(at, name, "tools.main[%d] is listed already", i)
+		case !slices.Contains(all, name) && !serverTool.MatchString(name) && !packageTool.MatchString(name):
+			c.refuse(at, name, "tools.main[%d] is a tool that the role does not list", i).Want("%s", suggest.Among(name, all))
 		}
 	}
 }

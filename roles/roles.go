@@ -68,6 +68,10 @@ type Thinking struct {
 type Tools struct {
 	Allow []string `yaml:"allow"`
 	Ask   []string `yaml:"ask"`
+	// Main are the tools that a model is shown with their whole schemas, as far as
+	// the role has them; the others are called through one tool. "*" stands for all.
+	// By default they are those of [MainTools].
+	Main []string `yaml:"main"`
 	// Rules say otherwise of some calls, by what they name.
 	Rules []Rule `yaml:"rules"`
 }
@@ -104,6 +108,20 @@ func (t Tools) Of(call *loomv1.ToolCall, asks bool) loomv1.PermissionVerdict {
 	}
 	verdict, _ := permission.Of(rules, "", call, asks)
 	return verdict
+}
+
+// MainTools are the tools that most turns begin with.
+func MainTools() []string {
+	return []string{"file_read", "file_edit", "shell", "delegate_task"}
+}
+
+// InFull reports whether a model is shown a tool with its whole schema.
+func (t Tools) InFull(name string) bool {
+	main := t.Main
+	if len(main) == 0 {
+		main = MainTools()
+	}
+	return slices.ContainsFunc(main, func(m string) bool { return m == name || m == "*" })
 }
 
 // All returns the tools that a role has, also those that it asks about.

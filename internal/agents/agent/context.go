@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -55,11 +56,64 @@ func (r *run) offered() []model.ToolSpec {
 	for _, s := range r.tools.Specs(r.allowed()) {
 		list = append(list, model.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema})
 	}
-	list = shortened(list, bytesOf(cmp.Or(r.role.Context.Tools, 2048)))
+	list = shortened(r.folded(list), bytesOf(cmp.Or(r.role.Context.Tools, 2048)))
 	if turn.Planning(r.t) {
 		list = append(list, offer(turn.PlanTool()))
 	}
 	return append(list, offer(turn.FinishTool()))
+}
+
+// folded puts one tool in the place of those that the role has no schemas of.
+func (r *run) folded(list []model.ToolSpec) []model.ToolSpec {
+	full, behind := split(list, r.role.Tools.InFull)
+	if len(behind) < 2 { // it would take more than it spares
+		return list
+	}
+	return append(full, model.Use(behind, tool.FromOutside))
+}
+
+// split parts tools into those with schemas and those behind one tool.
+func split(list []model.ToolSpec, inFull func(string) bool) (full, behind []model.ToolSpec) {
+	for _, t := range list {
+		if inFull(t.Name) {
+			full = append(full, t)
+		} else {
+			behind = append(behind, t)
+		}
+	}
+	return full, behind
+}
+
+// shownAs are calls as the model is shown that it made them: those of tools behind
+// [model.UseName] are calls of it, whichever way they were made.
+func shownAs(calls []*loomv1.ToolCall, offered []model.ToolSpec) []*loomv1.ToolCall {
+	var list []*loomv1.ToolCall
+	for _, c := range calls {
+		for _, t := range offered {
+			if slices.ContainsFunc(t.Behind, func(b model.ToolSpec) bool { return b.Name == c.Tool }) {
+				c = model.Wrap(c)
+				break
+			}
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// schemaTold adds to what is said of arguments that do not fit what they should be,
+// for a tool whose schema the model is not shown.
+func (r *run) schemaTold(name string, res tool.Result) tool.Result {
+	if res.Code != "tool/arguments" {
+		return res
+	}
+	for _, o := range r.offered() {
+		for _, t := range o.Behind {
+			if t.Name == name {
+				res.Output = strings.TrimRight(res.Output, "\n") + fmt.Sprintf("\n%s: %s\nIts arguments: %s", t.Name, t.Description, t.Schema)
+			}
+		}
+	}
+	return res
 }
 
 func offer(t turn.Tool) model.ToolSpec {

@@ -78,6 +78,7 @@ func (r *run) ask(ctx context.Context) (*turn.Stop, error) {
 	resp, err := m.Ask(ctx, req, live)
 	ended()
 	if err == nil {
+		resp.Calls = unwrapped(resp.Calls)
 		err = r.together(ctx, resp)
 	}
 	took := uint64(max(time.Since(began).Milliseconds(), 1))
@@ -94,6 +95,15 @@ func (r *run) ask(ctx context.Context) (*turn.Stop, error) {
 		}
 	}
 	return nil, r.record(ctx, turn.AnsweredFact(answer))
+}
+
+// unwrapped are calls of the tools that they are about.
+func unwrapped(calls []*loomv1.ToolCall) []*loomv1.ToolCall {
+	var list []*loomv1.ToolCall
+	for _, c := range calls {
+		list = append(list, model.Unwrap(c))
+	}
+	return list
 }
 
 // unanswered settles a call that came to nothing. Where a rate limit is why, the

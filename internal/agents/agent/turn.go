@@ -188,7 +188,7 @@ func (r *run) unique(calls []*loomv1.ToolCall) []*loomv1.ToolCall {
 func (r *run) request(ctx context.Context) (*model.Request, error) {
 	req := &model.Request{System: System(r.role, r.Roles), Tools: r.offered(), MaxTokens: r.output(), Thinking: r.thinking()}
 	for _, m := range turn.Transcript(r.t, r.brief.Node, r.limits()) {
-		msg := model.Message{Role: model.Role(m.Role), Calls: m.Calls, Call: m.Call, Failed: m.Failed}
+		msg := model.Message{Role: model.Role(m.Role), Calls: shownAs(m.Calls, req.Tools), Call: m.Call, Failed: m.Failed}
 		text, err := r.said(ctx, m)
 		if err != nil {
 			return nil, err
@@ -349,7 +349,9 @@ func (r *run) carryOut(ctx context.Context, c turn.Call) (*loomv1.ToolResult, er
 			return r.result(ctx, res)
 		}
 	}
-	res := r.call(ctx, c.ToolCall, func() tool.Result { return r.tools.Call(ctx, r.allowed(), r.toolTimeout(), c.ToolCall) })
+	res := r.call(ctx, c.ToolCall, func() tool.Result {
+		return r.schemaTold(c.Tool, r.tools.Call(ctx, r.allowed(), r.toolTimeout(), c.ToolCall))
+	})
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // cut off: it stays an intent without an outcome
 	}

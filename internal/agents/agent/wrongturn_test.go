@@ -66,6 +66,12 @@ func wrongTurns() []wrongTurn {
 		{"two answers of no use in a row", []*model.Response{text(" "), text("I have mended it.")}, 2, "the turn is stopped"},
 		{"a call beside finish", []*model.Response{says(call("file_write", args("path", "b.txt", "content", "b\n")), finish("success").Calls[0])}, 1, "finish"},
 		{"finish with a field of another type", []*model.Response{one("finish", "status", "success", "summary", "done", "fields", args("fault", 3))}, 1, "fault"},
+		{"a tool that there is not, through use", []*model.Response{one("use", "tool", "git_commit", "arguments", args("message", "x"))}, 1, "git_log"},
+		{"arguments of other names, through use", []*model.Response{one("use", "tool", "git_log", "arguments", args("max", 3))}, 1, `"properties"`},
+		{"a tool through use without the arguments that it needs", []*model.Response{one("use", "tool", "memory_keep")}, 1, `"required":["type","text"]`},
+		{"arguments for use that are no object", []*model.Response{raw("use", `{"tool":"git_log","arguments":["a.txt"]}`)}, 1, "NAME"},
+		{"a direct call of a tool behind use", []*model.Response{one("file_search", "pattern", "*.txt")}, 0, "a.txt"},
+		{"a call of use beside finish", []*model.Response{says(call("use", args("tool", "file_write", "arguments", args("path", "b.txt", "content", "b\n"))), finish("success").Calls[0])}, 1, "finish"},
 		{"success where a required check fails", []*model.Response{finish("success")}, 1, "cat new.txt"},
 	}
 }

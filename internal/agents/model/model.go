@@ -58,6 +58,10 @@ type ToolSpec struct {
 	// Schema is the JSON Schema of the arguments: an object schema. Empty
 	// means any object.
 	Schema json.RawMessage `json:"schema"`
+
+	// Behind are the tools that are called through this one, see [Use]. Its
+	// description tells of them; they are not sent.
+	Behind []ToolSpec `json:"-"`
 }
 
 // Arguments returns the schema to send: never an empty one.

@@ -88,10 +88,16 @@ func (s *Set) find(name string) *tool {
 	return nil
 }
 
+// FromOutside reports whether a tool is no part of the program.
+func FromOutside(name string) bool { return find(name) == nil }
+
 // Class returns the class of a tool of the set; of an unknown one, EXEC.
 func (s *Set) Class(name string) loomv1.ToolClass {
 	if t := s.find(name); t != nil {
 		return t.Class
+	}
+	if name == Use { // which is always refused
+		return reads
 	}
 	return executes
 }

@@ -16,6 +16,10 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
+// Use is the name by which a model calls tools whose schemas it is not shown. A call
+// of it that says which was one of that tool; one that does not is told so.
+const Use = "use"
+
 // Timeout is how long a tool may take when nobody says otherwise.
 const Timeout = 60 * time.Second
 
@@ -207,6 +211,10 @@ func (s *Set) Call(ctx context.Context, allow []string, timeout time.Duration, c
 		}
 		r = r.bounded()
 	}()
+	if call.GetTool() == Use {
+		return refused(fault.New("tool/arguments", "it does not say which tool with which arguments").At(Use).
+			Want(`{"tool": NAME, "arguments": {...}} with NAME one of %s`, strings.Join(allow, ", ")))
+	}
 	t, err := s.permitted(allow, call.GetTool())
 	if err != nil {
 		return refused(err)

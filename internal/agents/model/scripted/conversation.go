@@ -17,6 +17,7 @@ type conversation struct {
 	node     string
 	sections map[string]string // of what came before the first answer, by heading
 	tools    map[string]schema // what is offered
+	listed   string            // what is offered through one tool, over a wire
 	done     []exchange        // tool calls so far, in order
 	answers  []string          // the policy's own texts so far
 	last     string            // text of the last message
@@ -44,6 +45,14 @@ func read(r *model.Request) *conversation {
 		var s schema
 		_ = json.Unmarshal(t.Schema, &s) // what cannot be read names no arguments
 		c.tools[t.Name] = s
+		if t.Name == model.UseName {
+			c.listed = t.Description
+		}
+		for _, b := range t.Behind {
+			var s schema
+			_ = json.Unmarshal(b.Schema, &s)
+			c.tools[b.Name] = s
+		}
 	}
 	for _, m := range r.Messages {
 		c.hear(m)
@@ -64,6 +73,7 @@ func (c *conversation) hear(m model.Message) {
 	case model.RoleAssistant:
 		c.answers = append(c.answers, m.Text)
 		for _, call := range m.Calls {
+			call = model.Unwrap(call)
 			c.done = append(c.done, exchange{id: call.Id, tool: call.Tool, arguments: call.Arguments, failed: true})
 		}
 	case model.RoleTool:
@@ -185,7 +195,7 @@ func (c *conversation) call(tool string, arguments map[string]any) *loomv1.ToolC
 // offers reports whether a tool may be called.
 func (c *conversation) offers(tool string) bool {
 	_, ok := c.tools[tool]
-	return ok
+	return ok || strings.Contains(c.listed, "\n"+tool+"(")
 }
 
 // say answers with a thought and calls. The first call is the one that
