@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/pprof"
 	"strings"
 	"sync"
@@ -61,6 +63,9 @@ func drive(ctx context.Context, o options, p *peer, clock *clock) error {
 	r.P50, r.P99 = quantile(clock.all, .5), quantile(clock.all, .99)
 	r.StepP50, r.StepP99 = quantile(clock.steps, .5), quantile(clock.steps, .99)
 	clock.mu.Unlock()
+	if err := inUse(o.heap); err != nil {
+		return err
+	}
 	line, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -113,6 +118,20 @@ func profile(path string) (stop func(), err error) {
 		return nil, err
 	}
 	return pprof.StopCPUProfile, pprof.StartCPUProfile(f)
+}
+
+// inUse writes a profile of the memory in use after a collection, if one is
+// wanted.
+func inUse(path string) error {
+	if path == "" {
+		return nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	runtime.GC()
+	return errors.Join(pprof.WriteHeapProfile(f), f.Close())
 }
 
 // failures counts errors and keeps the last.

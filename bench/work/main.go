@@ -21,6 +21,7 @@ type options struct {
 	resume, hold bool
 	prefix       string
 	profile      string
+	heap         string
 }
 
 func parse(args []string) (options, error) {
@@ -36,6 +37,7 @@ func parse(args []string) (options, error) {
 	f.BoolVar(&o.hold, "hold", false, "start all, withhold approvals until all are started")
 	f.StringVar(&o.prefix, "prefix", "b", "prefix of the executions' names")
 	f.StringVar(&o.profile, "profile", "", "write a CPU profile of the measured part to this file")
+	f.StringVar(&o.heap, "heap", "", "write a profile of the memory in use at the end to this file")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}

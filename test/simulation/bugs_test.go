@@ -241,7 +241,7 @@ func (d *decision) emitLift`, ""},
 	return d.emit(p)`, `	d.preface = nil
 	return nil`, ""},
 	{"a decided approval may be decided again", whole + "approval.go", `if a.Decision != loomv1.ApprovalDecision_APPROVAL_DECISION_UNSPECIFIED {`, `if false {`, "its bead is closed: the answer is refused as lapsed"},
-	{"a lapsed approval may be decided", whole + "approval.go", `if ended(d.s.p.Beads[a.Id].GetStatus()) {`, `if false {`, ""},
+	{"a lapsed approval may be decided", whole + "approval.go", `if ended(d.s.bead(a.Id).GetStatus()) {`, `if false {`, ""},
 	{"a grant does not unpark", whole + "follow.go", `	case *loomv1.Event_LockGranted:
 		return d.followGrant(f.LockGranted)
 `, ``, ""},

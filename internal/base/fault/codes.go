@@ -267,6 +267,7 @@ var codes = map[string]Exit{
 	"journal/full":        Limit,
 	"journal/too-large":   Limit,
 	"journal/chain":       Integrity,
+	"journal/segment":     Integrity,
 	"journal/behind":      Integrity,
 	"journal/newer":       Refused,
 	"data/locked":         Conflict,

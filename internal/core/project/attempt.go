@@ -346,7 +346,7 @@ func (d *decision) addDecision(c *loomv1.AddDecision) (*loomv1.Answer, error) {
 
 // knowsWork refuses a decision about a bead or an execution that is not there.
 func (s *State) knowsWork(n *loomv1.DecisionNode) error {
-	if id := n.GetBead(); id != "" && s.p.Beads[id] == nil {
+	if id := n.GetBead(); id != "" && s.bead(id) == nil {
 		return unknownBead(s.cfg.ID, id)
 	}
 	if id := n.GetExecution(); id != "" && s.execution(id) == nil {
@@ -364,7 +364,7 @@ func decided(n *loomv1.DecisionNode) *loomv1.Answer {
 func (s *State) comment(x *loomv1.Execution) string {
 	var last *loomv1.Approval
 	for _, id := range s.asked[x.Id] {
-		if a := s.p.Approvals[id]; a.DecidedAt != nil && a.Permission == nil && (last == nil || !a.DecidedAt.AsTime().Before(last.DecidedAt.AsTime())) {
+		if a := s.approval(id); a.DecidedAt != nil && a.Permission == nil && (last == nil || !a.DecidedAt.AsTime().Before(last.DecidedAt.AsTime())) {
 			last = a
 		}
 	}
