@@ -168,7 +168,7 @@ func (s *snapshotter) divide(ctx context.Context, id string, state *project.Capt
 	if last == nil {
 		last = &project.Chunks{}
 	}
-	ended := state.Divide()
+	ended := state.Divide(project.SegmentLeast)
 	parts, chunks := state.DivideGraph(last)
 	for _, segment := range slices.Concat(ended, parts) {
 		if slices.Contains(stored, segment.Name) && s.segments.Usable([]string{segment.Name}) {

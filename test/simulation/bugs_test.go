@@ -256,6 +256,8 @@ func (d *decision) emitLift`, ""},
 	{"fingerprints are lost with a snapshot", whole + "state.go", `		if b.Fingerprint != "" && !ended(b.Status) {
 			s.prints[b.Fingerprint] = id
 		}`, `		_, _ = id, b`, ""},
+	{"a record that changed is taken for the one in a segment", whole + "shelf.go", `!kept || at.digest != digestOf(data)`, `!kept || at.digest == 0`, ""},
+	{"the older of two segments counts", whole + "segment.go", `if s.p.Beads[e.Id] == nil && s.shelf.own[e.Id] == nil {`, `if s.p.Beads[e.Id] == nil && entries[e.Id] == nil {`, ""},
 	{"an ended bug is still reported on", whole + "apply.go", `		delete(s.prints, b.Fingerprint)`, `		_ = s.prints`, ""},
 	{"a bead keeps waiting", whole + "follow.go", `	return d.restate(a.Bead)
 }

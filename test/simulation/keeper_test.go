@@ -66,6 +66,7 @@ func newKeeper(w *world) *keeper {
 func (w *world) config(epoch uint64) project.Config {
 	return project.Config{
 		ID: shop, Deployment: deployment, Epoch: epoch, LockLease: w.lease, CEO: ceoPublic, Compile: compiled,
+		Segments: &w.segments,
 	}
 }
 
@@ -298,15 +299,37 @@ func (k *keeper) reborn() (*project.State, int) {
 	return restored, k.keptAt
 }
 
-// snapshot keeps the state, unless it is ahead of the log.
+// snapshot keeps the state, unless it is ahead of the log. Every second one has ended
+// work in segments, and the state itself counts on these from then on.
 func (k *keeper) snapshot() {
 	if k.flush(); len(k.pending) > 0 {
 		return
 	}
-	k.kept, k.keptAt = k.state.Snapshot(), len(k.log)
+	if k.keptAt = len(k.log); k.keptAt%2 == 0 {
+		k.kept = k.state.Snapshot()
+	} else if !k.divided() {
+		return
+	}
 	if k.w.careful {
 		k.kept = overTheWire(k.kept)
 	}
+}
+
+func (k *keeper) divided() bool {
+	k.state.Pack()
+	taken := k.state.Capture()
+	made := taken.Divide(1)
+	var err error
+	if k.kept, err = taken.State(); err != nil {
+		k.w.broken(4, "a snapshot cannot be written: %v", err)
+		return false
+	}
+	for _, s := range made {
+		k.w.see("ended work in segments")
+		k.w.segments.put(s)
+		k.state.Keep(s)
+	}
+	return true
 }
 
 func overTheWire(p *loomv1.ProjectState) *loomv1.ProjectState {

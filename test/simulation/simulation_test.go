@@ -23,7 +23,7 @@ var (
 // sometimes is what must be seen, at least once for each thousand seeds.
 var sometimes = []string{
 	"acknowledgement lost, append was in", "append lost, it was out", "append landed late", "crash before an append",
-	"crash after an append", "restart from nothing", "restart from a snapshot", "several commands in one batch",
+	"crash after an append", "restart from nothing", "restart from a snapshot", "ended work in segments", "several commands in one batch",
 	"command came twice", "duplicate submission", "same error again",
 	"assignment lost", "assignment twice", "sweep found an assignment",
 	"claim refused: attempt/stale", "claim refused: attempt/claimed", "claim refused: attempt/own-work",

@@ -43,6 +43,7 @@ type recipe struct {
 // world is everything around one project.
 type world struct {
 	recipe    recipe
+	segments  segments // of ended work
 	source    *rand.PCG
 	rng       *rand.Rand
 	careful   bool // events are encoded and decoded, and another host follows

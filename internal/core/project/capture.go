@@ -39,10 +39,8 @@ func (s *State) Capture() *Capture {
 }
 
 // Divide moves ended work into segments and returns these, which must be stored before
-// the state is. There are none while there is little.
-func (c *Capture) Divide() []Segment { return c.divide(segmentLeast) }
-
-func (c *Capture) divide(least int) []Segment {
+// the state is. There are none while there are fewer records than least.
+func (c *Capture) Divide(least int) []Segment {
 	if len(c.ended) < least {
 		return nil
 	}

@@ -18,18 +18,12 @@ func (s *State) RestAll() {
 		s.cfg.Segments = &MemorySegments{}
 	}
 	if store, ok := s.cfg.Segments.(*MemorySegments); ok {
-		for _, made := range s.Capture().DivideAll() {
+		for _, made := range s.Capture().Divide(1) {
 			store.Put(made)
 			s.Keep(made)
 		}
 	}
 }
-
-// PackAll is Rest that leaves nothing unpacked.
-func (s *State) PackAll() { s.rest(0) }
-
-// DivideAll is Divide that leaves nothing.
-func (c *Capture) DivideAll() []Segment { return c.divide(1) }
 
 // Beads returns how many beads there are.
 func (s *State) Beads() int { return len(s.index.beads) }

@@ -12,12 +12,12 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// How much ended work is put into segments: none before there are so many records,
-// and about so many bytes in one.
-const (
-	segmentLeast = 256
-	segmentAim   = 512 << 10
-)
+// SegmentLeast is how many records of ended work are put into segments at least, for
+// few small ones are more than one.
+const SegmentLeast = 256
+
+// segmentAim is about how many bytes there are in a segment.
+const segmentAim = 512 << 10
 
 // Segments are where ended work is that a state does not hold itself. What a name
 // stands for never changes, so that a state which reads them is still a fold of its

@@ -157,6 +157,9 @@ func (s *State) idle(bead string) { s.shelf.idle = append(s.shelf.idle, bead) }
 // has ended since the last time; it changes nothing that can be seen.
 func (s *State) Rest() { s.rest(unpackedMost) }
 
+// Pack is Rest that leaves no ended work as it is.
+func (s *State) Pack() { s.rest(0) }
+
 func (s *State) rest(unpacked int) {
 	for len(s.shelf.idle) > unpacked {
 		id := s.shelf.idle[0]

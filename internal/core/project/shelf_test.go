@@ -108,9 +108,9 @@ func TestACT05_SegmentsChangeNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept.PackAll()
+	kept.Pack()
 	taken := kept.Capture()
-	segments := taken.Divide()
+	segments := taken.Divide(project.SegmentLeast)
 	if len(segments) == 0 {
 		t.Fatal("300 beads that have ended are in no segment")
 	}
@@ -207,8 +207,8 @@ func TestACT05_ASegmentThatIsNotThereIsNoSilence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.PackAll()
-	for _, made := range s.Capture().DivideAll() {
+	s.Pack()
+	for _, made := range s.Capture().Divide(1) {
 		s.Keep(made) // and nobody stores it
 	}
 	defer func() {
