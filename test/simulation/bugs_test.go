@@ -130,6 +130,25 @@ var bugs = append([]bug{
 	{"work begins while it is planned anew", flow + "plan.go", `			return !isSettled(r.state(m))`, `			return false`, ""},
 	{"a plan is adopted, and nobody goes by it", flow + "plan.go", `	f.x.DefinitionHash, f.x.Edges = p.Hash, maps.Clone(p.Edges)`, `	f.x.Edges = maps.Clone(p.Edges)`, ""},
 	{"what has begun is planned again", "processes/plan.go", `if ph := p.now.Phases[i]; p.begun(ph.ID) {`, `if ph := p.now.Phases[i]; false {`, ""},
+	{"mail is heard twice", "internal/core/turn/between.go", `			return false, refuse("hear", "message %q has been heard already, otherwise", s.Id)
+		}
+		return true, nil`, `			return false, refuse("hear", "message %q has been heard already, otherwise", s.Id)
+		}
+		return false, nil`, ""},
+	{"mail goes to another team", whole + "mail.go", `	for _, m := range s.members(s.top(x)) {
+		of, _ := s.attempt(m.Id)
+		if m.Id == a.Id {`, `	var all []*loomv1.Attempt
+	for _, other := range s.running() {
+		if other.Parent == "" {
+			all = append(all, s.members(other)...)
+		}
+	}
+	for _, m := range all {
+		of, _ := s.attempt(m.Id)
+		if m.Id == a.Id {`, ""},
+	{"who asked one that has ended waits for ever", whole + "mail.go", `	open := team.AskedOf(d.s.mail(x), e.Attempt)`, `	open := team.AskedOf(d.s.mail(x), e.Attempt)[:0]`, ""},
+	{"two may wait for each other", whole + "mail.go", `case w.Ask && m.Parked != workflow.WaitsForTeam && s.dependsOn(m, a.Id):`, `case false:`, ""},
+	{"a vote is closed though it is open", "graph/ballot.go", `wins := total >= int(b.Quorum) && 2*first.votes > total+missing`, `wins := total >= int(b.Quorum) && 2*first.votes > total`, ""},
 	{"a call gives its task again", whole + "team.go", `if has := given(a, call); has != nil {`, `if has := given(a, call); false {`, ""},
 	{"tasks have no bound in depth", "internal/core/team/team.go", `	case p.Depth >= MaxDepth:`, `	case false:`, ""},
 	{"tasks have no bound in number", "internal/core/team/team.go", `	case p.Given >= MaxTasks:`, `	case false:`, ""},

@@ -67,6 +67,11 @@
 //   - 34 a task is given once, within its bounds, its end is told once to who
 //     gave it, who goes on when all that it waits for has ended, and nobody works
 //     on for what has ended;
+//   - 36 mail goes from who holds an attempt to one that is outstanding, of the same
+//     team, is heard once by who it is to, a question has one answer, of who was
+//     asked or, once that has ended, of the runtime, and nobody waits in a circle;
+//   - 37 a vote ends when its time is over, or when no vote that is missing can
+//     change what comes of it;
 //   - 35 on a merge train ride those that wait, touch other files and were not
 //     refused, what it shows is of what is to land and passed, and all that rode
 //     lands with it.

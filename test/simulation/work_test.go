@@ -73,6 +73,11 @@ func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
 		o.fromClaimant(e)
 	case *loomv1.Event_ChildStarted:
 		o.childStarted(x, e, f.ChildStarted)
+	case *loomv1.Event_MailSent:
+		o.wrote(x, e, f.MailSent.Mail)
+	case *loomv1.Event_MessageHeard:
+		o.fromClaimant(e)
+		o.hearsMail(e, f.MessageHeard.Said)
 	case *loomv1.Event_TaskGiven:
 		o.gave(x, e, f.TaskGiven.Task)
 	case *loomv1.Event_TaskEnded:

@@ -74,6 +74,7 @@ type world struct {
 	train      int                // how many changes may land together
 	delegates  bool               // whether agents give tasks to each other
 	leads      map[string]*lead   // by attempt
+	votes      bool               // whether people have roles vote
 	tender     *loomv1.Definition // whose phases are planned; nil in most worlds
 }
 
@@ -97,7 +98,7 @@ func newWorld(r recipe, tell func(string)) *world {
 	if w.one(3) {
 		w.train = 2 + w.rng.IntN(3)
 	}
-	w.delegates, w.leads = w.one(4), map[string]*lead{}
+	w.delegates, w.leads, w.votes = w.one(4), map[string]*lead{}, w.one(8)
 	if w.one(5) {
 		w.tender = tenders()[w.rng.IntN(len(tenders()))]
 	}

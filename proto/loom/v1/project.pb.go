@@ -697,6 +697,8 @@ type ProjectState struct {
 	// What landed on the target last, oldest first, at most 64.
 	LandedPatches []*LandedPatch `protobuf:"bytes,31,rep,name=landed_patches,json=landedPatches,proto3" json:"landed_patches,omitempty"`
 	Memory        *MemoryState   `protobuf:"bytes,32,opt,name=memory,proto3" json:"memory,omitempty"`
+	// Teams that have something to say, by their outermost bead, while they work.
+	Teams         map[string]*Team `protobuf:"bytes,33,rep,name=teams,proto3" json:"teams,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -955,6 +957,13 @@ func (x *ProjectState) GetMemory() *MemoryState {
 	return nil
 }
 
+func (x *ProjectState) GetTeams() map[string]*Team {
+	if x != nil {
+		return x.Teams
+	}
+	return nil
+}
+
 // LandedPatch is a patch that landed on the target.
 type LandedPatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1090,7 +1099,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xf6\x05\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xf6\x05\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -1160,7 +1169,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xe8\x15\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xe9\x16\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -1200,7 +1209,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\ropen_landings\x18\x1d \x03(\v2\x14.loom.v1.OpenLandingR\fopenLandings\x12,\n" +
 	"\btoolkits\x18\x1e \x03(\v2\x10.loom.v1.ToolkitR\btoolkits\x12;\n" +
 	"\x0elanded_patches\x18\x1f \x03(\v2\x14.loom.v1.LandedPatchR\rlandedPatches\x12,\n" +
-	"\x06memory\x18  \x01(\v2\x14.loom.v1.MemoryStateR\x06memory\x1aG\n" +
+	"\x06memory\x18  \x01(\v2\x14.loom.v1.MemoryStateR\x06memory\x126\n" +
+	"\x05teams\x18! \x03(\v2 .loom.v1.ProjectState.TeamsEntryR\x05teams\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -1245,7 +1255,11 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x0e.loom.v1.ErrorR\x05value:\x028\x01\x1a<\n" +
 	"\x0eRotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"\x88\x01\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\x1aG\n" +
+	"\n" +
+	"TeamsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
+	"\x05value\x18\x02 \x01(\v2\r.loom.v1.TeamR\x05value:\x028\x01\"\x88\x01\n" +
 	"\vLandedPatch\x12!\n" +
 	"\fpatch_digest\x18\x01 \x01(\tR\vpatchDigest\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x16\n" +
@@ -1268,7 +1282,7 @@ func file_loom_v1_project_proto_rawDescGZIP() []byte {
 	return file_loom_v1_project_proto_rawDescData
 }
 
-var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_loom_v1_project_proto_goTypes = []any{
 	(*ProjectConfig)(nil),         // 0: loom.v1.ProjectConfig
 	(*ProcessRule)(nil),           // 1: loom.v1.ProcessRule
@@ -1296,86 +1310,90 @@ var file_loom_v1_project_proto_goTypes = []any{
 	nil,                           // 23: loom.v1.ProjectState.StoredAtEntry
 	nil,                           // 24: loom.v1.ProjectState.RefusedEntry
 	nil,                           // 25: loom.v1.ProjectState.RotationsEntry
-	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
-	(*Budget)(nil),                // 27: loom.v1.Budget
-	(BeadType)(0),                 // 28: loom.v1.BeadType
-	(Priority)(0),                 // 29: loom.v1.Priority
-	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
-	(*DecisionGraph)(nil),         // 31: loom.v1.DecisionGraph
-	(*CommitLocks)(nil),           // 32: loom.v1.CommitLocks
-	(*Pause)(nil),                 // 33: loom.v1.Pause
-	(*Staffing)(nil),              // 34: loom.v1.Staffing
-	(*Permission)(nil),            // 35: loom.v1.Permission
-	(*OpenLanding)(nil),           // 36: loom.v1.OpenLanding
-	(*Toolkit)(nil),               // 37: loom.v1.Toolkit
-	(*MemoryState)(nil),           // 38: loom.v1.MemoryState
-	(PatchAction)(0),              // 39: loom.v1.PatchAction
-	(*Bead)(nil),                  // 40: loom.v1.Bead
-	(*Execution)(nil),             // 41: loom.v1.Execution
-	(*Approval)(nil),              // 42: loom.v1.Approval
-	(*Definition)(nil),            // 43: loom.v1.Definition
-	(*Turn)(nil),                  // 44: loom.v1.Turn
-	(*Error)(nil),                 // 45: loom.v1.Error
+	nil,                           // 26: loom.v1.ProjectState.TeamsEntry
+	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
+	(*Budget)(nil),                // 28: loom.v1.Budget
+	(BeadType)(0),                 // 29: loom.v1.BeadType
+	(Priority)(0),                 // 30: loom.v1.Priority
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(*DecisionGraph)(nil),         // 32: loom.v1.DecisionGraph
+	(*CommitLocks)(nil),           // 33: loom.v1.CommitLocks
+	(*Pause)(nil),                 // 34: loom.v1.Pause
+	(*Staffing)(nil),              // 35: loom.v1.Staffing
+	(*Permission)(nil),            // 36: loom.v1.Permission
+	(*OpenLanding)(nil),           // 37: loom.v1.OpenLanding
+	(*Toolkit)(nil),               // 38: loom.v1.Toolkit
+	(*MemoryState)(nil),           // 39: loom.v1.MemoryState
+	(PatchAction)(0),              // 40: loom.v1.PatchAction
+	(*Bead)(nil),                  // 41: loom.v1.Bead
+	(*Execution)(nil),             // 42: loom.v1.Execution
+	(*Approval)(nil),              // 43: loom.v1.Approval
+	(*Definition)(nil),            // 44: loom.v1.Definition
+	(*Turn)(nil),                  // 45: loom.v1.Turn
+	(*Error)(nil),                 // 46: loom.v1.Error
+	(*Team)(nil),                  // 47: loom.v1.Team
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
 	2,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
 	3,  // 1: loom.v1.ProjectConfig.governor:type_name -> loom.v1.Governor
-	26, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
-	27, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
+	27, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
+	28, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
 	1,  // 4: loom.v1.ProjectConfig.processes:type_name -> loom.v1.ProcessRule
 	9,  // 5: loom.v1.ProjectConfig.patch:type_name -> loom.v1.ProjectConfig.PatchEntry
-	28, // 6: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
+	29, // 6: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
 	10, // 7: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
-	29, // 8: loom.v1.Route.priority:type_name -> loom.v1.Priority
-	26, // 9: loom.v1.Governor.window:type_name -> google.protobuf.Duration
-	30, // 10: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
+	30, // 8: loom.v1.Route.priority:type_name -> loom.v1.Priority
+	27, // 9: loom.v1.Governor.window:type_name -> google.protobuf.Duration
+	31, // 10: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
 	11, // 11: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
 	0,  // 12: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
-	30, // 13: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
+	31, // 13: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
 	12, // 14: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
 	13, // 15: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
 	14, // 16: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
 	15, // 17: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
 	16, // 18: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
-	31, // 19: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
-	32, // 20: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
+	32, // 19: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
+	33, // 20: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
 	17, // 21: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
 	18, // 22: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
 	19, // 23: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
 	20, // 24: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
-	33, // 25: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
+	34, // 25: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
 	21, // 26: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
 	22, // 27: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
 	4,  // 28: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
 	23, // 29: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
-	30, // 30: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
+	31, // 30: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
 	24, // 31: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
-	34, // 32: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
+	35, // 32: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
 	25, // 33: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
-	35, // 34: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
-	27, // 35: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
-	36, // 36: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
-	37, // 37: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
+	36, // 34: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
+	28, // 35: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
+	37, // 36: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
+	38, // 37: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
 	7,  // 38: loom.v1.ProjectState.landed_patches:type_name -> loom.v1.LandedPatch
-	38, // 39: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
-	30, // 40: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
-	30, // 41: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	39, // 42: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
-	40, // 43: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	41, // 44: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	42, // 45: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	43, // 46: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	44, // 47: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	8,  // 48: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	5,  // 49: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	30, // 50: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	30, // 51: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	45, // 52: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	53, // [53:53] is the sub-list for method output_type
-	53, // [53:53] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	39, // 39: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
+	26, // 40: loom.v1.ProjectState.teams:type_name -> loom.v1.ProjectState.TeamsEntry
+	31, // 41: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
+	31, // 42: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	40, // 43: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
+	41, // 44: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	42, // 45: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	43, // 46: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	44, // 47: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	45, // 48: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	8,  // 49: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	5,  // 50: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	31, // 51: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	31, // 52: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	46, // 53: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	47, // 54: loom.v1.ProjectState.TeamsEntry.value:type_name -> loom.v1.Team
+	55, // [55:55] is the sub-list for method output_type
+	55, // [55:55] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
@@ -1386,6 +1404,7 @@ func file_loom_v1_project_proto_init() {
 	file_loom_v1_common_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
+	file_loom_v1_mail_proto_init()
 	file_loom_v1_memory_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_staffing_proto_init()
@@ -1399,7 +1418,7 @@ func file_loom_v1_project_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_project_proto_rawDesc), len(file_loom_v1_project_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
