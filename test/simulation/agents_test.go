@@ -62,6 +62,7 @@ type agent struct {
 	out      *loomv1.Outcome
 	answered *loomv1.Command // the last answer that was taken
 	news     []*loomv1.Said  // mail that is to be heard
+	sent     []*loomv1.Event // what is to be recorded, while there is no answer to it
 }
 
 // begin is the start of an agent with its host.
@@ -163,7 +164,7 @@ func (a *agent) nap() int {
 }
 
 func (a *agent) rest() {
-	a.phase, a.item, a.brief, a.turn, a.out, a.token, a.ride, a.news = idle, nil, nil, nil, nil, 0, nil, nil
+	a.phase, a.item, a.brief, a.turn, a.out, a.token, a.ride, a.news, a.sent = idle, nil, nil, nil, nil, 0, nil, nil, nil
 }
 
 func (a *agent) pull() {
@@ -229,8 +230,13 @@ func (a *agent) workOn(b *loomv1.Brief) {
 	}
 }
 
-// record records the next step of a turn, or ends the turn.
+// record records the next step of a turn, or ends the turn. Until it is answered, it
+// records the same again.
 func (a *agent) record() {
+	if a.sent != nil {
+		a.send(a.sent)
+		return
+	}
 	switch {
 	case a.leads():
 		a.phase = leading
@@ -253,9 +259,16 @@ func (a *agent) record() {
 		}
 		return
 	}
+	a.sent = recs
+	a.send(recs)
+}
+
+// send sends what a turn records, and goes by the answer.
+func (a *agent) send(recs []*loomv1.Event) {
 	a.do(&loomv1.Command{Body: &loomv1.Command_RecordTurn{RecordTurn: &loomv1.RecordTurn{
 		Attempt: a.brief.Attempt.Id, Claimant: a.who(), Facts: recs,
 	}}}, func(code string, ans *loomv1.Answer) {
+		a.sent = nil
 		if code != "" {
 			a.gone("record", code)
 			return

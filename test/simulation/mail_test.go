@@ -3,6 +3,7 @@ package simulation
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loomrun/loom/internal/core/team"
 	"github.com/loomrun/loom/internal/core/turn"
@@ -57,6 +58,13 @@ type letter struct {
 	from, to *attempt // from is nil for the runtime
 	heard    bool
 	answered bool
+	heldFor  time.Duration // of the asker's execution, before it was asked
+}
+
+// due says whether the time of a question is over, without that in which its asker
+// was held.
+func (l *letter) due(now time.Time) bool {
+	return !now.Before(l.Time.AsTime().Add(team.AnswerWithin + l.from.x.heldFor - l.heldFor))
 }
 
 // topOf is the execution at the top of a team.
@@ -70,7 +78,8 @@ func topOf(x *execution) *execution {
 // wrote checks a message: from who holds the attempt to one that is outstanding, of
 // the same team, and of a question one answer.
 func (o *oracle) wrote(x *execution, e *loomv1.Event, m *loomv1.Mail) {
-	l := &letter{Mail: m, from: o.attempts[m.Attempt], to: o.attempts[m.To]}
+	l := &letter{Mail: m, from: o.attempts[m.Attempt], to: o.attempts[m.To], heldFor: x.heldFor}
+	m.Time = e.Time
 	if l.to == nil || l.to.done {
 		o.broken(36, "mail %s is to %s, which is not outstanding", m.Id, m.To)
 		return
@@ -101,12 +110,15 @@ func (o *oracle) wrote(x *execution, e *loomv1.Event, m *loomv1.Mail) {
 			o.broken(36, "question %s is answered twice", m.Re)
 		case o.letters[i].from != l.to:
 			o.broken(36, "the answer to %s goes to %s", m.Re, m.To)
-		case m.Attempt == "" && !o.letters[i].to.done:
+		case m.Attempt == "" && !o.letters[i].to.done && !o.letters[i].due(o.now):
 			o.broken(36, "the runtime answers %s, and %s could", m.Re, o.letters[i].To)
 		case m.Attempt != "" && o.letters[i].to != l.from:
 			o.broken(36, "%s answers %s, which was asked of %s", m.Attempt, m.Re, o.letters[i].To)
 		}
 		o.letters[i].answered = true
+		if m.Attempt == "" && !o.letters[i].to.done {
+			o.w.see("mail: not answered in time")
+		}
 		o.w.see(map[bool]string{true: "mail: the runtime answers", false: "mail: answered"}[m.Attempt == ""])
 	case loomv1.MailKind_MAIL_KIND_NEWS:
 		o.w.see("mail: news")
@@ -153,13 +165,22 @@ func (o *oracle) parksForMail(a *attempt, p *loomv1.AttemptParked) {
 	if a.waitsMail = p.WaitsFor == workflow.WaitsForMail; a.waitsMail && !o.waitsForMail(a) {
 		o.broken(36, "%s waits for an answer, and has asked nothing", a.id)
 	}
+	if len(a.awaits) > 0 || a.waitsMail {
+		if o.circular(a) {
+			o.broken(36, "%s begins to wait for itself, by way of others", a.id)
+		}
+	}
 }
 
-// stillMail wants no question to wait for who has ended, and nobody for answers that
-// are there.
+// stillMail wants no question to wait for who has ended; nobody for answers that are
+// there, or for tasks while somebody asks; and nobody for themselves, by way of
+// whomever: of those who wait, somebody can go on.
 func (o *oracle) stillMail() {
 	for _, l := range o.letters {
-		if l.Kind == loomv1.MailKind_MAIL_KIND_QUESTION && !l.answered && !l.from.done && l.to.done {
+		if l.Kind != loomv1.MailKind_MAIL_KIND_QUESTION || l.answered || l.from.done {
+			continue
+		}
+		if l.to.done {
 			o.broken(36, "%s waits for an answer of %s, which has ended", l.Attempt, l.To)
 		}
 	}
@@ -167,13 +188,28 @@ func (o *oracle) stillMail() {
 		if a.waitsMail && !o.waitsForMail(a) {
 			o.broken(36, "%s waits for answers that are there", a.id)
 		}
-		if a.waitsMail && o.circular(a) {
+		if len(a.awaits) > 0 && o.isAsked(a) {
+			o.broken(36, "%s waits for tasks, and does not hear what it is asked", a.id)
+		}
+		if o.circular(a) {
 			o.broken(36, "%s waits for itself by way of those it has asked", a.id)
 		}
 	}
 }
 
-// circular says whether an attempt can only go on when it has gone on.
+// answersDue wants every question whose time is over to be answered, when no tick is
+// due.
+func (o *oracle) answersDue(now time.Time) {
+	for _, l := range o.letters {
+		if l.Kind == loomv1.MailKind_MAIL_KIND_QUESTION && !l.answered && !l.from.done && !o.held(l.from.x) && l.due(now) {
+			o.broken(36, "%s waits for an answer of %s for longer than %s", l.Attempt, l.To, team.AnswerWithin)
+		}
+	}
+}
+
+// circular says whether an attempt can only go on when it has gone on. Whoever has
+// asked does nothing before all is answered, parked or not; and whoever is asked stops
+// waiting for tasks.
 func (o *oracle) circular(from *attempt) bool {
 	seen := map[*attempt]bool{}
 	var reaches func(a *attempt) bool
@@ -184,15 +220,18 @@ func (o *oracle) circular(from *attempt) bool {
 		seen[a] = true
 		var next []*attempt
 		for _, l := range o.letters {
-			if a.waitsMail && l.from == a && l.Kind == loomv1.MailKind_MAIL_KIND_QUESTION && !l.answered {
+			if l.from == a && l.Kind == loomv1.MailKind_MAIL_KIND_QUESTION && !l.answered {
 				next = append(next, l.to)
 			}
 		}
-		for _, bead := range a.awaits {
-			for _, b := range o.open {
-				if strings.HasPrefix(b.id, o.tasks[bead].Execution+"-a") {
+		for _, b := range o.open {
+			for _, bead := range a.awaits {
+				if !o.isAsked(a) && strings.HasPrefix(b.id, o.tasks[bead].Execution+"-a") {
 					next = append(next, b)
 				}
+			}
+			if a.child != "" && strings.HasPrefix(b.id, a.child+"-a") {
+				next = append(next, b)
 			}
 		}
 		return slices.ContainsFunc(next, func(b *attempt) bool { return b == from || reaches(b) })

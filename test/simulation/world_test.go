@@ -376,6 +376,7 @@ func (w *world) calmStep(i int) {
 	w.keeper.tick()
 	w.keeper.flush()
 	w.oracle.deadlinesAsked(w.now)
+	w.oracle.answersDue(w.now)
 }
 
 // offered wants a ticket of each role that anything waits for: where nothing is

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
@@ -125,9 +128,11 @@ func (d *decision) writeMail(x *loomv1.Execution, a *loomv1.Attempt, call string
 		kind = loomv1.MailKind_MAIL_KIND_QUESTION
 	}
 	for _, m := range to {
-		if err := d.send(&loomv1.Mail{
-			Kind: kind, From: writer(a), Bead: x.Bead, Attempt: a.Id, Call: call, To: m.Id, Role: m.Role, Text: plain(w.Text),
-		}); err != nil {
+		mail := &loomv1.Mail{Kind: kind, From: writer(a), Bead: x.Bead, Attempt: a.Id, Call: call, To: m.Id, Role: m.Role, Text: plain(w.Text)}
+		if w.Ask {
+			mail.Until = timestamppb.New(d.now.Add(team.AnswerWithin))
+		}
+		if err := d.send(mail); err != nil {
 			return nil, err
 		}
 	}
@@ -141,9 +146,11 @@ func (d *decision) writeMail(x *loomv1.Execution, a *loomv1.Attempt, call string
 
 // addressees returns the attempts that a message is for: the members with that role
 // or agent, or those that work on that bead. A question goes to the first of them
-// that does not wait for who asks.
+// that can answer: not to one that waits for the asker's answer, by way of whomever,
+// nor to one that no live agent works on. Whoever waits for tasks alone can: being
+// asked, it goes on.
 func (s *State) addressees(x *loomv1.Execution, a *loomv1.Attempt, w *loomv1.WriteMail) ([]*loomv1.Attempt, error) {
-	var to, circle []*loomv1.Attempt
+	var to, circle, alone []*loomv1.Attempt
 	var names []string
 	for _, m := range s.members(s.top(x)) {
 		of, _ := s.attempt(m.Id)
@@ -155,8 +162,10 @@ func (s *State) addressees(x *loomv1.Execution, a *loomv1.Attempt, w *loomv1.Wri
 		case w.To != m.Role && w.To != m.Claimant.GetAgent() && w.To != of.Bead:
 		case len(team.Unheard(s.mail(x), m.Id)) >= team.MaxUnheard:
 			return nil, fault.New("team/full", "%s has not heard %d messages yet", s.memberName(m), team.MaxUnheard).At("to").Want("go on without, or write later")
-		case w.Ask && m.Parked != workflow.WaitsForTeam && s.dependsOn(m, a.Id):
+		case w.Ask && s.reaches(s.answerers(m), a.Id):
 			circle = append(circle, m)
+		case w.Ask && s.unattended(m):
+			alone = append(alone, m)
 		default:
 			to = append(to, m)
 		}
@@ -165,6 +174,9 @@ func (s *State) addressees(x *loomv1.Execution, a *loomv1.Attempt, w *loomv1.Wri
 	case len(to) == 0 && len(circle) > 0:
 		return nil, fault.New("team/deadlock", "%s waits for you: neither could go on", s.memberName(circle[0])).At("to").Got(w.To).
 			Want("answer what you were asked first, or decide it yourself")
+	case len(to) == 0 && len(alone) > 0:
+		return nil, fault.New("team/unknown", "no agent of role %s is there to answer", alone[0].Role).At("to").Got(w.To).
+			Want("go on without, or leave a note")
 	case len(to) == 0 && len(names) == 0:
 		return nil, fault.New("team/unknown", "nobody else is in your team now").At("to").Got(w.To)
 	case len(to) == 0:
@@ -263,36 +275,56 @@ func (s *State) aboutMail(wrote []*loomv1.Mail) *loomv1.TeamReply {
 	return r
 }
 
-// dependsOn reports whether an attempt cannot go on before another one does: it waits
-// for its answer or its task, or for somebody who does.
-func (s *State) dependsOn(a *loomv1.Attempt, other string) bool {
-	seen := map[string]bool{}
-	var reaches func(a *loomv1.Attempt) bool
-	reaches = func(a *loomv1.Attempt) bool {
-		if a == nil || seen[a.Id] {
-			return false
-		}
-		seen[a.Id] = true
-		return slices.ContainsFunc(s.awaited(a), func(b *loomv1.Attempt) bool { return b.Id == other || reaches(b) })
-	}
-	return reaches(a)
+// unattended reports whether an attempt is queued for a role that no live agent
+// works in.
+func (s *State) unattended(a *loomv1.Attempt) bool {
+	_, absent := s.absent(a.Role)
+	return absent && a.Claimant == nil && a.Parked == ""
 }
 
-// awaited returns the attempts that a parked attempt, or one that a process does,
-// waits for.
-func (s *State) awaited(a *loomv1.Attempt) (list []*loomv1.Attempt) {
-	x, _ := s.attempt(a.Id)
+// Who waits for whom is a graph without cycles: an attempt waits for those that it has
+// asked, whether it is parked or not, since it does nothing before it has all answers;
+// and while it is parked for tasks, for those who work on these. A question or a wait
+// that would close a cycle is not taken: see addressees and interrupted. So of those
+// who wait, somebody waits for nobody, and can go on.
+
+// reaches reports whether an attempt is in a list, or somebody there waits for it, by
+// way of whomever.
+func (s *State) reaches(list []*loomv1.Attempt, attempt string) bool {
+	seen := map[string]bool{}
+	for len(list) > 0 {
+		a := list[0]
+		list = list[1:]
+		if a.Id == attempt {
+			return true
+		}
+		if !seen[a.Id] {
+			seen[a.Id] = true
+			list = append(list, s.awaited(a)...)
+		}
+	}
+	return false
+}
+
+// awaited returns the attempts that one waits for.
+func (s *State) awaited(a *loomv1.Attempt) []*loomv1.Attempt {
+	list := s.answerers(a)
 	switch {
 	case a.Process != "":
-		return outstandingOf(s.execution(a.Child))
-	case a.Parked == workflow.WaitsForMail:
-		for _, q := range team.Asked(s.mail(x), a.Id) {
-			if _, asked := s.attempt(q.To); asked != nil {
-				list = append(list, asked)
-			}
-		}
+		list = append(list, outstandingOf(s.execution(a.Child))...)
 	case a.Parked == workflow.WaitsForTeam:
-		list = s.workers(a, a.Awaits)
+		list = append(list, s.workers(a, a.Awaits)...)
+	}
+	return list
+}
+
+// answerers returns the attempts that one has asked and that have not answered.
+func (s *State) answerers(a *loomv1.Attempt) (list []*loomv1.Attempt) {
+	x, _ := s.attempt(a.Id)
+	for _, q := range team.Asked(s.mail(x), a.Id) {
+		if _, asked := s.attempt(q.To); asked != nil {
+			list = append(list, asked)
+		}
 	}
 	return list
 }
@@ -321,7 +353,7 @@ func (s *State) interrupted(x *loomv1.Execution, a *loomv1.Attempt, awaits []str
 		}
 	}
 	for _, b := range s.workers(a, awaits) {
-		if s.dependsOn(b, a.Id) {
+		if s.reaches([]*loomv1.Attempt{b}, a.Id) {
 			return false, b
 		}
 	}
@@ -349,6 +381,44 @@ func (d *decision) followMail(e *loomv1.Event) {
 			})
 		})
 	}
+}
+
+// answersDue returns when the first question of an execution runs out of time.
+func (s *State) answersDue(x *loomv1.Execution) (at time.Time, ok bool) {
+	for _, q := range s.questionsOf(x) {
+		if due := q.Until.AsTime(); !ok || due.Before(at) {
+			at, ok = due, true
+		}
+	}
+	return at, ok
+}
+
+// questionsOf returns the questions of an execution's attempts that have no answer.
+func (s *State) questionsOf(x *loomv1.Execution) (list []*loomv1.Mail) {
+	t := s.mail(x)
+	if len(t.GetMail()) == 0 {
+		return nil
+	}
+	for _, a := range outstanding(x) {
+		list = append(list, team.Asked(t, a.Id)...)
+	}
+	return list
+}
+
+// lapseQuestions answers the questions of an execution whose time is over.
+func (d *decision) lapseQuestions(x *loomv1.Execution) error {
+	for _, q := range d.s.questionsOf(x) {
+		if d.now.Before(q.Until.AsTime()) {
+			continue
+		}
+		why := fmt.Sprintf("%s: it has not answered within %s", q.Role, team.AnswerWithin)
+		if err := d.send(&loomv1.Mail{
+			Kind: loomv1.MailKind_MAIL_KIND_ANSWER, To: q.Attempt, Role: roleOfAgent(q.From), Re: q.Id, Text: why,
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // followTrouble tells who gave a task that it is begun again, or what of it failed.
@@ -404,5 +474,12 @@ func (s *State) applyTeam(e *loomv1.Event) error {
 			s.p.Teams[id] = t
 		}
 	}
-	return team.Apply(t, e)
+	if err := team.Apply(t, e); err != nil {
+		return err
+	}
+	s.rearm(x) // a question has a time, and its answer ends it
+	if asker, _ := s.attempt(e.GetMailSent().GetMail().GetTo()); asker != nil {
+		s.rearm(asker)
+	}
+	return nil
 }

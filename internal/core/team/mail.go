@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -12,6 +13,10 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
+
+// AnswerWithin is how long whoever was asked has to answer, in journal time without
+// that in which the asker is held. Then the runtime answers in their place.
+const AnswerWithin = 30 * time.Minute
 
 // Bounds of what members of a team write to each other.
 const (
@@ -84,15 +89,19 @@ func FindMail(t *loomv1.Team, id string) *loomv1.Mail {
 }
 
 // Unheard returns what an attempt was written and not told yet, oldest first. An
-// answer is told by the call that asked.
+// answer is told by the call that asked, and a question that nobody waits for any more
+// is not told.
 func Unheard(t *loomv1.Team, attempt string) (list []*loomv1.Mail) {
 	for _, m := range t.GetMail() {
-		if m.To == attempt && !m.Heard && m.Kind != answer {
+		if m.To == attempt && !m.Heard && m.Kind != answer && (m.Kind != question || isOpen(m)) {
 			list = append(list, m)
 		}
 	}
 	return list
 }
+
+// isOpen reports whether a question waits for its answer.
+func isOpen(m *loomv1.Mail) bool { return m.Kind == question && m.Answer == nil && !m.WriterEnded }
 
 // Asked returns the questions that an attempt waits for the answer of.
 func Asked(t *loomv1.Team, attempt string) []*loomv1.Mail {
@@ -106,11 +115,24 @@ func AskedOf(t *loomv1.Team, attempt string) []*loomv1.Mail {
 
 func questions(t *loomv1.Team, of func(*loomv1.Mail) bool) (list []*loomv1.Mail) {
 	for _, m := range t.GetMail() {
-		if m.Kind == question && m.Answer == nil && !m.WriterEnded && of(m) {
+		if isOpen(m) && of(m) {
 			list = append(list, m)
 		}
 	}
 	return list
+}
+
+// Shift gives questions the time back in which their asker was held.
+func Shift(open []*loomv1.Mail, from, to time.Time) {
+	for _, q := range open {
+		since := from
+		if asked := q.Time.AsTime(); asked.After(since) {
+			since = asked
+		}
+		if to.After(since) {
+			q.Until = timestamppb.New(q.Until.AsTime().Add(to.Sub(since)))
+		}
+	}
 }
 
 // Said is what the reader of a message is told.
@@ -153,6 +175,9 @@ func Apply(t *loomv1.Team, e *loomv1.Event) error {
 func sent(t *loomv1.Team, at *timestamppb.Timestamp, m *loomv1.Mail) error {
 	if m.GetId() == "" || FindMail(t, m.Id) != nil {
 		return fmt.Errorf("mail %q is sent, which is there already", m.GetId())
+	}
+	if (m.Kind == question) != (m.Until != nil) {
+		return fmt.Errorf("mail %q, a %s, waits until %v", m.Id, Word(m.Kind), m.Until)
 	}
 	m = proto.CloneOf(m)
 	m.Time = at

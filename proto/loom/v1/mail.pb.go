@@ -157,12 +157,15 @@ type Mail struct {
 	// The attempt was told it.
 	Heard bool `protobuf:"varint,12,opt,name=heard,proto3" json:"heard,omitempty"`
 	// Of a question: its answer, and whether a member gave it; else the runtime did,
-	// because nobody is there any more who could.
+	// because nobody is there any more who could, or has within the time.
 	Answer   *Mail `protobuf:"bytes,13,opt,name=answer,proto3" json:"answer,omitempty"`
 	Answered bool  `protobuf:"varint,14,opt,name=answered,proto3" json:"answered,omitempty"`
 	// The attempts that wrote it, and that it is for, have ended.
-	WriterEnded   bool `protobuf:"varint,15,opt,name=writer_ended,json=writerEnded,proto3" json:"writer_ended,omitempty"`
-	ReaderEnded   bool `protobuf:"varint,16,opt,name=reader_ended,json=readerEnded,proto3" json:"reader_ended,omitempty"`
+	WriterEnded bool `protobuf:"varint,15,opt,name=writer_ended,json=writerEnded,proto3" json:"writer_ended,omitempty"`
+	ReaderEnded bool `protobuf:"varint,16,opt,name=reader_ended,json=readerEnded,proto3" json:"reader_ended,omitempty"`
+	// Of a question: until when it waits, in journal time. It moves while the asker is
+	// held.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -307,6 +310,13 @@ func (x *Mail) GetReaderEnded() bool {
 		return x.ReaderEnded
 	}
 	return false
+}
+
+func (x *Mail) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
 }
 
 // Team is what the agents that work on a bead and its parts have written to each
@@ -580,7 +590,7 @@ const file_loom_v1_mail_proto_rawDesc = "" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x10\n" +
 	"\x03ask\x18\x03 \x01(\bR\x03ask\"-\n" +
 	"\bMailSent\x12!\n" +
-	"\x04mail\x18\x01 \x01(\v2\r.loom.v1.MailR\x04mail\"\xbd\x03\n" +
+	"\x04mail\x18\x01 \x01(\v2\r.loom.v1.MailR\x04mail\"\xef\x03\n" +
 	"\x04Mail\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x11.loom.v1.MailKindR\x04kind\x12%\n" +
@@ -598,7 +608,8 @@ const file_loom_v1_mail_proto_rawDesc = "" +
 	"\x06answer\x18\r \x01(\v2\r.loom.v1.MailR\x06answer\x12\x1a\n" +
 	"\banswered\x18\x0e \x01(\bR\banswered\x12!\n" +
 	"\fwriter_ended\x18\x0f \x01(\bR\vwriterEnded\x12!\n" +
-	"\freader_ended\x18\x10 \x01(\bR\vreaderEnded\"n\n" +
+	"\freader_ended\x18\x10 \x01(\bR\vreaderEnded\x120\n" +
+	"\x05until\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"n\n" +
 	"\x04Team\x12!\n" +
 	"\x04mail\x18\x01 \x03(\v2\r.loom.v1.MailR\x04mail\x12\x1d\n" +
 	"\n" +
@@ -651,17 +662,18 @@ var file_loom_v1_mail_proto_depIdxs = []int32{
 	8,  // 2: loom.v1.Mail.from:type_name -> loom.v1.Identity
 	9,  // 3: loom.v1.Mail.time:type_name -> google.protobuf.Timestamp
 	2,  // 4: loom.v1.Mail.answer:type_name -> loom.v1.Mail
-	2,  // 5: loom.v1.Team.mail:type_name -> loom.v1.Mail
-	4,  // 6: loom.v1.Team.log:type_name -> loom.v1.TeamEntry
-	9,  // 7: loom.v1.TeamEntry.time:type_name -> google.protobuf.Timestamp
-	5,  // 8: loom.v1.TeamView.members:type_name -> loom.v1.TeamMember
-	4,  // 9: loom.v1.TeamView.log:type_name -> loom.v1.TeamEntry
-	10, // 10: loom.v1.TeamView.mail:type_name -> loom.v1.Said
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	9,  // 5: loom.v1.Mail.until:type_name -> google.protobuf.Timestamp
+	2,  // 6: loom.v1.Team.mail:type_name -> loom.v1.Mail
+	4,  // 7: loom.v1.Team.log:type_name -> loom.v1.TeamEntry
+	9,  // 8: loom.v1.TeamEntry.time:type_name -> google.protobuf.Timestamp
+	5,  // 9: loom.v1.TeamView.members:type_name -> loom.v1.TeamMember
+	4,  // 10: loom.v1.TeamView.log:type_name -> loom.v1.TeamEntry
+	10, // 11: loom.v1.TeamView.mail:type_name -> loom.v1.Said
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_mail_proto_init() }
