@@ -22,7 +22,7 @@ func (w *world) vote() {
 		p := w.oracle.polls[w.oracle.polled[w.rng.IntN(len(w.oracle.polled))]]
 		w.keeper.send(&loomv1.Command{Body: &loomv1.Command_CastVote{CastVote: &loomv1.CastVote{Decision: p.Decision, Vote: &loomv1.Vote{
 			Role: p.Voters[w.rng.IntN(len(p.Voters))], Option: p.Options[w.rng.IntN(len(p.Options))], Confidence: w.rng.Uint32N(101),
-		}}}}, who, func(*loomv1.Answer) {})
+		}, Request: fmt.Sprintf("vote-%d-%d", w.steps, w.rng.Uint32())}}}, who, func(*loomv1.Answer) {})
 		return
 	}
 	node := func(t loomv1.DecisionType, then func(id string)) {

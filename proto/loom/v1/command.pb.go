@@ -3643,7 +3643,10 @@ type CastVote struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Decision string                 `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
 	// Role, option, confidence and rationale; the rest is set by the graph.
-	Vote          *Vote `protobuf:"bytes,2,opt,name=vote,proto3" json:"vote,omitempty"`
+	Vote *Vote `protobuf:"bytes,2,opt,name=vote,proto3" json:"vote,omitempty"`
+	// The caller's own id, so that sending it again changes nothing. Without one, what
+	// the lead says again once the ballot waits for it decides.
+	Request       string `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3690,6 +3693,13 @@ func (x *CastVote) GetVote() *Vote {
 		return x.Vote
 	}
 	return nil
+}
+
+func (x *CastVote) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
 }
 
 // Tick tells a project that time has passed; due timers fire.
@@ -5260,10 +5270,11 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\arequest\x18\x02 \x01(\tR\arequest\"5\n" +
 	"\n" +
 	"OpenBallot\x12'\n" +
-	"\x06ballot\x18\x01 \x01(\v2\x0f.loom.v1.BallotR\x06ballot\"I\n" +
+	"\x06ballot\x18\x01 \x01(\v2\x0f.loom.v1.BallotR\x06ballot\"c\n" +
 	"\bCastVote\x12\x1a\n" +
 	"\bdecision\x18\x01 \x01(\tR\bdecision\x12!\n" +
-	"\x04vote\x18\x02 \x01(\v2\r.loom.v1.VoteR\x04vote\"\x06\n" +
+	"\x04vote\x18\x02 \x01(\v2\r.loom.v1.VoteR\x04vote\x12\x18\n" +
+	"\arequest\x18\x03 \x01(\tR\arequest\"\x06\n" +
 	"\x04Tick\"\xde\x06\n" +
 	"\n" +
 	"CeoCommand\x12\x1e\n" +
