@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,7 +26,8 @@ const (
 // lives gathers what happens to the agents of this host until it is journaled. The
 // same thing that happens to the same agent before that is one record with a count;
 // beyond lifeBurst records, the same thing of one role is. So a crash loop is bounded
-// in the journal, and counted in full.
+// in the journal, and counted in full. Records are in the order in which things
+// happened last, so that what is journaled of an agent last is how it is.
 type lives struct {
 	host  string
 	epoch uint64
@@ -59,6 +61,7 @@ func (l *lives) note(now time.Time, kind loomv1.LifeKind, role, agent, reason st
 		}
 	}()
 	p := l.record(kind, role, agent)
+	l.pending = append(slices.DeleteFunc(l.pending, func(q *pendingLife) bool { return q == p }), p)
 	p.agents[agent] = true
 	p.Life.Agents = uint32(len(p.agents))
 	p.Life.Times++
@@ -81,9 +84,7 @@ func (l *lives) record(kind loomv1.LifeKind, role, agent string) *pendingLife {
 			}
 		}
 	}
-	p := &pendingLife{&loomv1.LifeRecord{Kind: kind, Life: &loomv1.AgentLife{Agent: agent, Role: role, Host: l.host, Epoch: l.epoch}}, map[string]bool{}}
-	l.pending = append(l.pending, p)
-	return p
+	return &pendingLife{&loomv1.LifeRecord{Kind: kind, Life: &loomv1.AgentLife{Agent: agent, Role: role, Host: l.host, Epoch: l.epoch}}, map[string]bool{}}
 }
 
 // take returns the oldest records, as many as may be journaled now, and how long to

@@ -99,9 +99,10 @@ func (s *State) applyOwn(e *loomv1.Event) error {
 		return s.applyPaused(e, f.WorkPaused.Pause)
 	case *loomv1.Event_WorkResumed:
 		return s.applyResumed(e, f.WorkResumed)
-	case *loomv1.Event_RoleScaled, *loomv1.Event_HostDrained, *loomv1.Event_MembersChanged,
-		*loomv1.Event_AgentStarted, *loomv1.Event_AgentRestarted, *loomv1.Event_AgentCrashed, *loomv1.Event_AgentGivenUp, *loomv1.Event_AgentDrained:
+	case *loomv1.Event_RoleScaled, *loomv1.Event_HostDrained, *loomv1.Event_MembersChanged:
 		s.applyStaffing(e)
+	case *loomv1.Event_AgentStarted, *loomv1.Event_AgentRestarted, *loomv1.Event_AgentCrashed, *loomv1.Event_AgentGivenUp, *loomv1.Event_AgentDrained:
+		return s.applyLife(e)
 	case *loomv1.Event_PermissionSet, *loomv1.Event_PermissionRevoked:
 		return s.applyPermission(e)
 	case *loomv1.Event_ToolsTrusted, *loomv1.Event_ToolsDistrusted:

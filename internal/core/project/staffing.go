@@ -1,6 +1,7 @@
 package project
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 
@@ -163,6 +164,17 @@ func lifeOf(e *loomv1.Event) *loomv1.AgentLife {
 			return l
 		}
 	}
+	return nil
+}
+
+// applyLife folds a fact of an agent's life: those of a host come in the order of its
+// starts and of its records.
+func (s *State) applyLife(e *loomv1.Event) error {
+	l := lifeOf(e)
+	if m := s.p.GetStaffing().GetLives()[l.Host]; m.GetEpoch() > l.Epoch || m.GetEpoch() == l.Epoch && m.GetSequence() >= l.Sequence {
+		return fmt.Errorf("record %d of start %d of host %q, after %d of %d", l.Sequence, l.Epoch, l.Host, m.GetSequence(), m.GetEpoch())
+	}
+	s.applyStaffing(e)
 	return nil
 }
 
