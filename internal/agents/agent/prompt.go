@@ -228,7 +228,7 @@ func (p *prompt) team(b *loomv1.Brief) {
 		p.WriteString("what was done and written, the newest last:\n")
 		var log strings.Builder
 		for _, e := range t.Log {
-			fmt.Fprintf(&log, "%s %s\n", e.Time.AsTime().UTC().Format("15:04"), e.Text)
+			fmt.Fprintln(&log, e.Text) // without its time, so that the same work has the same prompt
 		}
 		p.data(log.String())
 	}
