@@ -245,6 +245,35 @@ func TestGRAPH05_BallotsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
+// A lead that votes last and decides nothing by that is asked to decide. That its vote
+// comes again, because the answer was lost, is not its decision; what it says by
+// another request is, once.
+func TestGRAPH05_TheLeadsVoteThatComesTwiceDecidesNothing(t *testing.T) {
+	w := meeting(t, majority, 0, "architect", graph.Lead)
+	w.vote("architect", "d2", 50)
+	cast := func(request string) int {
+		events, err := w.graph.Vote(noon, &loomv1.CastVote{Decision: "d1", Request: request, Vote: &loomv1.Vote{Role: graph.Lead, Option: "d3", Confidence: 50}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.take(events, nil)
+		return len(events)
+	}
+	cast("r1")
+	if w.ballot().Status != loomv1.BallotStatus_BALLOT_STATUS_LEAD {
+		t.Fatalf("a tie goes to %s", w.ballot().Status)
+	}
+	if n := cast("r1"); n != 0 || w.ballot().Status != loomv1.BallotStatus_BALLOT_STATUS_LEAD {
+		t.Errorf("the same vote again is %d facts, and the ballot %v", n, w.ballot())
+	}
+	if cast("r2"); w.ballot().Status != loomv1.BallotStatus_BALLOT_STATUS_CLOSED || w.ballot().Result != "d3" {
+		t.Errorf("the lead has decided, and the ballot is %v", w.ballot())
+	}
+	if n := cast("r2"); n != 0 {
+		t.Errorf("the decision again is %d facts", n)
+	}
+}
+
 // A ballot ends early where nobody who is missing can change what comes of it, and
 // only there: every way in which they vote, or do not, is tried.
 func TestGRAPH05_ABallotEndsOnceItIsCertain(t *testing.T) {

@@ -29,9 +29,10 @@ func (a *agent) writing() *loomv1.TeamCall {
 	}}}
 }
 
-// told has an agent answer most of what it has heard.
+// told has an agent answer most of what it has heard, and now and then ask back.
 func (a *agent) told(said *loomv1.Said) {
-	if said.Kind != loomv1.MailKind_MAIL_KIND_QUESTION || a.w.one(4) {
+	does := a.w.rng.IntN(4)
+	if said.Kind != loomv1.MailKind_MAIL_KIND_QUESTION || does == 0 {
 		return
 	}
 	l := a.w.leads[a.brief.Attempt.Id]
@@ -39,7 +40,11 @@ func (a *agent) told(said *loomv1.Said) {
 		l = &lead{}
 		a.w.leads[a.brief.Attempt.Id] = l
 	}
-	l.calls = append(l.calls, l.next(&loomv1.TeamCall{Verb: &loomv1.TeamCall_Write{Write: &loomv1.WriteMail{To: said.Id, Text: "half way"}}}))
+	back := &loomv1.WriteMail{To: said.Id, Text: "half way"}
+	if does == 1 {
+		back = &loomv1.WriteMail{To: said.Bead, Text: "how far are you?", Ask: true}
+	}
+	l.calls = append(l.calls, l.next(&loomv1.TeamCall{Verb: &loomv1.TeamCall_Write{Write: back}}))
 }
 
 // hearing returns what an agent records that it has heard, between two answers.

@@ -51,6 +51,9 @@ func (a *agent) leads() bool {
 	for range 1 + a.w.rng.IntN(2) {
 		l.calls = append(l.calls, l.next(a.call(l)))
 	}
+	if a.brief.Team != nil && a.w.one(3) {
+		l.calls = append(l.calls, l.next(a.writing()))
+	}
 	return true
 }
 

@@ -215,6 +215,69 @@ func TestACT03_WhoAsksHearsThatTheAskedHasEnded(t *testing.T) {
 	}
 }
 
+// One that waits for tasks and has asked somebody waits for that one, whatever else
+// it waits for: the asked cannot ask back, neither before nor after the task has ended.
+func TestACT03_WhoHasAskedWaitsAlsoForTasks(t *testing.T) {
+	c := newCrew(t, false, "researcher", "implementer")
+	part := give(5, "web-designer", "a part of it", true)
+	ask := writes(1, "implementer", "which file?", true)
+	if r := c.calls("researcher", part, ask); standing(r) != "waits, web-designer: open, waits" {
+		t.Fatal(standing(r))
+	}
+	if r := c.calls("implementer", writes(1, "researcher", "what for?", true)); refusals(r) != "team/deadlock" {
+		t.Fatalf("who was asked asks back: %v", r)
+	}
+	b, who := c.takes("web-designer", 1)
+	c.answers(b, who, outcome(success, nil))
+	c.take("researcher")
+	if r := c.calls("implementer", writes(2, "researcher", "what for?", true)); refusals(r) != "team/deadlock" {
+		t.Errorf("who was asked asks back while an agent has the asker's attempt: %v", r)
+	}
+	if r := c.calls("researcher", part, ask); standing(r) != "web-designer: success, waits" {
+		t.Errorf("the researcher waits on: %s", standing(r))
+	}
+	_, ids := c.hears("implementer")
+	c.calls("implementer", writes(3, ids[0], "cart.go", false))
+	c.take("researcher")
+	if r := c.calls("implementer", writes(4, "researcher", "what for?", true))[0]; !r.Waits {
+		t.Errorf("nobody waits for the implementer, and it may not ask: %v", r)
+	}
+}
+
+// A question has its time, without that in which the asker is held; then the runtime
+// answers, once, and the question is told no more.
+func TestACT03_AQuestionHasItsTime(t *testing.T) {
+	c := newCrew(t, false, "researcher", "implementer")
+	ask := writes(1, "implementer", "which file?", true)
+	c.calls("researcher", ask)
+	c.calls("implementer", asksUser(1, "red or blue?")) // and nobody answers that
+	c.calls("lead", watches(1, true))                   // else its time would end
+	c.later(team.AnswerWithin - time.Minute)
+	c.give(pauses(allWork, "", "lunch"))
+	c.later(time.Hour)
+	c.give(resumes(allWork, "", "it is over"))
+	c.later(time.Minute - time.Second)
+	if slices.Contains(c.queuedRoles(), "researcher") {
+		t.Fatal("the question ends before its time: the hold took of it")
+	}
+	c.later(time.Second)
+	if !slices.Contains(c.queuedRoles(), "researcher") {
+		t.Fatalf("who asked waits for longer than %s", team.AnswerWithin)
+	}
+	c.take("researcher")
+	if r := c.calls("researcher", ask)[0]; r.Waits || r.Answered || !strings.Contains(r.Answer, "implementer: it has not answered within 30m0s") {
+		t.Errorf("who asked hears %v", r)
+	}
+	n := c.s.Number()
+	if c.later(team.AnswerWithin); slices.ContainsFunc(c.events[n:], func(e *loomv1.Event) bool { return e.GetMailSent() != nil }) {
+		t.Error("a question ends twice")
+	}
+	x := c.s.Snapshot().Teams["shop-1-x1"]
+	if unheard := team.Unheard(x, c.at["implementer"].Attempt.Id); len(unheard) != 0 {
+		t.Errorf("who was asked hears a question that is over: %v", unheard)
+	}
+}
+
 func TestACT03_WhatMayBeWritten(t *testing.T) {
 	c := newCrew(t, false, "researcher", "implementer")
 	alone := c.file(&loomv1.Submission{Goal: "another shop", Process: "led"})
