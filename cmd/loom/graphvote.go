@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"strings"
@@ -76,7 +77,7 @@ func (a *app) voteCast() *cobra.Command {
 			if err := cmp.Or(checkDecision("DECISION", args[0]), checkDecision("OPTION", args[1]), checkToken("--role", v.Role)); err != nil {
 				return err
 			}
-			cast.Decision, v.Option = args[0], args[1]
+			cast.Decision, cast.Request, v.Option = args[0], rand.Text(), args[1]
 			return a.writeGraph(cmd, r, func(w io.Writer, _ *loomv1.Answer) {
 				fmt.Fprintf(w, "%s: %s votes for %s\n", cast.Decision, v.Role, v.Option)
 			})

@@ -77,6 +77,7 @@ type Host struct {
 	repos    repositories
 	own      *ownErrors
 	presence *presence
+	lives    *lives
 	fleet    fleet
 	hearing  hearing
 	leaves   leaves
@@ -316,6 +317,8 @@ func (h *Host) startAgents(context.Context) error {
 	if err != nil {
 		return err
 	}
+	h.lives = newLives(m.Host, m.Starts, time.Now())
+	h.startLives()
 	var pools []actors.Pool
 	for _, name := range h.roles.Names() {
 		role, _ := h.roles.Get(name)
@@ -325,6 +328,7 @@ func (h *Host) startAgents(context.Context) error {
 		pools = append(pools, actors.Pool{
 			Role: name, Agents: h.agentsOf(name), Changed: h.presence.changed, Host: m.Host, Start: m.Starts, Queue: h.handover, Serves: h.hasRepository, Projects: h.projects, Worker: worker, Logger: h.log,
 			Sit:        func(string, *loomv1.Claimant) actors.Way { return remembering{h.projects, h} },
+			Lived:      func(kind loomv1.LifeKind, agent, reason string) { h.lives.note(time.Now(), kind, name, agent, reason) },
 			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,
 		})
 	}

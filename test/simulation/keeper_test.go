@@ -132,6 +132,9 @@ func (k *keeper) again(cmd *loomv1.Command, first *call) {
 		return // what was refused may be taken by now, and who did not wait may have to: [oracle.gave] wants no task twice
 	}
 	for _, e := range c.events {
+		if e.GetAttemptClaimed() != nil && cmd.GetAnswerAttempt().GetNext() != nil && first.answer.GetBrief() == nil {
+			continue // nothing was queued the first time: what its outcome has led to, perhaps
+		}
 		if e.GetApprovalRefused() == nil && e.GetCommandRefused() == nil && e.GetLockCoupled() == nil { // a train is made anew
 			k.w.broken(7, "%s, sent again, adds %T", tellCommand(cmd), e.Fact)
 		}

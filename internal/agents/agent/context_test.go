@@ -118,7 +118,7 @@ func TestAGENT03_ToolsAreShortenedToTheirZone(t *testing.T) {
 				t.Errorf("tool %s has the schema %s", s.Name, s.Schema)
 			}
 		}
-		if want := len(b.role("researcher").Tools.Allow) + 2; /* output_read and finish */ len(b.asks.last.Tools) != want {
+		if want := len(b.role("researcher").Tools.Allow) + 1; /* output_read and finish, and nobody to write to */ len(b.asks.last.Tools) != want {
 			t.Errorf("with a zone of %d there are %d tools, want %d", zone, len(b.asks.last.Tools), want)
 		}
 		return n

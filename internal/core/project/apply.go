@@ -66,6 +66,8 @@ func (s *State) applyTo(core loomv1.Core, e *loomv1.Event) error {
 		return s.locks.Apply(e)
 	case loomv1.Core_CORE_MEMORY:
 		return s.mem.Apply(e)
+	case loomv1.Core_CORE_TEAM:
+		return s.applyTeam(e)
 	}
 	return fmt.Errorf("nobody folds for %s", core)
 }
@@ -99,6 +101,8 @@ func (s *State) applyOwn(e *loomv1.Event) error {
 		return s.applyResumed(e, f.WorkResumed)
 	case *loomv1.Event_RoleScaled, *loomv1.Event_HostDrained, *loomv1.Event_MembersChanged:
 		s.applyStaffing(e)
+	case *loomv1.Event_AgentStarted, *loomv1.Event_AgentRestarted, *loomv1.Event_AgentCrashed, *loomv1.Event_AgentGivenUp, *loomv1.Event_AgentDrained:
+		return s.applyLife(e)
 	case *loomv1.Event_PermissionSet, *loomv1.Event_PermissionRevoked:
 		return s.applyPermission(e)
 	case *loomv1.Event_ToolsTrusted, *loomv1.Event_ToolsDistrusted:

@@ -65,7 +65,7 @@ func (d *decision) recordTurn(c *loomv1.RecordTurn) (*loomv1.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := wereSaid(x, c.Facts); err != nil {
+	if err := d.s.wereSaid(x, c.Attempt, c.Facts); err != nil {
 		return nil, err
 	}
 	t := d.s.p.Turns[c.Attempt]
@@ -94,7 +94,7 @@ func (d *decision) recordTurn(c *loomv1.RecordTurn) (*loomv1.Answer, error) {
 			return nil, err
 		}
 	}
-	return &loomv1.Answer{Body: &loomv1.Answer_Done{Done: &loomv1.Done{Said: workflow.Unheard(x, a.Node)}}}, nil
+	return &loomv1.Answer{Body: &loomv1.Answer_Done{Done: &loomv1.Done{Said: d.s.unheard(x, a)}}}, nil
 }
 
 // answers says whether an event is an answer of a model, or has one.

@@ -28,6 +28,9 @@ func (d *decision) castVote(c *loomv1.CastVote) error {
 	if d.actor.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_AGENT && !strings.HasPrefix(d.actor.Name, role+"/") {
 		return fault.New("graph/no-voter", "agent %s does not work in this role", d.actor.Name).At("/vote/role").Got(role)
 	}
+	if c.Request != "" { // of any length
+		c = &loomv1.CastVote{Decision: c.Decision, Vote: c.Vote, Request: hexHash("vote", c.Request)}
+	}
 	events, err := d.s.graph.Vote(d.now, c)
 	if err != nil {
 		return err

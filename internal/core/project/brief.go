@@ -42,6 +42,7 @@ func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt, now time.Time) *lo
 	b.Checkout = def.GetCheckout()
 	b.Toolkit = s.toolkit(def.GetName(), def.GetToolkit())
 	b.Overlaps = s.inTheWay(x, b.Node)
+	b.Team = s.teamView(x, a)
 	return b
 }
 

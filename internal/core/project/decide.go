@@ -116,6 +116,8 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 		return nil, d.scale(c.ScaleRole)
 	case *loomv1.Command_DrainHost:
 		return nil, d.drain(c.DrainHost)
+	case *loomv1.Command_RecordLives:
+		return nil, d.recordLives(c.RecordLives)
 	case *loomv1.Command_RecordMembers:
 		return nil, d.recordMembers(c.RecordMembers.GetChange())
 	case *loomv1.Command_AcquireLock:

@@ -22,7 +22,10 @@ func (d *decision) follow(e *loomv1.Event) error {
 		return d.restate(e.Bead)
 	case *loomv1.Event_ApprovalRequested:
 		return d.followAsked(f.ApprovalRequested.Approval)
+	case *loomv1.Event_ClaimReleased:
+		d.followTrouble(e)
 	case *loomv1.Event_ApprovalDecided:
+		d.followTrouble(e)
 		return d.followDecided(f.ApprovalDecided)
 	case *loomv1.Event_ApprovalLapsed:
 		return d.followLapsed(f.ApprovalLapsed)
@@ -42,6 +45,8 @@ func (d *decision) follow(e *loomv1.Event) error {
 		d.followProcess(e.Execution, f.AttemptDispatched.Process)
 	case *loomv1.Event_AttemptEnded:
 		d.followAttempt(e)
+		d.followMail(e)
+		d.followTrouble(e)
 		if err := d.followAsker(e); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/team"
 	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -60,6 +61,7 @@ func (s *State) release(x *loomv1.Execution, now time.Time) {
 	x.HeldSince = nil
 	if running(x) {
 		workflow.Shift(x, since, now)
+		team.Shift(s.questionsOf(x), since, now)
 		s.timers.kick(x.Id)
 	}
 }

@@ -155,7 +155,7 @@ func (d *decision) decidePermission(x *loomv1.Execution, signed *loomv1.SignedCo
 			return err
 		}
 	}
-	if _, at := d.s.attempt(a.Permission.Attempt); d.s.asksFor(x, a.Permission.Attempt) || at.GetParked() == workflow.WaitsForTeam {
+	if _, at := d.s.attempt(a.Permission.Attempt); d.s.asksFor(x, a.Permission.Attempt) || at.GetParked() == workflow.WaitsForTeam || at.GetParked() == workflow.WaitsForMail {
 		return nil
 	}
 	d.node, d.attempt = "", ""

@@ -167,6 +167,9 @@ func fillMaps(p *loomv1.ProjectState) {
 	if p.Absent == nil {
 		p.Absent = map[string]*timestamppb.Timestamp{}
 	}
+	if p.Teams == nil {
+		p.Teams = map[string]*loomv1.Team{}
+	}
 	if p.StoredAt == nil {
 		p.StoredAt = map[string]*timestamppb.Timestamp{}
 	}

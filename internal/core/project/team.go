@@ -23,7 +23,7 @@ const (
 )
 
 // askTeam carries out the calls by which an agent gives work to others, watches
-// and stops it, or asks a person; it parks the attempt when one of them has no
+// and stops it, writes to members of its team, or asks a person; it parks the attempt when one of them has no
 // answer yet. A call that is refused changes nothing.
 func (d *decision) askTeam(c *loomv1.AskTeam) (*loomv1.Answer, error) {
 	x, err := d.holding(c.Attempt, c.Claimant)
@@ -57,16 +57,36 @@ func (d *decision) askTeam(c *loomv1.AskTeam) (*loomv1.Answer, error) {
 		asks = asks || r.Waits && call.GetAsk() != nil
 		out.Replies = append(out.Replies, r)
 	}
+	if len(awaits) > 0 && d.s.goesOn(x, a, awaits, out.Replies) {
+		awaits = nil
+	}
 	return &loomv1.Answer{Body: &loomv1.Answer_Team{Team: out}}, d.parkForTeam(x, c, awaits, asks)
 }
 
-// parkForTeam parks an attempt that waits: for tasks, or for a person's answer
-// when there is no task to wait for.
+// goesOn has an attempt go on that was to wait for tasks, where it must answer
+// somebody first: the replies about tasks say so.
+func (s *State) goesOn(x *loomv1.Execution, a *loomv1.Attempt, awaits []string, replies []*loomv1.TeamReply) bool {
+	unheard, by := s.interrupted(x, a, awaits)
+	if !unheard && by == nil {
+		return false
+	}
+	for _, r := range replies {
+		if r.Waits && len(r.Tasks) > 0 {
+			r.Waits, r.Interrupted = false, true
+		}
+	}
+	return true
+}
+
+// parkForTeam parks an attempt that waits: for tasks, for the answer of a member when
+// there is no task to wait for, for a person's when there is neither.
 func (d *decision) parkForTeam(x *loomv1.Execution, c *loomv1.AskTeam, awaits []string, asks bool) error {
 	d.node, d.attempt = "", ""
 	switch {
 	case len(awaits) > 0:
 		return d.run(x).ParkForTeam(c.Attempt, c.Claimant, awaits)
+	case len(team.Asked(d.s.mail(x), c.Attempt)) > 0:
+		return d.run(x).Park(c.Attempt, c.Claimant, workflow.WaitsForMail)
 	case asks:
 		return d.run(x).Park(c.Attempt, c.Claimant, workflow.WaitsForPermission)
 	}
@@ -87,6 +107,8 @@ func (d *decision) teamCall(x *loomv1.Execution, a *loomv1.Attempt, c *loomv1.Te
 		return d.stopTask(a, v.Stop)
 	case *loomv1.TeamCall_Ask:
 		return d.askUser(x, a, c.Call, v.Ask)
+	case *loomv1.TeamCall_Write:
+		return d.writeMail(x, a, c.Call, v.Write)
 	}
 	return nil, fault.New("team/invalid", "call %q is none that a team knows", c.Call).At("call")
 }

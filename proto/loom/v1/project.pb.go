@@ -697,6 +697,8 @@ type ProjectState struct {
 	// What landed on the target last, oldest first, at most 64.
 	LandedPatches []*LandedPatch `protobuf:"bytes,31,rep,name=landed_patches,json=landedPatches,proto3" json:"landed_patches,omitempty"`
 	Memory        *MemoryState   `protobuf:"bytes,32,opt,name=memory,proto3" json:"memory,omitempty"`
+	// Teams that have something to say, by their outermost bead, while they work.
+	Teams map[string]*Team `protobuf:"bytes,33,rep,name=teams,proto3" json:"teams,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Names of the segments that hold the ended work which is not in beads, executions
 	// and approvals; what stands in a later one replaces what stands in an earlier one.
 	Segments []string `protobuf:"bytes,34,rep,name=segments,proto3" json:"segments,omitempty"`
@@ -958,6 +960,13 @@ func (x *ProjectState) GetLandedPatches() []*LandedPatch {
 func (x *ProjectState) GetMemory() *MemoryState {
 	if x != nil {
 		return x.Memory
+	}
+	return nil
+}
+
+func (x *ProjectState) GetTeams() map[string]*Team {
+	if x != nil {
+		return x.Teams
 	}
 	return nil
 }
@@ -1426,7 +1435,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xf6\x05\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xf6\x05\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -1496,7 +1505,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xc6\x16\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xc7\x17\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -1536,7 +1545,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\ropen_landings\x18\x1d \x03(\v2\x14.loom.v1.OpenLandingR\fopenLandings\x12,\n" +
 	"\btoolkits\x18\x1e \x03(\v2\x10.loom.v1.ToolkitR\btoolkits\x12;\n" +
 	"\x0elanded_patches\x18\x1f \x03(\v2\x14.loom.v1.LandedPatchR\rlandedPatches\x12,\n" +
-	"\x06memory\x18  \x01(\v2\x14.loom.v1.MemoryStateR\x06memory\x12\x1a\n" +
+	"\x06memory\x18  \x01(\v2\x14.loom.v1.MemoryStateR\x06memory\x126\n" +
+	"\x05teams\x18! \x03(\v2 .loom.v1.ProjectState.TeamsEntryR\x05teams\x12\x1a\n" +
 	"\bsegments\x18\" \x03(\tR\bsegments\x12\x1f\n" +
 	"\vgraph_nodes\x18# \x03(\tR\n" +
 	"graphNodes\x12\x1f\n" +
@@ -1586,7 +1596,11 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x0e.loom.v1.ErrorR\x05value:\x028\x01\x1a<\n" +
 	"\x0eRotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"\x91\x01\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\x1aG\n" +
+	"\n" +
+	"TeamsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
+	"\x05value\x18\x02 \x01(\v2\r.loom.v1.TeamR\x05value:\x028\x01\"\x91\x01\n" +
 	"\tEndedWork\x12!\n" +
 	"\x04bead\x18\x01 \x01(\v2\r.loom.v1.BeadR\x04bead\x122\n" +
 	"\n" +
@@ -1639,7 +1653,7 @@ func file_loom_v1_project_proto_rawDescGZIP() []byte {
 	return file_loom_v1_project_proto_rawDescData
 }
 
-var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_loom_v1_project_proto_goTypes = []any{
 	(*ProjectConfig)(nil),         // 0: loom.v1.ProjectConfig
 	(*ProcessRule)(nil),           // 1: loom.v1.ProcessRule
@@ -1671,97 +1685,101 @@ var file_loom_v1_project_proto_goTypes = []any{
 	nil,                           // 27: loom.v1.ProjectState.StoredAtEntry
 	nil,                           // 28: loom.v1.ProjectState.RefusedEntry
 	nil,                           // 29: loom.v1.ProjectState.RotationsEntry
-	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
-	(*Budget)(nil),                // 31: loom.v1.Budget
-	(BeadType)(0),                 // 32: loom.v1.BeadType
-	(Priority)(0),                 // 33: loom.v1.Priority
-	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
-	(*DecisionGraph)(nil),         // 35: loom.v1.DecisionGraph
-	(*CommitLocks)(nil),           // 36: loom.v1.CommitLocks
-	(*Pause)(nil),                 // 37: loom.v1.Pause
-	(*Staffing)(nil),              // 38: loom.v1.Staffing
-	(*Permission)(nil),            // 39: loom.v1.Permission
-	(*OpenLanding)(nil),           // 40: loom.v1.OpenLanding
-	(*Toolkit)(nil),               // 41: loom.v1.Toolkit
-	(*MemoryState)(nil),           // 42: loom.v1.MemoryState
-	(*Bead)(nil),                  // 43: loom.v1.Bead
-	(*Execution)(nil),             // 44: loom.v1.Execution
-	(*Approval)(nil),              // 45: loom.v1.Approval
-	(BeadStatus)(0),               // 46: loom.v1.BeadStatus
-	(*Usage)(nil),                 // 47: loom.v1.Usage
-	(PatchAction)(0),              // 48: loom.v1.PatchAction
-	(*Definition)(nil),            // 49: loom.v1.Definition
-	(*Turn)(nil),                  // 50: loom.v1.Turn
-	(*Error)(nil),                 // 51: loom.v1.Error
+	nil,                           // 30: loom.v1.ProjectState.TeamsEntry
+	(*durationpb.Duration)(nil),   // 31: google.protobuf.Duration
+	(*Budget)(nil),                // 32: loom.v1.Budget
+	(BeadType)(0),                 // 33: loom.v1.BeadType
+	(Priority)(0),                 // 34: loom.v1.Priority
+	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
+	(*DecisionGraph)(nil),         // 36: loom.v1.DecisionGraph
+	(*CommitLocks)(nil),           // 37: loom.v1.CommitLocks
+	(*Pause)(nil),                 // 38: loom.v1.Pause
+	(*Staffing)(nil),              // 39: loom.v1.Staffing
+	(*Permission)(nil),            // 40: loom.v1.Permission
+	(*OpenLanding)(nil),           // 41: loom.v1.OpenLanding
+	(*Toolkit)(nil),               // 42: loom.v1.Toolkit
+	(*MemoryState)(nil),           // 43: loom.v1.MemoryState
+	(*Bead)(nil),                  // 44: loom.v1.Bead
+	(*Execution)(nil),             // 45: loom.v1.Execution
+	(*Approval)(nil),              // 46: loom.v1.Approval
+	(BeadStatus)(0),               // 47: loom.v1.BeadStatus
+	(*Usage)(nil),                 // 48: loom.v1.Usage
+	(PatchAction)(0),              // 49: loom.v1.PatchAction
+	(*Definition)(nil),            // 50: loom.v1.Definition
+	(*Turn)(nil),                  // 51: loom.v1.Turn
+	(*Error)(nil),                 // 52: loom.v1.Error
+	(*Team)(nil),                  // 53: loom.v1.Team
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
 	2,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
 	3,  // 1: loom.v1.ProjectConfig.governor:type_name -> loom.v1.Governor
-	30, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
-	31, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
+	31, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
+	32, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
 	1,  // 4: loom.v1.ProjectConfig.processes:type_name -> loom.v1.ProcessRule
 	13, // 5: loom.v1.ProjectConfig.patch:type_name -> loom.v1.ProjectConfig.PatchEntry
-	32, // 6: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
+	33, // 6: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
 	14, // 7: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
-	33, // 8: loom.v1.Route.priority:type_name -> loom.v1.Priority
-	30, // 9: loom.v1.Governor.window:type_name -> google.protobuf.Duration
-	34, // 10: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
+	34, // 8: loom.v1.Route.priority:type_name -> loom.v1.Priority
+	31, // 9: loom.v1.Governor.window:type_name -> google.protobuf.Duration
+	35, // 10: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
 	15, // 11: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
 	0,  // 12: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
-	34, // 13: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
+	35, // 13: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
 	16, // 14: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
 	17, // 15: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
 	18, // 16: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
 	19, // 17: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
 	20, // 18: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
-	35, // 19: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
-	36, // 20: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
+	36, // 19: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
+	37, // 20: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
 	21, // 21: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
 	22, // 22: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
 	23, // 23: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
 	24, // 24: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
-	37, // 25: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
+	38, // 25: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
 	25, // 26: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
 	26, // 27: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
 	4,  // 28: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
 	27, // 29: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
-	34, // 30: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
+	35, // 30: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
 	28, // 31: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
-	38, // 32: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
+	39, // 32: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
 	29, // 33: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
-	39, // 34: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
-	31, // 35: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
-	40, // 36: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
-	41, // 37: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
+	40, // 34: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
+	32, // 35: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
+	41, // 36: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
+	42, // 37: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
 	11, // 38: loom.v1.ProjectState.landed_patches:type_name -> loom.v1.LandedPatch
-	42, // 39: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
-	43, // 40: loom.v1.EndedWork.bead:type_name -> loom.v1.Bead
-	44, // 41: loom.v1.EndedWork.executions:type_name -> loom.v1.Execution
-	45, // 42: loom.v1.EndedWork.approval:type_name -> loom.v1.Approval
-	9,  // 43: loom.v1.SegmentIndex.entries:type_name -> loom.v1.SegmentEntry
-	46, // 44: loom.v1.SegmentEntry.status:type_name -> loom.v1.BeadStatus
-	32, // 45: loom.v1.SegmentEntry.type:type_name -> loom.v1.BeadType
-	10, // 46: loom.v1.SegmentEntry.executions:type_name -> loom.v1.SegmentExecution
-	34, // 47: loom.v1.SegmentExecution.started_at:type_name -> google.protobuf.Timestamp
-	47, // 48: loom.v1.SegmentExecution.usage:type_name -> loom.v1.Usage
-	34, // 49: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
-	34, // 50: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	48, // 51: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
-	43, // 52: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	44, // 53: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	45, // 54: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	49, // 55: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	50, // 56: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	12, // 57: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	5,  // 58: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	34, // 59: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	34, // 60: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	51, // 61: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	62, // [62:62] is the sub-list for method output_type
-	62, // [62:62] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	43, // 39: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
+	30, // 40: loom.v1.ProjectState.teams:type_name -> loom.v1.ProjectState.TeamsEntry
+	44, // 41: loom.v1.EndedWork.bead:type_name -> loom.v1.Bead
+	45, // 42: loom.v1.EndedWork.executions:type_name -> loom.v1.Execution
+	46, // 43: loom.v1.EndedWork.approval:type_name -> loom.v1.Approval
+	9,  // 44: loom.v1.SegmentIndex.entries:type_name -> loom.v1.SegmentEntry
+	47, // 45: loom.v1.SegmentEntry.status:type_name -> loom.v1.BeadStatus
+	33, // 46: loom.v1.SegmentEntry.type:type_name -> loom.v1.BeadType
+	10, // 47: loom.v1.SegmentEntry.executions:type_name -> loom.v1.SegmentExecution
+	35, // 48: loom.v1.SegmentExecution.started_at:type_name -> google.protobuf.Timestamp
+	48, // 49: loom.v1.SegmentExecution.usage:type_name -> loom.v1.Usage
+	35, // 50: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
+	35, // 51: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	49, // 52: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
+	44, // 53: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	45, // 54: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	46, // 55: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	50, // 56: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	51, // 57: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	12, // 58: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	5,  // 59: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	35, // 60: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	35, // 61: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	52, // 62: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	53, // 63: loom.v1.ProjectState.TeamsEntry.value:type_name -> loom.v1.Team
+	64, // [64:64] is the sub-list for method output_type
+	64, // [64:64] is the sub-list for method input_type
+	64, // [64:64] is the sub-list for extension type_name
+	64, // [64:64] is the sub-list for extension extendee
+	0,  // [0:64] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
@@ -1772,6 +1790,7 @@ func file_loom_v1_project_proto_init() {
 	file_loom_v1_common_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
+	file_loom_v1_mail_proto_init()
 	file_loom_v1_memory_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_staffing_proto_init()
@@ -1785,7 +1804,7 @@ func file_loom_v1_project_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_project_proto_rawDesc), len(file_loom_v1_project_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
