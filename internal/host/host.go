@@ -380,6 +380,10 @@ func (h *Host) URL() string { return h.broker.URL() }
 // Anonymous reports whether a client without credentials may connect.
 func (h *Host) Anonymous() bool { return h.broker.Anonymous() }
 
+// Traffic lists what the connections at the host's own server have said and
+// heard so far.
+func (h *Host) Traffic() ([]broker.Traffic, error) { return h.broker.Traffic() }
+
 // Connect connects a client of this process: as "anonymous", "operator" or
 // "ceo", with that user's rights.
 func (h *Host) Connect(as string) (*nats.Conn, error) { return h.broker.Local(as) }
