@@ -111,7 +111,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	for _, step := range []func(context.Context) error{
 		h.checkMachine, h.openData, h.watchSpace, h.openCertificate, h.startBroker, h.watchWrites, h.enrol, h.openStores,
 		h.startSystem, h.startFleet, h.startActors, h.register, h.noteSecurity, h.checkFences, h.finishCuts,
-		h.watchClocks, h.watchStored, h.startAgents, h.startDisk, h.startPresence, h.startStaff, h.serve, h.startWeb,
+		h.watchClocks, h.watchStored, h.watchAwaited, h.startAgents, h.startDisk, h.startPresence, h.startStaff, h.serve, h.startWeb,
 	} {
 		if err := step(ctx); err != nil {
 			err = h.orFull(err)
