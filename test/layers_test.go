@@ -81,7 +81,7 @@ var owners = []struct {
 var starters = []string{"internal/agents/tool", "internal/place/git", "internal/place/sandbox", "internal/agents/mcp"}
 
 // free may import anything.
-var free = []string{"test/...", "bench/..."}
+var free = []string{"test/...", "bench/...", "tools/..."}
 
 // impure is what a core must not import: time and chance arrive in events and
 // commands, effects are what it returns.

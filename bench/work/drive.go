@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/loomrun/loom/internal/host"
 )
 
 // result is what the harness wants to know.
@@ -33,7 +35,7 @@ type result struct {
 const approvers = 32
 
 // drive speaks the worker's side of the harness's protocol.
-func drive(ctx context.Context, o options, p *peer, clock *clock) error {
+func drive(ctx context.Context, o options, h *host.Host, p *peer, clock *clock) error {
 	in := bufio.NewScanner(os.Stdin)
 	gate := make(chan struct{})
 	var refused failures
@@ -56,8 +58,15 @@ func drive(ctx context.Context, o options, p *peer, clock *clock) error {
 	if err != nil {
 		return err
 	}
+	recorded, err := record(o, h)
+	if err != nil {
+		return err
+	}
 	r := load(ctx, o, p, gate)
 	stop()
+	if err := recorded(); err != nil {
+		return err
+	}
 	r.Errors += refused.n
 	clock.mu.Lock()
 	r.P50, r.P99 = quantile(clock.all, .5), quantile(clock.all, .99)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/loomrun/loom/internal/base/softmemory"
@@ -22,6 +23,7 @@ type options struct {
 	prefix       string
 	profile      string
 	heap         string
+	record       string
 }
 
 func parse(args []string) (options, error) {
@@ -38,6 +40,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.prefix, "prefix", "b", "prefix of the executions' names")
 	f.StringVar(&o.profile, "profile", "", "write a CPU profile of the measured part to this file")
 	f.StringVar(&o.heap, "heap", "", "write a profile of the memory in use at the end to this file")
+	f.StringVar(&o.record, "record", "", "record the measured part, stage by stage, into this directory (tools/stages reads it)")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -66,6 +69,9 @@ func measure(args []string) error {
 
 func run(ctx context.Context, o options) error {
 	softmemory.Keep() // as "loom up" does
+	if o.record != "" {
+		runtime.MemProfileRate = 1 // each allocation
+	}
 	clock := newClock()
 	h, err := startHost(ctx, o, clock)
 	if err != nil {
@@ -77,5 +83,5 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer p.close()
-	return drive(ctx, o, p, clock)
+	return drive(ctx, o, h, p, clock)
 }

@@ -15,7 +15,7 @@ import (
 
 // members are the verbs that change which hosts belong to a deployment.
 func (a *app) members() []*cobra.Command {
-	return []*cobra.Command{a.clusterRemove(), a.clusterReplace(), a.clusterInvite(), a.clusterGrow(), a.clusterShrink()}
+	return []*cobra.Command{a.clusterRemove(), a.clusterReplace(), a.clusterInvite(), a.clusterGrow(), a.clusterShrink(), a.clusterRepair()}
 }
 
 func (a *app) clusterRemove() *cobra.Command {

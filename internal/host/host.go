@@ -112,7 +112,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	for _, step := range []func(context.Context) error{
 		h.checkMachine, h.openData, h.watchSpace, h.openCertificate, h.startBroker, h.watchWrites, h.enrol, h.openStores,
 		h.startSystem, h.startFleet, h.startActors, h.register, h.noteSecurity, h.checkFences, h.finishCuts,
-		h.watchClocks, h.watchStored, h.startAgents, h.startDisk, h.startPresence, h.startStaff, h.serve, h.startWeb,
+		h.watchClocks, h.watchStored, h.watchAwaited, h.startAgents, h.startDisk, h.startPresence, h.startStaff, h.serve, h.startWeb,
 	} {
 		if err := step(ctx); err != nil {
 			err = h.orFull(err)
@@ -383,6 +383,10 @@ func (h *Host) URL() string { return h.broker.URL() }
 
 // Anonymous reports whether a client without credentials may connect.
 func (h *Host) Anonymous() bool { return h.broker.Anonymous() }
+
+// Traffic lists what the connections at the host's own server have said and
+// heard so far.
+func (h *Host) Traffic() ([]broker.Traffic, error) { return h.broker.Traffic() }
 
 // Connect connects a client of this process: as "anonymous", "operator" or
 // "ceo", with that user's rights.

@@ -279,6 +279,7 @@ var codes = map[string]Exit{
 	"data/stream-drift":   Integrity,
 	"data/sync":           Integrity,
 	"data/damaged":        Integrity,
+	"data/lone":           Integrity,
 	"data/disk-full":      Unavailable,
 	"data/project-full":   Unavailable,
 	"data/not-empty":      Conflict,
