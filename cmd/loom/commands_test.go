@@ -56,7 +56,7 @@ func answers(ctx context.Context, dir string) error {
 		return err
 	}
 	defer c.Close()
-	_, err = c.Host(ctx)
+	_, err = c.Host(ctx, &loomv1.HostRequest{})
 	return err
 }
 
@@ -230,7 +230,7 @@ func waitAgents() {
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	for {
-		reply, err := c.Hosts(ctx)
+		reply, err := c.Hosts(ctx, &loomv1.HostsRequest{})
 		if err != nil {
 			give(err)
 		}

@@ -62,7 +62,7 @@ func lister(a *console.Console, word string) func(cmd *cobra.Command) []string {
 }
 
 func beadIDs(ctx context.Context, c *client.Client, q *loomv1.Query) (list []string) {
-	v, err := c.Look(ctx, "bead", q)
+	v, err := c.Bead(ctx, q)
 	if err != nil {
 		return nil
 	}
@@ -73,7 +73,7 @@ func beadIDs(ctx context.Context, c *client.Client, q *loomv1.Query) (list []str
 }
 
 func executionIDs(ctx context.Context, c *client.Client, q *loomv1.Query) (list []string) {
-	v, err := c.Look(ctx, "execution", q)
+	v, err := c.Execution(ctx, q)
 	if err != nil {
 		return nil
 	}
@@ -84,7 +84,7 @@ func executionIDs(ctx context.Context, c *client.Client, q *loomv1.Query) (list 
 }
 
 func approvalIDs(ctx context.Context, c *client.Client, q *loomv1.Query) (list []string) {
-	v, err := c.Look(ctx, "inbox", q)
+	v, err := c.Inbox(ctx, q)
 	if err != nil {
 		return nil
 	}
@@ -95,7 +95,7 @@ func approvalIDs(ctx context.Context, c *client.Client, q *loomv1.Query) (list [
 }
 
 func projectIDs(ctx context.Context, c *client.Client, _ *loomv1.Query) []string {
-	h, err := c.Host(ctx)
+	h, err := c.Host(ctx, &loomv1.HostRequest{})
 	if err != nil {
 		return nil
 	}

@@ -112,11 +112,11 @@ func OpenKey(path string) (*ceokey.Key, error) {
 // decide signs d and presents it over the CEO's own connection.
 func (a *Commands) decide(ctx context.Context, key *ceokey.Key, name string, d *loomv1.DecideApproval, wait bool) error {
 	return a.With(ctx, func(c *client.Client) error {
-		about, err := c.Host(ctx)
+		about, err := c.Host(ctx, &loomv1.HostRequest{})
 		if err != nil {
 			return err
 		}
-		v, err := c.Look(ctx, "inbox", &loomv1.Query{Project: name, Id: d.Approval})
+		v, err := c.Inbox(ctx, &loomv1.Query{Project: name, Id: d.Approval})
 		if err != nil {
 			return err
 		}
@@ -146,5 +146,5 @@ func (a *Commands) present(ctx context.Context, cmd *loomv1.SignedCommand) error
 		return err
 	}
 	defer ceo.Close()
-	return ceo.Decide(ctx, cmd)
+	return ceo.Present(ctx, "decide", cmd)
 }

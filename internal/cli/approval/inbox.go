@@ -10,12 +10,13 @@ import (
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/patchscan"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // Inbox returns the command of that name.
 func (a *Commands) Inbox() *cobra.Command {
-	cmd := a.Viewer("inbox [APPROVAL]", "what waits for the CEO", "inbox", func(w io.Writer, v *loomv1.View) {
+	cmd := a.Viewer("inbox [APPROVAL]", "what waits for the CEO", client.Services.Inbox, func(w io.Writer, v *loomv1.View) {
 		console.BlocksText(w, v.Blocks)
 		if len(v.Approvals) == 0 {
 			fmt.Fprintln(w, "nothing waits for you")

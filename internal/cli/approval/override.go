@@ -48,7 +48,7 @@ func (a *Commands) OrderAll(ctx context.Context, by *OrderFlags, done string, wh
 		return err
 	}
 	return a.With(ctx, func(c *client.Client) error {
-		about, err := c.Host(ctx)
+		about, err := c.Host(ctx, &loomv1.HostRequest{})
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func verbOf(cmd *loomv1.CeoCommand) string {
 
 // executionNamed returns the execution with an id, or of the bead with that id.
 func executionNamed(ctx context.Context, c *client.Client, of, id string) (*loomv1.Execution, error) {
-	v, err := c.Look(ctx, "execution", &loomv1.Query{Project: cmp.Or(of, project.Of(id)), Id: id})
+	v, err := c.Execution(ctx, &loomv1.Query{Project: cmp.Or(of, project.Of(id)), Id: id})
 	if err != nil {
 		return nil, err
 	}

@@ -183,7 +183,7 @@ func (a *Commands) pauses(cmd *cobra.Command, args []string) error {
 	if err := console.CheckName("--project", name); err != nil {
 		return err
 	}
-	return a.Look(cmd, string(project.Pauses), &loomv1.Query{Project: name}, pauseTable)
+	return a.Look(cmd, client.Services.Pause, &loomv1.Query{Project: name}, pauseTable)
 }
 
 func pauseTable(w io.Writer, v *loomv1.View) {

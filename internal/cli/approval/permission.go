@@ -24,7 +24,7 @@ import (
 
 // Permission returns the command of that name.
 func (a *Commands) Permission() *cobra.Command {
-	list := a.Viewer("list", "the permissions that hold", string(project.Permitted), permissionTable)
+	list := a.Viewer("list", "the permissions that hold", client.Services.Permission, permissionTable)
 	list.Example = "  loom permission list --project shop"
 	return console.Group("permission", "which tool calls agents may make, and which they ask about",
 		"  loom permission list\n  loom permission ask --tool shell --reason \"let me see first\"", list,
@@ -211,7 +211,7 @@ func notHeld(ctx context.Context, c *client.Client, about *loomv1.HostReply, nam
 	if err != nil {
 		return "", nil, err
 	}
-	view, err := c.Look(ctx, string(project.Permitted), &loomv1.Query{Project: of})
+	view, err := c.Permission(ctx, &loomv1.Query{Project: of})
 	if err != nil {
 		return "", nil, err
 	}
@@ -225,7 +225,7 @@ func notHeld(ctx context.Context, c *client.Client, about *loomv1.HostReply, nam
 
 func (a *Commands) showRequested(ctx context.Context, name string, asked []*loomv1.Permission) error {
 	return a.With(ctx, func(c *client.Client) error {
-		about, err := c.Host(ctx)
+		about, err := c.Host(ctx, &loomv1.HostRequest{})
 		if err != nil {
 			return err
 		}

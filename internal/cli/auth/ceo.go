@@ -113,7 +113,7 @@ func (a *Commands) rotate(ctx context.Context, path, reason string) error {
 		return err
 	}
 	err = a.With(ctx, func(c *client.Client) error {
-		about, err := c.Host(ctx)
+		about, err := c.Host(ctx, &loomv1.HostRequest{})
 		if err != nil {
 			return err
 		}

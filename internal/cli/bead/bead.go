@@ -21,7 +21,7 @@ import (
 
 // Bead returns the command of that name.
 func (a *Commands) Bead() *cobra.Command {
-	show := a.Viewer("show BEAD", "show one bead", "bead", func(w io.Writer, v *loomv1.View) {
+	show := a.Viewer("show BEAD", "show one bead", client.Services.Bead, func(w io.Writer, v *loomv1.View) {
 		for _, b := range v.Beads {
 			beadText(w, b)
 		}
@@ -44,7 +44,7 @@ not fit on a page is listed by --after, with the last id of the page.`,
 			}
 			q.Project = cmp.Or(q.Project, project.Of(cmp.Or(q.Parent, q.After)))
 			return a.With(cmd.Context(), func(c *client.Client) error {
-				v, err := c.List(cmd.Context(), "bead", q)
+				v, err := c.List(cmd.Context(), c.Bead, q)
 				if err != nil {
 					return err
 				}

@@ -91,7 +91,7 @@ func (e *beadEdit) check(bead string) error {
 // update returns what the flags ask for. What they add to or take from is read
 // first.
 func (e *beadEdit) update(cmd *cobra.Command, c *client.Client, id string) (*loomv1.UpdateBead, error) {
-	v, err := c.Look(cmd.Context(), "bead", &loomv1.Query{Project: project.Of(id), Id: id})
+	v, err := c.Bead(cmd.Context(), &loomv1.Query{Project: project.Of(id), Id: id})
 	if err != nil {
 		return nil, err
 	}

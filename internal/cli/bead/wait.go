@@ -83,7 +83,7 @@ func (a *Commands) Wait(ctx context.Context, c *client.Client, bead, approval st
 // blocked reports whether work of a bead's project still waits for what the operator
 // has to mend: an event may be an old one.
 func blocked(ctx context.Context, c *client.Client, bead string, b *loomv1.ModelBlock) (bool, error) {
-	v, err := c.Look(ctx, string(project.Inbox), &loomv1.Query{Project: project.Of(bead), Limit: 1})
+	v, err := c.Inbox(ctx, &loomv1.Query{Project: project.Of(bead), Limit: 1})
 	return slices.ContainsFunc(v.GetBlocks(), func(known *loomv1.ModelBlock) bool { return known.Model == b.Model && known.Code == b.Code }), err
 }
 
@@ -100,7 +100,7 @@ func stopped(bead string, asked *loomv1.Approval) string {
 // standing returns a bead's status as it is now: what an event says may have
 // been overtaken.
 func standing(ctx context.Context, c *client.Client, bead string) (loomv1.BeadStatus, error) {
-	v, err := c.Look(ctx, "bead", &loomv1.Query{Project: project.Of(bead), Id: bead})
+	v, err := c.Bead(ctx, &loomv1.Query{Project: project.Of(bead), Id: bead})
 	if err != nil {
 		return 0, err
 	}

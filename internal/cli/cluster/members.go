@@ -133,7 +133,7 @@ func (a *Commands) changeMembers(cmd *cobra.Command, q *loomv1.MembersRequest, o
 		q.Authority = invitation.Authority()
 	}
 	return a.With(cmd.Context(), func(c *client.Client) error {
-		reply, err := c.ChangeMembers(cmd.Context(), q)
+		reply, err := c.Members(cmd.Context(), q)
 		if err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ takes back what was said: each host then has what it is configured with.`,
 				if err != nil {
 					return err
 				}
-				return a.scaled(q.Role, now)
+				return a.scaled(q.Role, now.Staffing)
 			})
 		},
 	}
@@ -124,7 +124,7 @@ on serving its part of the journals until it is stopped. --undo ends it.`,
 				if err != nil {
 					return err
 				}
-				return a.drained(q.Host, now)
+				return a.drained(q.Host, now.Staffing)
 			})
 		},
 	}
@@ -149,7 +149,7 @@ func (a *Commands) Host() *cobra.Command {
 		Example: "  loom host list\n  loom host list --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.With(cmd.Context(), func(c *client.Client) error {
-				reply, err := c.Hosts(cmd.Context())
+				reply, err := c.Hosts(cmd.Context(), &loomv1.HostsRequest{})
 				if err != nil {
 					return err
 				}

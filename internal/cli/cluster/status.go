@@ -65,7 +65,8 @@ func clusterWhen(ctx context.Context, c *client.Client, wait string, timeout tim
 	look := time.NewTicker(lookAgain)
 	defer look.Stop()
 	for {
-		s, err := c.Cluster(ctx)
+		reply, err := c.Cluster(ctx, &loomv1.ClusterRequest{})
+		s := reply.Status
 		if wait == "" || err == nil && reached(s, wait) || err != nil && fault.Status(err) != fault.Unavailable {
 			return s, err
 		}

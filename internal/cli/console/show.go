@@ -29,7 +29,7 @@ func Group(name, short, example string, subs ...*cobra.Command) *cobra.Command {
 
 // Viewer is a verb that shows a view; the word after its name says what id it
 // takes, in brackets if it may be left out.
-func (a *Console) Viewer(use, short, view string, show func(w io.Writer, v *loomv1.View)) *cobra.Command {
+func (a *Console) Viewer(use, short string, view client.View, show func(w io.Writer, v *loomv1.View)) *cobra.Command {
 	q := &loomv1.Query{}
 	names := strings.Fields(use)[1:]
 	cmd := &cobra.Command{
@@ -53,9 +53,9 @@ func (a *Console) Viewer(use, short, view string, show func(w io.Writer, v *loom
 }
 
 // Look asks for a view and shows it.
-func (a *Console) Look(cmd *cobra.Command, view string, q *loomv1.Query, show func(w io.Writer, v *loomv1.View)) error {
+func (a *Console) Look(cmd *cobra.Command, view client.View, q *loomv1.Query, show func(w io.Writer, v *loomv1.View)) error {
 	return a.With(cmd.Context(), func(c *client.Client) error {
-		v, err := c.Look(cmd.Context(), view, q)
+		v, err := view(c.Services, cmd.Context(), q)
 		if err != nil {
 			return err
 		}

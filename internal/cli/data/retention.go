@@ -45,7 +45,7 @@ costs and transitions of what is archived stay; its events are in the file.`,
 				q.Before = t
 			}
 			return a.With(cmd.Context(), func(c *client.Client) error {
-				reply, err := c.Retain(cmd.Context(), q)
+				reply, err := c.Retention(cmd.Context(), q)
 				if err != nil {
 					return err
 				}

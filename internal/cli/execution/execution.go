@@ -21,7 +21,7 @@ import (
 
 // Execution returns the command of that name.
 func (a *Commands) Execution() *cobra.Command {
-	list := a.Viewer("list", "list executions, newest first", "execution", executionTable)
+	list := a.Viewer("list", "list executions, newest first", client.Services.Execution, executionTable)
 	list.Example = "  loom execution list"
 	return console.Group("execution", "list, show, fork, talk to and close executions", "  loom execution show shop-1\n  loom execution history shop-1",
 		list, a.showExecution(), a.history(), a.fork(), a.say(), approval.New(a.Console).CloseExecution())
@@ -29,7 +29,7 @@ func (a *Commands) Execution() *cobra.Command {
 
 func (a *Commands) showExecution() *cobra.Command {
 	var at string
-	show := a.Viewer("show EXECUTION|BEAD", "show where an execution is, or was", "execution", func(w io.Writer, v *loomv1.View) {
+	show := a.Viewer("show EXECUTION|BEAD", "show where an execution is, or was", client.Services.Execution, func(w io.Writer, v *loomv1.View) {
 		for _, x := range v.Executions {
 			executionText(w, x, v.Definition)
 		}

@@ -64,11 +64,11 @@ func (a *Commands) trace(ctx context.Context, c *client.Client, q historyQuery) 
 	if q.all {
 		return a.everyEvent(ctx, c, q.id, last)
 	}
-	list, err := c.History(ctx, q.id)
+	reply, err := c.History(ctx, &loomv1.HistoryRequest{Execution: q.id})
 	if err != nil {
 		return err
 	}
-	list = upTo(list, last)
+	list := upTo(reply.Transitions, last)
 	return a.Print(&loomv1.HistoryReply{Transitions: list}, func(w io.Writer) { HistoryTable(w, list, taken(ctx, c, q.id)) })
 }
 
@@ -82,7 +82,7 @@ func taken(ctx context.Context, c *client.Client, id string) map[string][]time.T
 	ctx, cancel := context.WithTimeout(ctx, takenWithin)
 	defer cancel()
 	claims := map[string][]time.Time{}
-	v, err := c.Look(ctx, string(project.Executions), &loomv1.Query{Project: project.Of(id), Id: id})
+	v, err := c.Execution(ctx, &loomv1.Query{Project: project.Of(id), Id: id})
 	if err != nil || len(v.Executions) == 0 {
 		return claims
 	}
@@ -134,7 +134,7 @@ func upTo(list []*loomv1.Transition, last uint64) []*loomv1.Transition {
 
 // everyEvent prints what happened to an execution, from its beginning on.
 func (a *Commands) everyEvent(ctx context.Context, c *client.Client, id string, last uint64) error {
-	v, err := c.Look(ctx, string(project.Executions), &loomv1.Query{Project: project.Of(id), Id: id})
+	v, err := c.Execution(ctx, &loomv1.Query{Project: project.Of(id), Id: id})
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func newImport(project string, data []byte) (*graphImport, error) {
 func (im *graphImport) run(ctx context.Context, c *client.Client) error {
 	for i, part := range im.parts {
 		im.renumber(part)
-		answer, err := c.WriteGraph(ctx, &loomv1.DecisionRequest{Project: im.project, Verb: &loomv1.DecisionRequest_Import{
+		answer, err := c.Decide(ctx, &loomv1.DecisionRequest{Project: im.project, Verb: &loomv1.DecisionRequest_Import{
 			Import: &loomv1.ImportDecisions{Part: part, Request: fmt.Sprintf("%s %d", im.digest, i)},
 		}})
 		if err != nil {

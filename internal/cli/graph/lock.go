@@ -18,11 +18,11 @@ import (
 
 // Lock returns the command of that name.
 func (a *Commands) Lock() *cobra.Command {
-	status := a.Viewer("status", "who holds the commit lock, and who waits", "lock", func(w io.Writer, v *loomv1.View) {
+	status := a.Viewer("status", "who holds the commit lock, and who waits", client.Services.Lock, func(w io.Writer, v *loomv1.View) {
 		locksText(w, v, lockText)
 	})
 	status.Example = "  loom lock status --project shop"
-	queue := a.Viewer("queue", "who waits for the commit lock", "lock", func(w io.Writer, v *loomv1.View) {
+	queue := a.Viewer("queue", "who waits for the commit lock", client.Services.Lock, func(w io.Writer, v *loomv1.View) {
 		locksText(w, v, queueText)
 	})
 	queue.Example = "  loom lock queue --project shop"
@@ -52,7 +52,7 @@ that has landed, later changes of it are made anew on the newest target.`,
 			if err := console.CheckName("--project", q.Project); err != nil {
 				return err
 			}
-			return a.Look(cmd, string(project.Lock), q, func(w io.Writer, v *loomv1.View) { claimsText(w, v.Claims) })
+			return a.Look(cmd, client.Services.Lock, q, func(w io.Writer, v *loomv1.View) { claimsText(w, v.Claims) })
 		},
 	}
 	console.ProjectFlag(cmd, &q.Project)
@@ -122,7 +122,7 @@ func releaseOrder(ctx context.Context, c *client.Client, about *loomv1.HostReply
 		return nil, err
 	}
 	if token == 0 {
-		v, err := c.Look(ctx, "lock", &loomv1.Query{Project: name})
+		v, err := c.Lock(ctx, &loomv1.Query{Project: name})
 		if err != nil {
 			return nil, err
 		}

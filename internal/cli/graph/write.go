@@ -25,7 +25,7 @@ func (a *Commands) writeGraph(cmd *cobra.Command, r *loomv1.DecisionRequest, sho
 		return err
 	}
 	return a.With(cmd.Context(), func(c *client.Client) error {
-		answer, err := c.WriteGraph(cmd.Context(), r)
+		answer, err := c.Decide(cmd.Context(), r)
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func (a *Commands) Status() *cobra.Command {
 		Example: "  loom status",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.With(cmd.Context(), func(c *client.Client) error {
-				h, err := c.Host(cmd.Context())
+				h, err := c.Host(cmd.Context(), &loomv1.HostRequest{})
 				if err != nil {
 					return err
 				}

@@ -42,7 +42,7 @@ func (a *Commands) lookMemory(cmd *cobra.Command, q *loomv1.Query, show func(w i
 		return err
 	}
 	q.Project = cmp.Or(q.Project, project.Of(q.Id))
-	return a.Look(cmd, string(project.Memories), q, show)
+	return a.Look(cmd, client.Services.Memory, q, show)
 }
 
 func (a *Commands) memoryList() *cobra.Command {
@@ -418,7 +418,7 @@ count, or of every status with --status all.`,
 			return a.With(cmd.Context(), func(c *client.Client) error {
 				var text strings.Builder
 				for page := proto.CloneOf(q); ; {
-					v, err := c.Look(cmd.Context(), string(project.Memories), page)
+					v, err := c.Memory(cmd.Context(), page)
 					if err != nil {
 						return err
 					}

@@ -116,7 +116,7 @@ func (a *Commands) trustEverywhere(ctx context.Context, in *trustedIn, pin toolk
 			return nil, err
 		}
 		for _, part := range parts {
-			if _, err := c.KeepToolkit(ctx, part); err != nil {
+			if _, err := c.Toolkit(ctx, &loomv1.ToolkitPart{Data: part}); err != nil {
 				return nil, err
 			}
 		}

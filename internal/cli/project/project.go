@@ -11,6 +11,7 @@ import (
 
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -36,7 +37,7 @@ func processesOf(p *loomv1.ProjectConfig) string {
 
 // Project returns the command of that name.
 func (a *Commands) Project() *cobra.Command {
-	list := a.Viewer("list", "list registered projects", "project", func(w io.Writer, v *loomv1.View) {
+	list := a.Viewer("list", "list registered projects", client.Services.Project, func(w io.Writer, v *loomv1.View) {
 		rows := make([][]string, 0, len(v.Projects))
 		for _, p := range v.Projects {
 			rows = append(rows, []string{p.Id, console.Line(p.Repository, 120), p.TargetBranch, processesOf(p)})

@@ -48,7 +48,7 @@ first that a report matches counts. They are the project's own, which "loom up
 // registered returns a project's registration: that of the only one without a
 // name.
 func registered(ctx context.Context, c *client.Client, name string) (*loomv1.ProjectConfig, error) {
-	v, err := c.Look(ctx, "project", &loomv1.Query{Project: name})
+	v, err := c.Project(ctx, &loomv1.Query{Project: name})
 	if err != nil {
 		return nil, err
 	}

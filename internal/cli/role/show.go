@@ -79,7 +79,7 @@ func thinking(t roles.Thinking) string {
 // which hosts.
 func (a *Commands) roleAgents(ctx context.Context) error {
 	return a.With(ctx, func(c *client.Client) error {
-		reply, err := c.Hosts(ctx)
+		reply, err := c.Hosts(ctx, &loomv1.HostsRequest{})
 		if err != nil {
 			return err
 		}

@@ -149,7 +149,7 @@ func (a *Commands) hostsHere(ctx context.Context) (*loomv1.HostsReply, error) {
 		return nil, err
 	}
 	defer c.Close()
-	return c.Hosts(ctx)
+	return c.Hosts(ctx, &loomv1.HostsRequest{})
 }
 
 // hostHere asks the host that runs on the data directory about itself.
@@ -159,7 +159,7 @@ func (a *Commands) hostHere(ctx context.Context) (*loomv1.HostReply, error) {
 		return nil, err
 	}
 	defer c.Close()
-	return c.Host(ctx)
+	return c.Host(ctx, &loomv1.HostRequest{})
 }
 
 // modelsOf adds each model that a role would have, once.

@@ -35,7 +35,7 @@ is not known.`,
 				return err
 			}
 			return a.With(cmd.Context(), func(c *client.Client) error {
-				reply, err := c.Costs(cmd.Context(), q)
+				reply, err := c.Cost(cmd.Context(), q)
 				if err != nil {
 					return err
 				}

@@ -111,7 +111,7 @@ func findStory(ctx context.Context, c *client.Client, name, path string, number 
 // whichProject returns the named project, the one whose repository this is, or
 // the only one.
 func whichProject(ctx context.Context, c *client.Client, name string) (*loomv1.ProjectConfig, error) {
-	v, err := c.Look(ctx, "project", &loomv1.Query{Project: name})
+	v, err := c.Project(ctx, &loomv1.Query{Project: name})
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func pathIn(top, path string) string {
 // does not know is a reason for doubt, not an error.
 func (s *whyStory) follow(ctx context.Context, c *client.Client) error {
 	claim := s.line.Origin.Claim
-	v, err := c.Look(ctx, "execution", &loomv1.Query{Project: s.project, Id: claim.Execution})
+	v, err := c.Execution(ctx, &loomv1.Query{Project: s.project, Id: claim.Execution})
 	switch {
 	case fault.Status(err) == fault.Invalid || err == nil && (len(v.Executions) != 1 || v.Executions[0].Id != claim.Execution):
 		s.doubt = fmt.Sprintf("the trailers name %s, which this deployment does not know: another one made it", console.Line(claim.Execution, 80))
@@ -174,12 +174,12 @@ func (s *whyStory) follow(ctx context.Context, c *client.Client) error {
 		s.execution, s.process = nil, nil
 		return nil
 	}
-	if v, err = c.Look(ctx, "bead", &loomv1.Query{Project: s.project, Id: s.execution.Bead}); err != nil {
+	if v, err = c.Bead(ctx, &loomv1.Query{Project: s.project, Id: s.execution.Bead}); err != nil {
 		return err
 	}
 	s.bead = v.Beads[0]
 	if id := s.execution.Approved.GetApproval(); id != "" {
-		if v, err = c.Look(ctx, "inbox", &loomv1.Query{Project: s.project, Id: id}); err != nil {
+		if v, err = c.Inbox(ctx, &loomv1.Query{Project: s.project, Id: id}); err != nil {
 			return err
 		}
 		s.approval = v.Approvals[0]

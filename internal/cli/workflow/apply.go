@@ -48,7 +48,7 @@ func (a *Commands) apply(ctx context.Context, by *approval.OrderFlags, name stri
 		return err
 	}
 	return a.With(ctx, func(c *client.Client) error {
-		about, err := c.Host(ctx)
+		about, err := c.Host(ctx, &loomv1.HostRequest{})
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (a *Commands) apply(ctx context.Context, by *approval.OrderFlags, name stri
 
 // applied tells what is in force now.
 func (a *Commands) applied(ctx context.Context, c *client.Client, name string, def *loomv1.Definition) error {
-	v, err := c.Look(ctx, "workflow", &loomv1.Query{Project: name, Id: def.Name + "@" + processes.Hash(def)})
+	v, err := c.Workflow(ctx, &loomv1.Query{Project: name, Id: def.Name + "@" + processes.Hash(def)})
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (d *Drawer) running(cmd *cobra.Command) (def *loomv1.Definition, x *loomv1.
 		return nil, nil, err
 	}
 	err = d.App.With(cmd.Context(), func(c *client.Client) error {
-		v, err := c.Look(cmd.Context(), "execution", &loomv1.Query{Id: d.execution, Project: cmp.Or(d.project, project.Of(d.execution))})
+		v, err := c.Execution(cmd.Context(), &loomv1.Query{Id: d.execution, Project: cmp.Or(d.project, project.Of(d.execution))})
 		if err == nil {
 			def, x = v.Definition, v.Executions[0]
 		}

@@ -50,7 +50,7 @@ func (l *Library) look(cmd *cobra.Command, q *loomv1.Query) (*loomv1.View, error
 	var v *loomv1.View
 	err := l.App.With(cmd.Context(), func(c *client.Client) (err error) {
 		q.Project = l.project
-		v, err = c.Look(cmd.Context(), "workflow", q)
+		v, err = c.Workflow(cmd.Context(), q)
 		return err
 	})
 	return v, err
