@@ -34,6 +34,11 @@ func (s Services) History(ctx context.Context, q *loomv1.HistoryRequest) (*loomv
 	return ask(ctx, s.host, "history", q, &loomv1.HistoryReply{})
 }
 
+// Why asks the service why; the answer: why a line of code is there, from its commit to its decision.
+func (s Services) Why(ctx context.Context, q *loomv1.WhyRequest) (*loomv1.WhyReply, error) {
+	return ask(ctx, s.host, "why", q, &loomv1.WhyReply{})
+}
+
 // State asks the service state; the answer: an execution as of any moment, folded from the journal.
 func (s Services) State(ctx context.Context, q *loomv1.StateRequest) (*loomv1.StateReply, error) {
 	return ask(ctx, s.host, "state", q, &loomv1.StateReply{})
