@@ -78,7 +78,7 @@ func TestP3_ADamagedHostIsRepairedFromTheOthers(t *testing.T) {
 	h.serves()
 	c := h.client()
 	if !h.until(ctx, func() bool {
-		reply, err := c.Host(ctx)
+		reply, err := c.Host(ctx, &loomv1.HostRequest{})
 		return err == nil && len(reply.Damage) == 0
 	}) {
 		t.Fatalf("the journal did not come back:\n%s", h.text())
