@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/loomrun/loom/internal/base/fault"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // TestP3_ADamagedHostIsRepairedFromTheOthers kills one of three hosts, flips a
