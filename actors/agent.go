@@ -29,7 +29,8 @@ type agentActor struct {
 	cancel context.CancelFunc
 	idle   context.CancelFunc // ends that it takes new work
 
-	retired *atomic.Bool // also over restarts
+	retired *atomic.Bool  // also over restarts
+	starts  *atomic.Int32 // likewise
 }
 
 type (
@@ -40,6 +41,11 @@ type (
 func (a *agentActor) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
+		if a.starts.Add(1) == 1 {
+			a.pool.Lived(loomv1.LifeKind_LIFE_KIND_STARTED, a.name, "")
+		} else {
+			a.pool.Lived(loomv1.LifeKind_LIFE_KIND_RESTARTED, a.name, "")
+		}
 		ctx, cancel := context.WithCancel(a.pool.stopped)
 		taking, idle := context.WithCancel(ctx)
 		a.cancel, a.idle = cancel, idle
@@ -51,9 +57,11 @@ func (a *agentActor) Receive(c actor.Context) {
 	case *retire:
 		a.retired.Store(true)
 		a.idle()
+		a.pool.Lived(loomv1.LifeKind_LIFE_KIND_DRAINED, a.name, "its role has too many agents here, or its host is drained")
 	case *agentRetired:
 		c.Stop(c.Self())
 	case *agentFailed:
+		a.pool.Lived(loomv1.LifeKind_LIFE_KIND_CRASHED, a.name, sound(fmt.Sprint(m.reason), crashMessage))
 		panic(m.reason)
 	case *actor.Stopping, *actor.Restarting:
 		a.cancel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -120,6 +121,12 @@ func TestACT01_PanicGivesTheAttemptBack(t *testing.T) {
 	case name := <-r.lost:
 		t.Errorf("actor %s was lost", name)
 	default:
+	}
+	r.lives.Lock()
+	defer r.lives.Unlock()
+	const started, crashed, restarted = "LIFE_KIND_STARTED researcher/1 ", "LIFE_KIND_CRASHED researcher/1 out of order", "LIFE_KIND_RESTARTED researcher/1 "
+	if want := []string{started, crashed, restarted, crashed, restarted}; !slices.Equal(r.lives.list, want) {
+		t.Errorf("the life of the agent is told as %q, want %q", r.lives.list, want)
 	}
 }
 

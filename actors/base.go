@@ -62,9 +62,9 @@ func (p *partition) atLeastBase(ctx context.Context, id string, s *project.State
 	}
 	for _, b := range base.Projects {
 		if b.Project == id {
-			s, err = project.Adopt(p.config(id), b.State)
+			s, err = project.Adopt(p.folding(id), b.State)
 			return s, base.Sequence, err
 		}
 	}
-	return project.New(p.config(id)), base.Sequence, nil
+	return project.New(p.folding(id)), base.Sequence, nil
 }

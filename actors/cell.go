@@ -25,13 +25,15 @@ type cell struct {
 // conversation is what follows from a proposal.
 type conversation struct {
 	life      uint64
-	then      func()             // once it is durable
+	then      func(*acked)       // once it is durable
 	otherwise func(*fault.Error) // when it is not known to be
 }
 
 type (
 	// tick says that a deadline of a life's cores is due.
 	tick struct{ life uint64 }
+	// capture asks for a snapshot.
+	capture struct{ life uint64 }
 	// lifeOver says that nothing of a life that is not acknowledged yet ever will be.
 	lifeOver struct{ life uint64 }
 	// lifeBegan says that a project has a new life.
@@ -61,6 +63,8 @@ func (c *cell) Receive(ctx actor.Context) {
 		c.sweep(ctx)
 	case *sweep:
 		c.sweep(ctx)
+	case *capture:
+		c.capture(ctx, m.life)
 	case *membersChanged:
 		c.release(ctx, m.members)
 	case *lifeOver:
@@ -78,7 +82,7 @@ func (c *cell) decide(ctx actor.Context, m *request) {
 		m.reply(&loomv1.Answer{Error: refusal.Proto()})
 		return
 	}
-	c.waiting[ticket] = conversation{d.life, func() { m.reply(answer) }, func(e *fault.Error) { m.reply(&loomv1.Answer{Error: e.Proto()}) }}
+	c.waiting[ticket] = conversation{d.life, func(*acked) { m.reply(answer) }, func(e *fault.Error) { m.reply(&loomv1.Answer{Error: e.Proto()}) }}
 }
 
 // carryOut decides a command of the runtime's own, which nobody waits for.
@@ -118,7 +122,7 @@ func (c *cell) read(ctx actor.Context, f func(*project.State) error, then func()
 	if err != nil {
 		then = func() { otherwise(fault.From(err)) }
 	}
-	c.waiting[ticket] = conversation{d.life, then, otherwise}
+	c.waiting[ticket] = conversation{d.life, func(*acked) { then() }, otherwise}
 }
 
 // acked ends the conversation about a proposal. One of before a restart of the cell
@@ -127,12 +131,12 @@ func (c *cell) acked(m *acked) {
 	if d := c.domain.Load(); d.life == m.life {
 		d.settleGrants(m.ticket, true)
 		if m.events > 0 {
-			d.acknowledged(m.head, m.events)
+			d.acknowledged(m.events, m.size)
 		}
 	}
 	if done, ok := c.waiting[m.ticket]; ok {
 		delete(c.waiting, m.ticket)
-		done.then()
+		done.then(m)
 	}
 }
 
@@ -140,7 +144,9 @@ func (c *cell) acked(m *acked) {
 type acked struct {
 	life, ticket uint64
 	head         journal.Head
+	before       journal.Head // everything up to there was proposed before
 	events       int
+	size         int // of these, encoded
 }
 
 // anyLife is that of each conversation.
@@ -165,11 +171,26 @@ func (c *cell) sweep(ctx actor.Context) {
 	if refusal != nil {
 		return // the next sweep does it
 	}
-	c.waiting[ticket] = conversation{d.life, func() {
+	c.waiting[ticket] = conversation{d.life, func(*acked) {
 		if d.snaps.holdsBack(d.id) {
-			d.save()
+			c.capture(ctx, d.life)
 		}
 	}, func(*fault.Error) {}}
+}
+
+// capture takes a snapshot of the state in a turn, and has it kept once all that is in
+// it is durable.
+func (c *cell) capture(ctx actor.Context, life uint64) {
+	d := c.domain.Load()
+	if d.life != life {
+		return
+	}
+	var taken *project.Capture
+	ticket, refusal := d.read(ctx.Self(), c.name, func(s *project.State) { taken = s.Capture() })
+	if refusal != nil {
+		return // a later one does it
+	}
+	c.waiting[ticket] = conversation{life, func(m *acked) { d.snaps.save(d.id, m.before, taken) }, func(*fault.Error) {}}
 }
 
 // release releases the claims and locks of hosts that left the deployment.

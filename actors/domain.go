@@ -11,7 +11,6 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/format"
 	"github.com/loomrun/loom/internal/core/project"
-	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -47,9 +46,9 @@ type domain struct {
 
 	saved struct {
 		sync.Mutex
-		beads  int          // as of the last turn
-		since  int          // acknowledged events since the last snapshot was asked for
-		newest journal.Head // of the newest acknowledgement
+		size  int // of the last snapshot that is kept, in bytes; 0 while there is none
+		since int // acknowledged events since the last snapshot was asked for
+		bytes int // of these
 	}
 }
 
@@ -90,7 +89,7 @@ type lifeFailed struct {
 
 func newDomain(c domainConfig, life uint64, s *project.State, unsaved int) *domain {
 	d := &domain{domainConfig: c, life: life, state: s, turn: make(chan struct{}, 1), over: make(chan struct{})}
-	d.saved.since, d.saved.beads = unsaved, s.Beads()
+	d.saved.since = unsaved
 	return d
 }
 
@@ -221,6 +220,21 @@ func (d *domain) offerAgain(cell *actor.PID, name loomv1.Core) (ticket uint64, r
 	return d.propose(cell, nil, 0, d.tickets.Again()...), nil
 }
 
+// written notes that a snapshot of so many bytes is kept, and gives back the memory of
+// the ended work that it has put into segments.
+func (d *domain) written(size int, ended []project.Segment) {
+	d.saved.Lock()
+	d.saved.size = size
+	d.saved.Unlock()
+	if len(ended) == 0 || !d.begin(turn{cell: loomv1.Core_CORE_PROJECT}) {
+		return
+	}
+	defer d.finish()
+	for _, s := range ended {
+		d.state.Keep(s)
+	}
+}
+
 // now returns the journal time, and tells the cores how far it is ahead of the wall
 // clock. It is called in a turn.
 func (d *domain) now() time.Time {
@@ -241,9 +255,6 @@ func (d *domain) propose(cell *actor.PID, events []*loomv1.Event, size int, work
 	}
 	d.state.Rest()
 	d.arm()
-	d.saved.Lock()
-	d.saved.beads = d.state.Beads()
-	d.saved.Unlock()
 	ticket := d.serial.Add(1)
 	d.keepGrants(ticket, given)
 	if d.isOver() {
@@ -269,35 +280,26 @@ func (d *domain) failing(name loomv1.Core, cmd *loomv1.Command, refusal **fault.
 	d.failed(&lifeFailed{life: d.life, cmd: cmd, err: fmt.Errorf("project %q on %s: %v", d.id, what, r), cell: name})
 }
 
-// acknowledged notes that the journal has so many more events of the project, the
-// newest of them at head, and asks for a snapshot now and then.
-func (d *domain) acknowledged(head journal.Head, events int) {
+// acknowledged notes that the journal has so many more events of the project, of so many
+// bytes, and asks for a snapshot now and then.
+func (d *domain) acknowledged(events, bytes int) {
 	d.saved.Lock()
-	if head.Sequence > d.saved.newest.Sequence {
-		d.saved.newest = head
-	}
 	d.saved.since += events
-	due := d.saved.since >= max(d.every, eventsPerBead*d.saved.beads)
+	d.saved.bytes += bytes
+	due := d.saved.since >= d.every && d.saved.bytes >= snapshotShare*d.saved.size
+	if due {
+		d.saved.since, d.saved.bytes = 0, 0
+	}
 	d.saved.Unlock()
 	if due {
-		d.save()
+		d.root.Send(d.work(), &capture{d.life})
 	}
 }
 
-// eventsPerBead is how many events a project with many beads gathers for each of
-// them before its state is saved again. What a snapshot costs grows with the
-// beads, so snapshots together cost no more than a multiple of the work; what a
-// recovery reads beside the snapshot grows with them, too.
-const eventsPerBead = 8
-
-// save has the state kept as of the newest acknowledgement.
-func (d *domain) save() {
-	d.saved.Lock()
-	head := d.saved.newest
-	d.saved.since = 0
-	d.saved.Unlock()
-	d.snaps.save(d.id, head)
-}
+// snapshotShare is how many bytes of events there are for each that snapshots write: so
+// these cost a small part of what the journal does. What a recovery reads beside the
+// snapshot grows with what goes on, and not with what has ended.
+const snapshotShare = 4
 
 // arm sets the timer for the cores' next deadline. It is called in a turn.
 func (d *domain) arm() {

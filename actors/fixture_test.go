@@ -3,6 +3,7 @@ package actors_test
 import (
 	"context"
 	"crypto/ed25519"
+	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -42,7 +43,11 @@ type rig struct {
 	sys      *actors.System
 	projects *actors.Projects
 	lost     chan string
-	cancel   context.CancelFunc
+	lives    struct { // of agents, in words
+		sync.Mutex
+		list []string
+	}
+	cancel context.CancelFunc
 }
 
 func newRig(t *testing.T) *rig {
@@ -135,6 +140,11 @@ func (r *rig) agents(role string, n int, work worker) *actors.Pools {
 	pools := r.sys.StartPools(r.ctx, []actors.Pool{{
 		Role: role, Agents: n, Host: "h1", Start: r.config.Start, Queue: q, Projects: r.projects, Worker: work,
 		Logger: slog.New(slog.DiscardHandler), RestartMax: 10, RestartWithin: time.Minute, RestartBackoff: time.Millisecond,
+		Lived: func(kind loomv1.LifeKind, agent, reason string) {
+			r.lives.Lock()
+			defer r.lives.Unlock()
+			r.lives.list = append(r.lives.list, fmt.Sprint(kind, " ", agent, " ", reason))
+		},
 	}})
 	r.t.Cleanup(pools.Stop)
 	return pools

@@ -132,7 +132,7 @@ func (k *keeper) next(c actor.Context) {
 		}
 		if len(events) == 0 && k.sure {
 			k.publish(batch)
-			k.ack(c, batch)
+			k.ack(c, batch, k.head)
 			continue
 		}
 		k.flying = batch
@@ -248,6 +248,7 @@ func (k *keeper) settled(c actor.Context, m *appended) {
 		c.Send(k.parent, &journalFailed{c.Self(), m.err})
 		return
 	}
+	before := k.head
 	k.head = m.head
 	for _, p := range batch { // before anybody is told, so that no floor passes one who is not
 		if len(p.events) > 0 {
@@ -256,7 +257,7 @@ func (k *keeper) settled(c actor.Context, m *appended) {
 		}
 	}
 	k.publish(batch)
-	k.ack(c, batch)
+	k.ack(c, batch, before)
 	k.tellEnded(c)
 	k.next(c)
 }
@@ -272,8 +273,8 @@ func (k *keeper) publish(batch []*propose) {
 	k.out.put(work, b)
 }
 
-func (k *keeper) ack(c actor.Context, batch []*propose) {
+func (k *keeper) ack(c actor.Context, batch []*propose, before journal.Head) {
 	for _, p := range batch {
-		c.Send(p.from, &acked{life: p.life, ticket: p.ticket, head: k.head, events: len(p.events)})
+		c.Send(p.from, &acked{life: p.life, ticket: p.ticket, head: k.head, before: before, events: len(p.events), size: p.size})
 	}
 }

@@ -133,6 +133,7 @@ type partition struct {
 	quarantined map[string]error
 	poison      *poison
 	snaps       *snapshotter
+	segments    *journal.Segments
 	ready       []chan<- error
 }
 
@@ -233,6 +234,7 @@ func (p *partition) recover(c actor.Context) {
 	p.incarnation = p.sys.serial.Add(1)
 	p.beside = &group{sys: p.sys}
 	p.ctx, p.cancel = context.WithCancel(p.host)
+	p.segments = journal.NewSegments(p.ctx, p.Snapshots)
 	inc, ctx, held, root, self := p.incarnation, p.ctx, p.tenure, c.ActorSystem().Root, c.Self()
 	p.sys.aside(func() {
 		if before != nil {
@@ -493,8 +495,4 @@ func (p *partition) close() {
 		p.cancel()
 		p.beside.close()
 	}
-}
-
-func (p *partition) config(id string) project.Config {
-	return project.Config{ID: id, Deployment: p.Deployment, Epoch: p.Epoch, CEO: p.CEO, LockLease: p.LockLease, Roles: p.Known, Format: p.Format}
 }

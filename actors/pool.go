@@ -76,6 +76,9 @@ type Pool struct {
 	// Changed is called when the pool has another number of live agents than
 	// before. It must not block. Nil ignores it.
 	Changed func()
+	// Lived is called with what happens to an agent, and why. It must not block. Nil
+	// ignores it.
+	Lived   func(kind loomv1.LifeKind, agent, reason string)
 	working *sync.WaitGroup
 	busy    *busyCount
 	stopped context.Context
@@ -111,6 +114,9 @@ func (s *System) StartPools(ctx context.Context, list []Pool) *Pools {
 		pool.busy = &busyCount{live: pool.Agents, desired: pool.Agents}
 		if pool.Changed == nil {
 			pool.Changed = func() {}
+		}
+		if pool.Lived == nil {
+			pool.Lived = func(loomv1.LifeKind, string, string) {}
 		}
 		if pool.RestartMax == 0 {
 			pool.RestartMax, pool.RestartWithin = 10, time.Minute
@@ -303,6 +309,7 @@ func (p *poolActor) terminated(c actor.Context, who *actor.PID) {
 	p.gaps++
 	p.busy.alive(-1)
 	p.Changed()
+	p.Lived(loomv1.LifeKind_LIFE_KIND_GIVEN_UP, fmt.Sprintf("%s/%d", p.Role, a.n), "it failed too often; a new one takes its place in a minute")
 	p.Logger.Error("agent failed too often; a new one takes its place in a minute", "role", p.Role, "agent", a.n)
 	root, self := c.ActorSystem().Root, c.Self()
 	time.AfterFunc(time.Minute, func() { root.Send(self, &replace{}) })
@@ -318,9 +325,9 @@ func (p *poolActor) spawn(c actor.Context) {
 	for taken[n] {
 		n++
 	}
-	retired := new(atomic.Bool)
+	retired, starts := new(atomic.Bool), new(atomic.Int32)
 	pid := c.SpawnPrefix(actor.PropsFromProducer(func() actor.Actor {
-		return &agentActor{pool: p.Pool, name: fmt.Sprintf("%s/%d", p.Role, n), retired: retired}
+		return &agentActor{pool: p.Pool, name: fmt.Sprintf("%s/%d", p.Role, n), retired: retired, starts: starts}
 	}), fmt.Sprintf("agent-%d$", n))
 	c.Watch(pid)
 	p.agents[pid.Id] = &place{n: n, pid: pid}

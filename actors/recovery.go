@@ -72,7 +72,19 @@ func (p *partition) start(ctx context.Context) (*recovery, error) {
 func (p *partition) nothing() *recovery {
 	return &recovery{
 		states: map[string]*project.State{}, quarantined: map[string]error{}, since: map[string]uint64{}, tail: map[string]int{},
-		index: &loomv1.SnapshotIndex{Partition: uint32(p.Log.Partition()), Projects: map[string]*loomv1.SnapshotRef{}},
+		index: nothingKept(p.Log.Partition()),
+	}
+}
+
+// nothingKept is the index of no snapshots.
+func nothingKept(partition int) *loomv1.SnapshotIndex {
+	return &loomv1.SnapshotIndex{Partition: uint32(partition), Projects: map[string]*loomv1.SnapshotRef{}}
+}
+
+// written tells a project's life of a snapshot that is kept.
+func (p *partition) written(id string, size int, ended []project.Segment) {
+	if at, ok := p.addresses.byID.Load(id); ok {
+		at.(*address).domain.Load().written(size, ended)
 	}
 }
 
@@ -114,8 +126,14 @@ func (p *partition) fromSnapshots(ctx context.Context) *recovery {
 var errEnough = errors.New("enough was read")
 
 // stateAt returns the state of a project as of a batch, made of the snapshot
-// that the index has of it, and of the journal. It may run beside everything.
-func (p *partition) stateAt(ctx context.Context, index *loomv1.SnapshotIndex, id string, head journal.Head) (*loomv1.ProjectState, error) {
+// that the index has of it, and of the journal. It folds, and is not to decide
+// anything. It may run beside everything.
+func (p *partition) stateAt(ctx context.Context, index *loomv1.SnapshotIndex, id string, head journal.Head) (_ *project.State, err error) {
+	defer func() {
+		if r := recover(); r != nil { // a segment that cannot be read
+			err = fmt.Errorf("project %q as of batch %d: %v", id, head.Sequence, r)
+		}
+	}()
 	s, from, err := p.newestKept(ctx, index, id)
 	if err != nil {
 		return nil, err
@@ -147,21 +165,21 @@ func (p *partition) stateAt(ctx context.Context, index *loomv1.SnapshotIndex, id
 	case !reached:
 		return nil, fmt.Errorf("journal of partition %d has another batch at %d than the one that was acknowledged", p.Log.Partition(), head.Sequence)
 	}
-	return s.Surrender(), nil
+	return s, nil
 }
 
 // refold returns the state of a project as of a head that was acknowledged. A snapshot
 // that cannot be used costs time, never state.
 func (p *partition) refold(ctx context.Context, id string, head journal.Head) (*project.State, error) {
-	kept, err := p.stateAt(ctx, p.snaps.current(), id, head)
+	kept, err := p.stateAt(ctx, p.snaps.usable(id), id, head)
 	if err != nil && ctx.Err() == nil && fault.Status(err) != fault.Unavailable {
 		p.Logger.Warn("snapshot is not usable; reading the journal from its beginning", "project", id, "error", err)
-		kept, err = p.stateAt(ctx, p.nothing().index, id, head)
+		kept, err = p.stateAt(ctx, nothingKept(p.Log.Partition()), id, head)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return project.Adopt(p.config(id), kept)
+	return project.Adopt(p.config(id), kept.Remains())
 }
 
 // newestKept returns the state that the index has of a project, and up to which
@@ -169,16 +187,16 @@ func (p *partition) refold(ctx context.Context, id string, head journal.Head) (*
 func (p *partition) newestKept(ctx context.Context, index *loomv1.SnapshotIndex, id string) (*project.State, uint64, error) {
 	ref := index.Projects[id]
 	if ref == nil {
-		return project.New(p.config(id)), index.Floor, nil
+		return project.New(p.folding(id)), index.Floor, nil
 	}
 	snap, err := p.Snapshots.Load(ctx, ref)
 	if err != nil {
 		return nil, 0, err
 	}
 	if snap == nil {
-		return project.New(p.config(id)), 0, nil
+		return project.New(p.folding(id)), 0, nil
 	}
-	s, err := project.Adopt(p.config(id), snap.State)
+	s, err := project.Adopt(p.folding(id), snap.State)
 	return s, max(ref.Sequence, index.Floor), err
 }
 
@@ -244,4 +262,20 @@ func (r *recovery) remember(b told) {
 		r.untold[0] = told{} // or its events are kept with the array
 		r.untold = r.untold[1:]
 	}
+}
+
+// config is the configuration of a project's state.
+func (p *partition) config(id string) project.Config {
+	c := project.Config{ID: id, Deployment: p.Deployment, Epoch: p.Epoch, CEO: p.CEO, LockLease: p.LockLease, Roles: p.Known, Format: p.Format}
+	if p.segments != nil {
+		c.Segments = p.segments
+	}
+	return c
+}
+
+// folding is that of a state which folds and decides nothing.
+func (p *partition) folding(id string) project.Config {
+	c := p.config(id)
+	c.Folds = true
+	return c
 }

@@ -206,7 +206,7 @@ func (f *fold) fromBase(ctx context.Context, r *replica) error {
 	}
 	var core project.Replica
 	for _, b := range base.Projects {
-		if err := core.Restore(b.Project, b.State); err != nil {
+		if err := core.Restore(b.Project, b.State, nil); err != nil {
 			return err
 		}
 	}
@@ -225,7 +225,7 @@ func (f *fold) fromSnapshots(ctx context.Context, r *replica) error {
 	for id, ref := range index.Projects {
 		snap, err := r.snapshots.Load(ctx, ref)
 		if err == nil && snap != nil {
-			err = core.Restore(id, snap.State)
+			err = core.Restore(id, snap.State, journal.NewSegments(ctx, r.snapshots))
 		}
 		if err != nil || snap == nil {
 			r.slog.Warn("snapshot is not usable; reading the journal from its beginning", "project", id, "error", err)

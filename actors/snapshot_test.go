@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -24,14 +25,26 @@ func (s saves) Save(ctx context.Context, snap *loomv1.Snapshot) (*loomv1.Snapsho
 	return s.Snapshots.Save(ctx, snap)
 }
 
-// newTestSnapshotter keeps states that have nothing but their project's id.
 func newTestSnapshotter(store journal.Snapshots) *snapshotter {
-	p := &partition{Partition: Partition{Log: journal.NewMemory(0), Snapshots: store, Epoch: 1, Logger: slog.New(slog.DiscardHandler)}}
-	s := p.newSnapshotter(&recovery{index: &loomv1.SnapshotIndex{Projects: map[string]*loomv1.SnapshotRef{}}, since: map[string]uint64{}})
-	s.stateAt = func(_ context.Context, _ *loomv1.SnapshotIndex, id string, _ journal.Head) (*loomv1.ProjectState, error) {
-		return &loomv1.ProjectState{Config: &loomv1.ProjectConfig{Id: id}}, nil
+	p := testPartition(journal.NewMemory(0), store, 1)
+	return p.newSnapshotter(&recovery{index: &loomv1.SnapshotIndex{Projects: map[string]*loomv1.SnapshotRef{}}, since: map[string]uint64{}})
+}
+
+// captureOf is a snapshot that has nothing but its project's id.
+func captureOf(id string) *project.Capture {
+	s, err := project.Restore(project.Config{ID: id}, &loomv1.ProjectState{Config: &loomv1.ProjectConfig{Id: id}})
+	if err != nil {
+		panic(err)
 	}
-	return s
+	return s.Capture()
+}
+
+// testPartition is one that reads and keeps, and has no actors.
+func testPartition(log journal.Log, store journal.Snapshots, epoch uint64) *partition {
+	return &partition{
+		Partition: Partition{Log: log, Snapshots: store, Epoch: epoch, Logger: slog.New(slog.DiscardHandler), addresses: &addresses{}},
+		segments:  journal.NewSegments(context.Background(), store),
+	}
 }
 
 func at(seq uint64) journal.Head {
@@ -49,43 +62,43 @@ func TestWF10_TheFloorPassesNoEventThatIsNotKept(t *testing.T) {
 	}{
 		{"the first snapshot of a partition", "", func(s *snapshotter) {
 			s.touched("a", at(1))
-			s.save("a", at(1))
+			s.save("a", at(1), captureOf("a"))
 		}, 1},
 		{"another project has events that are not saved", "", func(s *snapshotter) {
 			s.touched("a", at(1))
 			s.touched("b", at(2))
-			s.save("b", at(2))
+			s.save("b", at(2), captureOf("b"))
 		}, 0},
 		{"another project's events are in the same batch", "", func(s *snapshotter) {
 			s.touched("a", at(1))
 			s.touched("b", at(1))
-			s.save("a", at(1))
+			s.save("a", at(1), captureOf("a"))
 		}, 0},
 		{"another project could not be saved", "a", func(s *snapshotter) {
 			s.touched("a", at(1))
-			s.save("a", at(1))
+			s.save("a", at(1), captureOf("a"))
 			s.touched("b", at(2))
-			s.save("b", at(2))
+			s.save("b", at(2), captureOf("b"))
 		}, 0},
 		{"an event came while the snapshot was on its way", "", func(s *snapshotter) {
 			s.touched("a", at(1))
-			s.save("a", at(1))
+			s.save("a", at(1), captureOf("a"))
 			s.touched("a", at(2))
 			s.touched("b", at(3))
-			s.save("b", at(3))
+			s.save("b", at(3), captureOf("b"))
 		}, 1},
 		{"an event is acknowledged before an earlier snapshot is asked for", "", func(s *snapshotter) {
 			s.touched("a", at(1))
 			s.touched("a", at(2))
-			s.save("a", at(1))
+			s.save("a", at(1), captureOf("a"))
 			s.touched("b", at(3))
-			s.save("b", at(3))
+			s.save("b", at(3), captureOf("b"))
 		}, 1},
 		{"all are saved", "", func(s *snapshotter) {
 			s.touched("a", at(1))
 			s.touched("b", at(2))
-			s.save("a", at(2))
-			s.save("b", at(2))
+			s.save("a", at(2), captureOf("a"))
+			s.save("b", at(2), captureOf("b"))
 		}, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,29 +9,41 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // snapshotter saves projects' states beside the actors and keeps the index
-// from which the next recovery begins. It makes a state as a recovery would,
-// of the snapshot before it and the journal, so that the project whose state it
-// is goes on meanwhile. Losing a snapshot loses nothing: the index's floor, up
-// to which the journal need not be read, rises only over events that kept
-// snapshots have.
+// from which the next recovery begins. It is given what was captured in a turn of
+// the project, which goes on meanwhile; what has ended, and what the decision graph
+// has for long, it writes once and never again. Losing a snapshot loses nothing: the
+// index's floor, up to which the journal need not be read, rises only over events
+// that kept snapshots have.
 type snapshotter struct {
-	store     journal.Snapshots
-	stateAt   func(context.Context, *loomv1.SnapshotIndex, string, journal.Head) (*loomv1.ProjectState, error)
+	store    journal.Snapshots
+	segments *journal.Segments
+	// written is told of each snapshot that is kept: of its size, and of the segments
+	// that ended work was put into.
+	written   func(id string, size int, ended []project.Segment)
 	partition int
 	epoch     uint64
 	log       *slog.Logger
 	wake      chan struct{}
+	chunks    map[string]*project.Chunks // of each project's graph, as they are stored; used by run alone
 
 	mu      sync.Mutex
-	index   *loomv1.SnapshotIndex   // is replaced, never changed, and only by run
-	pending map[string]journal.Head // what to save, and as of where
-	open    map[string]*uncovered   // projects with events that no kept snapshot has
-	newest  uint64                  // sequence of the newest snapshot that is kept
+	index   *loomv1.SnapshotIndex // is replaced, never changed, and only by run
+	pending map[string]captured   // what to save
+	open    map[string]*uncovered // projects with events that no kept snapshot has
+	newest  uint64                // sequence of the newest snapshot that is kept
+}
+
+// captured is a project's state as of a place in the journal: it has all events up to
+// there, and perhaps some of the batch that follows.
+type captured struct {
+	head  journal.Head
+	state *project.Capture
 }
 
 // uncovered says which events of a project no kept snapshot has.
@@ -43,8 +55,8 @@ type uncovered struct {
 
 func (p *partition) newSnapshotter(r *recovery) *snapshotter {
 	s := &snapshotter{
-		store: p.Snapshots, stateAt: p.stateAt, partition: p.Log.Partition(), epoch: p.Epoch, log: p.Logger, index: r.index, newest: r.index.Floor,
-		pending: map[string]journal.Head{}, open: map[string]*uncovered{}, wake: make(chan struct{}, 1),
+		store: p.Snapshots, segments: p.segments, written: p.written, partition: p.Log.Partition(), epoch: p.Epoch, log: p.Logger, index: r.index, newest: r.index.Floor,
+		pending: map[string]captured{}, chunks: map[string]*project.Chunks{}, open: map[string]*uncovered{}, wake: make(chan struct{}, 1),
 	}
 	for id, first := range r.since {
 		s.open[id] = &uncovered{first: first, last: r.head.Sequence}
@@ -71,11 +83,11 @@ func (s *snapshotter) holdsBack(id string) bool {
 	return u != nil && u.saving == 0 && u.first < s.newest
 }
 
-// save asks for a project's state as of head to be kept, which has been touched
+// save asks for a project's state to be kept, which has been touched as of head
 // already; a newer one replaces it.
-func (s *snapshotter) save(id string, head journal.Head) {
+func (s *snapshotter) save(id string, head journal.Head, state *project.Capture) {
 	s.mu.Lock()
-	s.pending[id] = head
+	s.pending[id] = captured{head, state}
 	if u := s.open[id]; u != nil {
 		u.saving = head.Sequence
 	}
@@ -96,7 +108,7 @@ func (s *snapshotter) run(ctx context.Context) {
 		}
 		s.mu.Lock()
 		pending := s.pending
-		s.pending = map[string]journal.Head{}
+		s.pending = map[string]captured{}
 		s.mu.Unlock()
 		for _, id := range slices.Sorted(maps.Keys(pending)) {
 			err := s.write(ctx, id, pending[id])
@@ -109,17 +121,24 @@ func (s *snapshotter) run(ctx context.Context) {
 
 // write saves the snapshot first and the index that names it after, so that
 // the index never promises what is not kept.
-func (s *snapshotter) write(ctx context.Context, id string, head journal.Head) error {
+func (s *snapshotter) write(ctx context.Context, id string, c captured) (err error) {
+	defer func() {
+		if err != nil {
+			s.failed(id, c.head.Sequence)
+		}
+	}()
 	last := s.current()
-	state, err := s.stateAt(ctx, last, id, head)
+	segments, chunks, err := s.divide(ctx, id, c.state, last.GetProjects()[id].GetSegments())
 	if err != nil {
-		s.failed(id, head.Sequence)
 		return err
 	}
-	snap := &loomv1.Snapshot{Partition: uint32(s.partition), Epoch: s.epoch, Sequence: head.Sequence, Hash: head.Hash, State: state}
+	state, err := c.state.State()
+	if err != nil {
+		return err
+	}
+	snap := &loomv1.Snapshot{Partition: uint32(s.partition), Epoch: s.epoch, Sequence: c.head.Sequence, Hash: c.head.Hash, State: state}
 	ref, err := s.store.Save(ctx, snap)
 	if err != nil {
-		s.failed(id, snap.Sequence)
 		return err
 	}
 	index := proto.CloneOf(last)
@@ -131,14 +150,45 @@ func (s *snapshotter) write(ctx context.Context, id string, head journal.Head) e
 		index.Floor, index.FloorHash = snap.Sequence, snap.Hash
 	}
 	if err := s.store.SaveIndex(ctx, index); err != nil {
-		s.failed(id, snap.Sequence)
 		return err
 	}
+	s.chunks[id] = chunks
 	s.mu.Lock()
 	s.index = index
 	s.mu.Unlock()
 	s.kept(id, snap.Sequence)
+	s.written(id, proto.Size(snap), segments)
 	return nil
+}
+
+// divide stores what of a state goes into segments, and is in none of those that are
+// stored already. It returns the segments of ended work, and those of the graph.
+func (s *snapshotter) divide(ctx context.Context, id string, state *project.Capture, stored []string) ([]project.Segment, *project.Chunks, error) {
+	last := s.chunks[id]
+	if last == nil {
+		last = &project.Chunks{}
+	}
+	ended := state.Divide(project.SegmentLeast)
+	parts, chunks := state.DivideGraph(last)
+	for _, segment := range slices.Concat(ended, parts) {
+		if slices.Contains(stored, segment.Name) && s.segments.Usable([]string{segment.Name}) {
+			continue
+		}
+		if err := s.segments.Save(ctx, journal.Segment(segment)); err != nil {
+			return nil, nil, err
+		}
+	}
+	return ended, chunks, nil
+}
+
+// usable returns the index from which a project's state can be made: that of the
+// snapshots that are kept, or one of nothing where a segment of its is damaged.
+func (s *snapshotter) usable(id string) *loomv1.SnapshotIndex {
+	index := s.current()
+	if !s.segments.Usable(index.GetProjects()[id].GetSegments()) {
+		return nothingKept(s.partition)
+	}
+	return index
 }
 
 // current returns the index of the snapshots that are kept. It must not be changed.

@@ -115,7 +115,7 @@ func sameBallot(a, b *loomv1.Ballot) bool {
 // Vote casts the vote of a role, or changes it as long as the ballot waits for
 // that role, and closes the ballot when everybody has voted, or when no missing
 // vote can change the result. The same vote again changes nothing, but for that of
-// the lead, once the ballot waits for it.
+// the lead by another request, once the ballot waits for it.
 //
 // Refusals: graph/unknown-node when there is no such ballot or option,
 // graph/closed when it is decided or waits for somebody else, graph/no-voter
@@ -126,14 +126,16 @@ func (g *Graph) Vote(now time.Time, cmd *loomv1.CastVote) ([]*loomv1.Event, erro
 		return nil, fault.New("graph/unknown-node", "there is no ballot on this decision").At("/decision").Got(cmd.GetDecision())
 	}
 	v := cmd.GetVote()
-	again := b.Status != ballotLead || v.GetRole() != Lead // asked anew, the lead may say the same
-	if was := voteOf(b, v.GetRole()); was != nil && sameVote(was, v) && again {
-		return nil, nil
+	if was := voteOf(b, v.GetRole()); was != nil && sameVote(was, v) {
+		anew := b.Status == ballotLead && v.Role == Lead // asked anew, the lead may say the same
+		if !anew || cmd.Request != "" && cmd.Request == was.Request {
+			return nil, nil
+		}
 	}
 	if err := fault.Join(checkVote(b, v)); err != nil {
 		return nil, err
 	}
-	cast := &loomv1.Vote{Role: v.Role, Option: v.Option, Confidence: v.Confidence, Rationale: v.Rationale}
+	cast := &loomv1.Vote{Role: v.Role, Option: v.Option, Confidence: v.Confidence, Rationale: v.Rationale, Request: cmd.GetRequest()}
 	events := []*loomv1.Event{{Fact: &loomv1.Event_VoteCast{VoteCast: &loomv1.VoteCast{Decision: b.Decision, Vote: cast}}}}
 	return append(events, g.after(now, withVote(b, cast), cast)...), nil
 }

@@ -188,7 +188,7 @@ func (g *Graph) voteCast(e *loomv1.Event, f *loomv1.VoteCast) *fault.Error {
 	if !slices.Contains(b.Options, v.GetOption()) || v.Confidence > maxConfidence {
 		return wrong("a vote on %s for %q", f.Decision, v.GetOption())
 	}
-	cast := &loomv1.Vote{Role: v.Role, Option: v.Option, Confidence: v.Confidence, Rationale: v.Rationale, Voter: proto.CloneOf(e.Actor), Time: proto.CloneOf(e.Time)}
+	cast := &loomv1.Vote{Role: v.Role, Option: v.Option, Confidence: v.Confidence, Rationale: v.Rationale, Request: v.Request, Voter: proto.CloneOf(e.Actor), Time: proto.CloneOf(e.Time)}
 	g.keep(i, withVote(b, cast))
 	return nil
 }

@@ -51,8 +51,8 @@ var private = []string{
 }
 
 // Reach says what a role of the set can get at on a host with these openings: by
-// its own tools, and by the roles that it can give tasks or questions to, for
-// they are told what it writes and it is told what they do.
+// its own tools, and by the roles that it can give tasks or questions to or write to
+// in a team, for they are told what it writes and it is told what they do.
 func (s *Set) Reach(name string, o Openings) Reach {
 	r, seen := Reach{}, map[string]bool{}
 	var add func(name string)
@@ -71,11 +71,11 @@ func (s *Set) Reach(name string, o Openings) Reach {
 	return r
 }
 
-// gives returns the roles that a role can have do something.
+// gives returns the roles that a role can have do something, or write to.
 func (s *Set) gives(r Role) []string {
 	all := r.Tools.All()
 	switch {
-	case slices.ContainsFunc([]string{"delegate_task", "spawn_agent", "task_assign"}, func(t string) bool { return slices.Contains(all, t) }):
+	case slices.ContainsFunc([]string{"delegate_task", "spawn_agent", "task_assign", "team_write"}, func(t string) bool { return slices.Contains(all, t) }):
 		return s.Names()
 	case slices.Contains(all, "sub_agent"):
 		return []string{asked}

@@ -26,9 +26,9 @@ func TestF39_NoRoleHasAllThree(t *testing.T) {
 		{"analyst", roles.Openings{}, files},
 		{"analyst", web, all},
 		{"analyst", roles.Openings{Data: true}, all},
-		{"analyst", bare, files}, // it has no shell
-		{"researcher", web, files},
-		{"implementer", web, files}, // whom it asks is not the analyst
+		{"analyst", bare, all},    // it has no shell, and can write to one who has
+		{"researcher", web, all},  // it can write to an analyst of its team
+		{"implementer", web, all}, // likewise
 		{"implementer", bare, all},
 		{"lead", roles.Openings{}, files},
 		{"lead", web, all}, // it can give a task to the analyst
@@ -48,7 +48,7 @@ func TestF39_NoRoleHasAllThree(t *testing.T) {
 var apart = []string{
 	"agent_list", "agent_stop", "agent_watch", "ask_user", "calculator", "chart_data", "comparison_matrix",
 	"decision_ballot", "decision_log", "decision_query", "decision_vote", "delegate_task", "directory_list", "document_write", "file_search",
-	"file_write", "git_status", "memory_keep", "memory_search", "process", "reference_data", "spawn_agent", "sub_agent", "task_assign", "todo",
+	"file_write", "git_status", "memory_keep", "memory_search", "process", "reference_data", "spawn_agent", "sub_agent", "task_assign", "team_write", "todo",
 }
 
 // TestF39_EveryToolIsLookedAt holds that each tool has a place: one that reads

@@ -21,7 +21,7 @@ func TestROLE01_Builtin(t *testing.T) {
 		find      = "file_read file_search content_search"
 		read      = find + " directory_list"
 		remember  = " memory_keep memory_search"
-		record    = "decision_log decision_query"
+		record    = "decision_log decision_query team_write"
 		decide    = record + " decision_vote"
 		judge     = decide + " decision_ballot"
 		gitRead   = "git_status git_diff git_log"
@@ -32,7 +32,7 @@ func TestROLE01_Builtin(t *testing.T) {
 			"reference_data sec_edgar alpha_vantage web_search web_fetch"
 	)
 	want := map[string]string{
-		"analyst":             read + " file_write file_edit " + knowledge + " decision_log" + remember,
+		"analyst":             read + " file_write file_edit " + knowledge + " decision_log team_write" + remember,
 		"architect":           reporters + " todo " + gitJudge + remember,
 		"backend-engineer":    editors + " todo lsp_diagnostics" + remember,
 		"ceo":                 "",

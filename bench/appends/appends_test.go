@@ -126,7 +126,7 @@ func begin(tb testing.TB) func(context.Context, int) error {
 	c := client.New(nc)
 	tb.Cleanup(c.Close)
 	return func(ctx context.Context, i int) error {
-		_, err := c.WriteGraph(ctx, &loomv1.DecisionRequest{Project: "shop", Verb: &loomv1.DecisionRequest_Add{Add: &loomv1.AddDecision{
+		_, err := c.Decide(ctx, &loomv1.DecisionRequest{Project: "shop", Verb: &loomv1.DecisionRequest_Add{Add: &loomv1.AddDecision{
 			Node: &loomv1.DecisionNode{Type: loomv1.DecisionType_DECISION_TYPE_OBSERVATION, Title: fmt.Sprintf("observation %d", i), Confidence: 50},
 		}}})
 		return err

@@ -109,7 +109,7 @@ func tables(ctx context.Context, c *client.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	for {
-		_, err := c.History(ctx, shop+"-1-x1")
+		_, err := c.History(ctx, &loomv1.HistoryRequest{Execution: shop + "-1-x1"})
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func tables(ctx context.Context, c *client.Client) error {
 func count(ctx context.Context, c *client.Client) (n int, err error) {
 	q := &loomv1.Query{Project: shop, Limit: 1000}
 	for {
-		v, err := c.Look(ctx, "inbox", q)
+		v, err := c.Inbox(ctx, q)
 		if err != nil {
 			return n, err
 		}

@@ -4,13 +4,17 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/pprof"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/loomrun/loom/internal/host"
 )
 
 // result is what the harness wants to know.
@@ -31,7 +35,7 @@ type result struct {
 const approvers = 32
 
 // drive speaks the worker's side of the harness's protocol.
-func drive(ctx context.Context, o options, p *peer, clock *clock) error {
+func drive(ctx context.Context, o options, h *host.Host, p *peer, clock *clock) error {
 	in := bufio.NewScanner(os.Stdin)
 	gate := make(chan struct{})
 	var refused failures
@@ -54,13 +58,23 @@ func drive(ctx context.Context, o options, p *peer, clock *clock) error {
 	if err != nil {
 		return err
 	}
+	recorded, err := record(o, h)
+	if err != nil {
+		return err
+	}
 	r := load(ctx, o, p, gate)
 	stop()
+	if err := recorded(); err != nil {
+		return err
+	}
 	r.Errors += refused.n
 	clock.mu.Lock()
 	r.P50, r.P99 = quantile(clock.all, .5), quantile(clock.all, .99)
 	r.StepP50, r.StepP99 = quantile(clock.steps, .5), quantile(clock.steps, .99)
 	clock.mu.Unlock()
+	if err := inUse(o.heap); err != nil {
+		return err
+	}
 	line, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -113,6 +127,20 @@ func profile(path string) (stop func(), err error) {
 		return nil, err
 	}
 	return pprof.StopCPUProfile, pprof.StartCPUProfile(f)
+}
+
+// inUse writes a profile of the memory in use after a collection, if one is
+// wanted.
+func inUse(path string) error {
+	if path == "" {
+		return nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	runtime.GC()
+	return errors.Join(pprof.WriteHeapProfile(f), f.Close())
 }
 
 // failures counts errors and keeps the last.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/loomrun/loom/internal/base/softmemory"
@@ -21,6 +22,8 @@ type options struct {
 	resume, hold bool
 	prefix       string
 	profile      string
+	heap         string
+	record       string
 }
 
 func parse(args []string) (options, error) {
@@ -36,6 +39,8 @@ func parse(args []string) (options, error) {
 	f.BoolVar(&o.hold, "hold", false, "start all, withhold approvals until all are started")
 	f.StringVar(&o.prefix, "prefix", "b", "prefix of the executions' names")
 	f.StringVar(&o.profile, "profile", "", "write a CPU profile of the measured part to this file")
+	f.StringVar(&o.heap, "heap", "", "write a profile of the memory in use at the end to this file")
+	f.StringVar(&o.record, "record", "", "record the measured part, stage by stage, into this directory (tools/stages reads it)")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -64,6 +69,9 @@ func measure(args []string) error {
 
 func run(ctx context.Context, o options) error {
 	softmemory.Keep() // as "loom up" does
+	if o.record != "" {
+		runtime.MemProfileRate = 1 // each allocation
+	}
 	clock := newClock()
 	h, err := startHost(ctx, o, clock)
 	if err != nil {
@@ -75,5 +83,5 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer p.close()
-	return drive(ctx, o, p, clock)
+	return drive(ctx, o, h, p, clock)
 }

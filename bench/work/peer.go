@@ -119,7 +119,7 @@ func (p *peer) wait(ctx context.Context, name string) error {
 			return err
 		}
 		bead = r.Bead
-		v, err := p.operator.Look(ctx, "execution", &loomv1.Query{Project: projectID, Id: r.Execution})
+		v, err := p.operator.Execution(ctx, &loomv1.Query{Project: projectID, Id: r.Execution})
 		if err != nil {
 			return err
 		}
@@ -168,13 +168,13 @@ func (p *peer) decide(ctx context.Context, a *loomv1.Approval) error {
 	if err != nil {
 		return err
 	}
-	return p.ceo.Decide(ctx, cmd)
+	return p.ceo.Present(ctx, "decide", cmd)
 }
 
 // sweep asks for what waits for an approval since before this process began.
 func (p *peer) sweep(ctx context.Context) error {
 	for after := ""; ; {
-		v, err := p.operator.Look(ctx, "inbox", &loomv1.Query{Project: projectID, Limit: 1000, After: after})
+		v, err := p.operator.Inbox(ctx, &loomv1.Query{Project: projectID, Limit: 1000, After: after})
 		if err != nil {
 			return err
 		}

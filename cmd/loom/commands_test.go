@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/cli/cluster"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/net/client"
 	"github.com/loomrun/loom/internal/store/datadir"
@@ -55,7 +56,7 @@ func answers(ctx context.Context, dir string) error {
 		return err
 	}
 	defer c.Close()
-	_, err = c.Host(ctx)
+	_, err = c.Host(ctx, &loomv1.HostRequest{})
 	return err
 }
 
@@ -229,11 +230,11 @@ func waitAgents() {
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	for {
-		reply, err := c.Hosts(ctx)
+		reply, err := c.Hosts(ctx, &loomv1.HostsRequest{})
 		if err != nil {
 			give(err)
 		}
-		for _, r := range agentsInAll(reply) {
+		for _, r := range cluster.AgentsInAll(reply) {
 			if r.Role == os.Args[1] && fmt.Sprint(r.Actual) == os.Args[2] {
 				return
 			}
@@ -241,7 +242,7 @@ func waitAgents() {
 		select {
 		case <-look.C:
 		case <-ctx.Done():
-			give(fmt.Errorf("there are not %s agents of role %s: %v", os.Args[2], os.Args[1], agentsInAll(reply)))
+			give(fmt.Errorf("there are not %s agents of role %s: %v", os.Args[2], os.Args[1], cluster.AgentsInAll(reply)))
 		}
 	}
 }

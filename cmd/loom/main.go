@@ -1,4 +1,4 @@
-// Command loom runs a host of Loom, and talks to one.
+// Command loom runs a host of Loom, and talks to one. Its verbs are in internal/cli.
 //
 // It holds no state of its own: a host's data directory says where the host
 // listens and with which credentials, and everything else is asked of the host
@@ -12,11 +12,13 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/loomrun/loom/internal/cli"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	status := cli.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(int(status))
 }

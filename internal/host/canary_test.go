@@ -278,7 +278,7 @@ func (y *aviary) bringIn(ctx context.Context) {
 	y.told(operator.Update(ctx, &loomv1.BeadRequest{Verb: &loomv1.BeadRequest_Update{Update: &loomv1.UpdateBead{
 		Bead: &loomv1.Bead{Id: bead, Description: everyWay("updated")}, Fields: []string{"description"}, Reason: everyWay("updated"),
 	}}}))
-	y.told(operator.WriteGraph(ctx, &loomv1.DecisionRequest{Project: "shop", Verb: &loomv1.DecisionRequest_Add{Add: &loomv1.AddDecision{
+	y.told(operator.Decide(ctx, &loomv1.DecisionRequest{Project: "shop", Verb: &loomv1.DecisionRequest_Add{Add: &loomv1.AddDecision{
 		Node: &loomv1.DecisionNode{Type: loomv1.DecisionType_DECISION_TYPE_OBSERVATION, Title: canary("graph"), Description: everyWay("graph"), Confidence: 50}, Request: "g1",
 	}}}))
 	y.told(operator.Update(ctx, &loomv1.BeadRequest{Verb: &loomv1.BeadRequest_Close{Close: &loomv1.CloseBead{Bead: bead, Reason: everyWay("closed")}}}))
@@ -360,7 +360,8 @@ func (y *aviary) read(ctx context.Context) {
 	for view, q := range map[string]*loomv1.Query{
 		"bead": {Project: "shop", Limit: 1000}, "execution": {Project: "shop"}, "graph": {Project: "shop"}, "inbox": {Project: "shop", Filter: "all"},
 	} {
-		y.told(y.owner.inbox.Look(ctx, view, q))
+		v := &loomv1.View{}
+		y.told(v, y.owner.inbox.Call(ctx, view, q, v))
 	}
 	y.told(nil, y.owner.inbox.Follow(ctx, &loomv1.NoticesRequest{}, false, func(n *loomv1.Notice) error { y.told(n, nil); return nil }))
 }

@@ -79,7 +79,7 @@ func TestF51_AHostThatOnceHadAWrongClockTakesApprovals(t *testing.T) {
 	if _, err := connect(t, h, "anonymous").Report(ctx, report()); err != nil {
 		t.Fatal(err)
 	}
-	if reply, err := connect(t, h, "operator").Host(ctx); err != nil || reply.ClocksApart != nil {
+	if reply, err := connect(t, h, "operator").Host(ctx, &loomv1.HostRequest{}); err != nil || reply.ClocksApart != nil {
 		t.Errorf("while both are wrong alike: %v apart, %v", reply.GetClocksApart(), err)
 	}
 	h.Stop(ctx)
@@ -88,7 +88,7 @@ func TestF51_AHostThatOnceHadAWrongClockTakesApprovals(t *testing.T) {
 	c.Now, c.Model, c.Logger = nil, scripted.New("team", (&mender{}).answer), said.logger()
 	h = start(t, c)
 	landed(ctx, t, c, h, "after")
-	reply, err := connect(t, h, "operator").Host(ctx)
+	reply, err := connect(t, h, "operator").Host(ctx, &loomv1.HostRequest{})
 	if err != nil || (reply.ClocksApart.AsDuration()-2*time.Hour).Abs() > 5*time.Minute {
 		t.Errorf("status tells %v, %v, want two hours", reply.GetClocksApart().AsDuration(), err)
 	}
@@ -107,7 +107,7 @@ func refusedWithBothTimes(ctx context.Context, t *testing.T, c host.Config, h *h
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = o.ceo.Decide(ctx, cmd)
+	err = o.ceo.Present(ctx, "decide", cmd)
 	if fault.Code(err) != "approval/expired" || !strings.Contains(err.Error(), "by the clock of the host") || !strings.Contains(err.Error(), "in the journal") {
 		t.Errorf("an order that expired: %v, want a refusal with both times", err)
 	}
@@ -125,12 +125,12 @@ func TestF51_AMachineThatSleptTakesApprovals(t *testing.T) {
 	c.Now = clock.now
 	h := start(t, c)
 	ops := connect(t, h, "operator")
-	if reply, err := ops.Host(ctx); err != nil || reply.ClocksApart != nil {
+	if reply, err := ops.Host(ctx, &loomv1.HostRequest{}); err != nil || reply.ClocksApart != nil {
 		t.Errorf("before it sleeps: %v apart, %v", reply.GetClocksApart(), err)
 	}
 	clock.by.Store(0)
 	landed(ctx, t, c, h, "slept") // signed by the clock of now
-	reply, err := ops.Host(ctx)
+	reply, err := ops.Host(ctx, &loomv1.HostRequest{})
 	if err != nil || (reply.ClocksApart.AsDuration()+10*time.Minute).Abs() > project.ClocksApart {
 		t.Errorf("status tells %v, %v, want ten minutes behind", reply.GetClocksApart().AsDuration(), err)
 	}

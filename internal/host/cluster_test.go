@@ -84,7 +84,7 @@ func (c *cluster) start(i int) {
 // fleet returns what a host knows of the hosts.
 func (c *cluster) fleet(i int) *loomv1.HostsReply {
 	c.t.Helper()
-	reply, err := connect(c.t, c.hosts[i], "operator").Hosts(c.t.Context())
+	reply, err := connect(c.t, c.hosts[i], "operator").Hosts(c.t.Context(), &loomv1.HostsRequest{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestOPS01_ThreeHostsAreOneDeployment(t *testing.T) {
 	done := func(from int, beads ...string) {
 		t.Helper()
 		eventually(t, fmt.Sprintf("beads %v are closed", beads), func() bool {
-			view, err := connect(t, c.hosts[from], "operator").Look(t.Context(), "bead", &loomv1.Query{Project: "shop"})
+			view, err := connect(t, c.hosts[from], "operator").Bead(t.Context(), &loomv1.Query{Project: "shop"})
 			if err != nil {
 				return false
 			}
@@ -184,7 +184,7 @@ func TestOPS01_ThreeHostsAreOneDeployment(t *testing.T) {
 	t.Run("GRAPH02 who writes over one host reads it over every other", func(t *testing.T) {
 		for i := range 3 {
 			title := fmt.Sprint("written over host ", i)
-			answer, err := connect(t, c.hosts[i], "operator").WriteGraph(t.Context(), &loomv1.DecisionRequest{Project: "shop", Verb: &loomv1.DecisionRequest_Add{
+			answer, err := connect(t, c.hosts[i], "operator").Decide(t.Context(), &loomv1.DecisionRequest{Project: "shop", Verb: &loomv1.DecisionRequest_Add{
 				Add: &loomv1.AddDecision{Node: &loomv1.DecisionNode{Type: loomv1.DecisionType_DECISION_TYPE_DECISION, Title: title}, Request: title},
 			}})
 			if err != nil {
@@ -309,8 +309,8 @@ func (c *cluster) leads(over, i int) int {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), within)
 	defer cancel()
-	status, err := connect(c.t, c.hosts[over], "operator").Cluster(ctx)
-	for _, h := range status.GetHosts() {
+	status, err := connect(c.t, c.hosts[over], "operator").Cluster(ctx, &loomv1.ClusterRequest{})
+	for _, h := range status.GetStatus().GetHosts() {
 		if err == nil && h.Host == c.name(i) {
 			return int(h.Leads)
 		}
@@ -333,11 +333,11 @@ func (c *cluster) missing(i int) string {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), within)
 	defer cancel()
-	status, err := connect(c.t, c.hosts[i], "operator").Cluster(ctx)
+	status, err := connect(c.t, c.hosts[i], "operator").Cluster(ctx, &loomv1.ClusterRequest{})
 	if err != nil {
 		return err.Error()
 	}
-	return strings.Join(status.Waiting, "; ")
+	return strings.Join(status.Status.Waiting, "; ")
 }
 
 // name is how host i is called.
@@ -356,7 +356,7 @@ func (c *cluster) remove(over int, host string) {
 	eventually(c.t, "the host is removed", func() bool {
 		ctx, cancel := context.WithTimeout(c.t.Context(), within)
 		defer cancel()
-		_, err := connect(c.t, c.hosts[over], "operator").ChangeMembers(ctx, &loomv1.MembersRequest{Remove: host, Reason: "its disk is gone"})
+		_, err := connect(c.t, c.hosts[over], "operator").Members(ctx, &loomv1.MembersRequest{Remove: host, Reason: "its disk is gone"})
 		return err == nil
 	})
 }
@@ -381,9 +381,9 @@ func (c *cluster) changes(over int) (list []*loomv1.Event) {
 func (c *cluster) told(i int, bead string) (text string) {
 	c.t.Helper()
 	eventually(c.t, "transitions are told", func() bool {
-		moves, err := connect(c.t, c.hosts[i], "operator").History(c.t.Context(), bead+"-x1")
+		moves, err := connect(c.t, c.hosts[i], "operator").History(c.t.Context(), &loomv1.HistoryRequest{Execution: bead + "-x1"})
 		text = ""
-		for _, m := range moves {
+		for _, m := range moves.Transitions {
 			text += fmt.Sprintln(m.Id, m.From, m.To, m.Outcome)
 		}
 		return err == nil && text != ""
@@ -393,7 +393,7 @@ func (c *cluster) told(i int, bead string) (text string) {
 
 // cut cuts all journals over a host, and says whether each is cut.
 func (c *cluster) cut(i int) bool {
-	reply, err := connect(c.t, c.hosts[i], "operator").Retain(c.t.Context(), &loomv1.RetentionRequest{Keep: 1})
+	reply, err := connect(c.t, c.hosts[i], "operator").Retention(c.t.Context(), &loomv1.RetentionRequest{Keep: 1})
 	if err != nil {
 		return false
 	}

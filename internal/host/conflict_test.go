@@ -71,7 +71,7 @@ func (o *owner) decide(ctx context.Context, a *loomv1.Approval, d loomv1.Approva
 	if err != nil {
 		return err
 	}
-	return o.ceo.Decide(ctx, cmd)
+	return o.ceo.Present(ctx, "decide", cmd)
 }
 
 // person commits another content of a.txt to the branch that is checked out.

@@ -47,7 +47,7 @@ func cutIfAsked() {
 			return nil
 		})
 		nc, _ := h.Connect("operator")
-		_, err = client.New(nc).Retain(context.Background(), &loomv1.RetentionRequest{Keep: 1})
+		_, err = client.New(nc).Retention(context.Background(), &loomv1.RetentionRequest{Keep: 1})
 	}
 	fmt.Println("was to be killed at", step, err)
 	os.Exit(3)

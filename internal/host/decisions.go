@@ -11,6 +11,7 @@ import (
 	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -85,7 +86,11 @@ func (h *Host) askThen(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.Gra
 func (p *pasts) ask(ctx context.Context, m moment, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
 	var past *pastGraph
 	_, err := p.upTo(ctx, q.Project, m, func(from *loomv1.ProjectState) (core, error) {
-		g, err := graph.Restore(from.GetGraph())
+		whole, err := project.WholeGraph(from, journal.NewSegments(ctx, p.snapshots))
+		if err != nil {
+			return nil, err
+		}
+		g, err := graph.Restore(whole)
 		past = &pastGraph{Graph: g, number: from.GetLastNumber(), time: from.GetLastTime()}
 		return past, err
 	})

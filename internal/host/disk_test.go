@@ -106,7 +106,7 @@ func TestREAL04_WorktreesGoWithTheirWork(t *testing.T) {
 		t.Errorf("worktrees after the restart: %q, want that of nobody knows whom alone", got)
 	}
 	h.diskUse(ctx, 0)
-	said, err := ops.Host(ctx)
+	said, err := ops.Host(ctx, &loomv1.HostRequest{})
 	if err != nil || len(said.Disk) != 1 || said.Disk[0].Project != "shop" || said.Disk[0].Caches != 3<<20 || said.Disk[0].Repository == 0 || said.Disk[0].Total < said.Disk[0].Caches {
 		t.Fatalf("the host says of its disk %v, %v", said.GetDisk(), err)
 	}

@@ -18,7 +18,7 @@ func TestGRAPH06_AnExportIsAsOfOneEvent(t *testing.T) {
 	add := func(title string) {
 		t.Helper()
 		node := &loomv1.DecisionNode{Type: loomv1.DecisionType_DECISION_TYPE_GOAL, Title: title, Confidence: 50}
-		if _, err := ops.WriteGraph(ctx, &loomv1.DecisionRequest{Project: "shop", Verb: &loomv1.DecisionRequest_Add{
+		if _, err := ops.Decide(ctx, &loomv1.DecisionRequest{Project: "shop", Verb: &loomv1.DecisionRequest_Add{
 			Add: &loomv1.AddDecision{Node: node, Request: title},
 		}}); err != nil {
 			t.Fatal(err)

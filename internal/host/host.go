@@ -77,6 +77,7 @@ type Host struct {
 	repos    repositories
 	own      *ownErrors
 	presence *presence
+	lives    *lives
 	fleet    fleet
 	hearing  hearing
 	leaves   leaves
@@ -111,7 +112,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	for _, step := range []func(context.Context) error{
 		h.checkMachine, h.openData, h.watchSpace, h.openCertificate, h.startBroker, h.watchWrites, h.enrol, h.openStores,
 		h.startSystem, h.startFleet, h.startActors, h.register, h.noteSecurity, h.checkFences, h.finishCuts,
-		h.watchClocks, h.watchStored, h.startAgents, h.startDisk, h.startPresence, h.startStaff, h.serve, h.startWeb,
+		h.watchClocks, h.watchStored, h.watchAwaited, h.startAgents, h.startDisk, h.startPresence, h.startStaff, h.serve, h.startWeb,
 	} {
 		if err := step(ctx); err != nil {
 			err = h.orFull(err)
@@ -316,6 +317,8 @@ func (h *Host) startAgents(context.Context) error {
 	if err != nil {
 		return err
 	}
+	h.lives = newLives(m.Host, m.Starts, time.Now())
+	h.startLives()
 	var pools []actors.Pool
 	for _, name := range h.roles.Names() {
 		role, _ := h.roles.Get(name)
@@ -325,6 +328,7 @@ func (h *Host) startAgents(context.Context) error {
 		pools = append(pools, actors.Pool{
 			Role: name, Agents: h.agentsOf(name), Changed: h.presence.changed, Host: m.Host, Start: m.Starts, Queue: h.handover, Serves: h.hasRepository, Projects: h.projects, Worker: worker, Logger: h.log,
 			Sit:        func(string, *loomv1.Claimant) actors.Way { return remembering{h.projects, h} },
+			Lived:      func(kind loomv1.LifeKind, agent, reason string) { h.lives.note(time.Now(), kind, name, agent, reason) },
 			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,
 		})
 	}
@@ -379,6 +383,10 @@ func (h *Host) URL() string { return h.broker.URL() }
 
 // Anonymous reports whether a client without credentials may connect.
 func (h *Host) Anonymous() bool { return h.broker.Anonymous() }
+
+// Traffic lists what the connections at the host's own server have said and
+// heard so far.
+func (h *Host) Traffic() ([]broker.Traffic, error) { return h.broker.Traffic() }
 
 // Connect connects a client of this process: as "anonymous", "operator" or
 // "ceo", with that user's rights.

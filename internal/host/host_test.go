@@ -13,7 +13,6 @@ import (
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/net/client"
@@ -120,7 +119,7 @@ func TestF1_StopAndStartGoOn(t *testing.T) {
 	if err != nil && ctx.Err() != nil {
 		t.Fatalf("the execution never ended: %v", err)
 	}
-	v, err := ops.Look(ctx, "execution", &loomv1.Query{Project: "shop", Id: filed.Execution})
+	v, err := ops.Execution(ctx, &loomv1.Query{Project: "shop", Id: filed.Execution})
 	if err != nil || len(v.Executions) != 1 || v.Executions[0].Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED || v.Executions[0].Dispatches != 1 {
 		t.Errorf("after the restart: %v, %v; want it completed with one dispatch", v.GetExecutions(), err)
 	}
@@ -176,17 +175,17 @@ func TestP9_OthersCannotDecide(t *testing.T) {
 	defer cancel()
 	h := start(t, config(t, scripted.New("quick", nothing)))
 	signed := &loomv1.SignedCommand{Payload: []byte("x"), PublicKey: "U", Signature: []byte("y")}
-	if err := connect(t, h, "ceo").Decide(ctx, signed); fault.Code(err) != "command/malformed" {
+	if err := connect(t, h, "ceo").Present(ctx, "decide", signed); fault.Code(err) != "command/malformed" {
 		t.Errorf("nonsense from the CEO's connection: %v", err)
 	}
 	for _, as := range []string{"anonymous", "operator"} {
 		short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
-		if err := connect(t, h, as).Decide(short, signed); fault.Code(err) == "" || fault.Code(err) == "command/malformed" {
+		if err := connect(t, h, as).Present(short, "decide", signed); fault.Code(err) == "" || fault.Code(err) == "command/malformed" {
 			t.Errorf("%s reaches the desk: %v", as, err)
 		}
 		cancel()
 	}
-	if _, err := connect(t, h, "operator").Look(ctx, string(project.Inbox), &loomv1.Query{Project: "shop"}); err != nil {
+	if _, err := connect(t, h, "operator").Inbox(ctx, &loomv1.Query{Project: "shop"}); err != nil {
 		t.Errorf("inbox: %v", err)
 	}
 }

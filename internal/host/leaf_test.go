@@ -71,7 +71,7 @@ func startLeaf(t *testing.T, c host.Config, p model.Provider, credentials identi
 
 func presenceOf(t *testing.T, h *host.Host, name string) *loomv1.HostPresence {
 	t.Helper()
-	reply, err := connect(t, h, "operator").Hosts(t.Context())
+	reply, err := connect(t, h, "operator").Hosts(t.Context(), &loomv1.HostsRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func presenceOf(t *testing.T, h *host.Host, name string) *loomv1.HostPresence {
 
 func closed(t *testing.T, h *host.Host, bead string) bool {
 	t.Helper()
-	view, err := connect(t, h, "operator").Look(t.Context(), "bead", &loomv1.Query{Project: "shop", Id: bead})
+	view, err := connect(t, h, "operator").Bead(t.Context(), &loomv1.Query{Project: "shop", Id: bead})
 	return err == nil && len(view.Beads) == 1 && view.Beads[0].Status == loomv1.BeadStatus_BEAD_STATUS_CLOSED
 }
 
@@ -381,7 +381,7 @@ func TestSEC01_AStolenWorkerSteersNothing(t *testing.T) {
 // presenceName returns the name of the host itself.
 func presenceName(t *testing.T, h *host.Host) string {
 	t.Helper()
-	reply, err := connect(t, h, "operator").Hosts(t.Context())
+	reply, err := connect(t, h, "operator").Hosts(t.Context(), &loomv1.HostsRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

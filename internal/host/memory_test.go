@@ -83,7 +83,7 @@ func TestMEM01_MEM02_ASecondRunKnowsWhatTheFirstFound(t *testing.T) {
 	list := func(q *loomv1.Query) *loomv1.View {
 		t.Helper()
 		q.Project = "shop"
-		v, err := ops.Look(ctx, string(project.Memories), q)
+		v, err := ops.Memory(ctx, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestMEM01_SecretsAreNotRemembered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := ops.Look(ctx, string(project.Memories), &loomv1.Query{Project: "shop", Id: answer.GetMemory().GetId()})
+		v, err := ops.Memory(ctx, &loomv1.Query{Project: "shop", Id: answer.GetMemory().GetId()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +193,7 @@ func TestMEM01_SecretsAreNotRemembered(t *testing.T) {
 			t.Errorf("of %d bytes %d and %d are kept, with the secret: %t", len(text), len(v.Memories[0].Text), len(whole), strings.Contains(whole, secret))
 		}
 	}
-	if v, err := ops.Look(ctx, string(project.Memories), &loomv1.Query{Project: "shop", Text: "hunter2"}); err != nil || len(v.Memories) != 0 {
+	if v, err := ops.Memory(ctx, &loomv1.Query{Project: "shop", Text: "hunter2"}); err != nil || len(v.Memories) != 0 {
 		t.Errorf("the secret finds %v, %v", v.GetMemories(), err)
 	}
 }

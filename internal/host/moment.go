@@ -52,15 +52,16 @@ func (m moment) past(e *loomv1.Event, seq uint64, index uint32) bool {
 	return false
 }
 
-// covers reports whether a snapshot is of the moment or earlier.
-func (m moment) covers(s *loomv1.Snapshot) bool {
+// covers reports whether a state that has events of no batch after last is of the
+// moment or earlier.
+func (m moment) covers(last uint64, s *loomv1.ProjectState) bool {
 	switch {
 	case m.at != nil:
-		return s.Sequence < m.at.Sequence
+		return last < m.at.Sequence
 	case m.number != 0:
-		return s.GetState().GetLastNumber() <= m.number
+		return s.GetLastNumber() <= m.number
 	case !m.time.IsZero():
-		return !s.GetState().GetLastTime().AsTime().After(m.time)
+		return !s.GetLastTime().AsTime().After(m.time)
 	}
 	return true
 }
@@ -100,8 +101,10 @@ func (p *pasts) state(ctx context.Context, id string, m moment) (*loomv1.StateRe
 	owner := project.Of(id)
 	var state *project.State
 	f, err := p.upTo(ctx, owner, m, func(from *loomv1.ProjectState) (c core, err error) {
-		if state = project.New(p.config(owner)); from != nil {
-			state, err = project.Adopt(p.config(owner), from)
+		config := p.config(owner)
+		config.Segments = journal.NewSegments(ctx, p.snapshots)
+		if state = project.New(config); from != nil {
+			state, err = project.Adopt(config, from)
 		}
 		return state, err
 	})
@@ -157,7 +160,7 @@ func (p *pasts) foldBase(ctx context.Context, log journal.Log, f *folded) error 
 			from.State = b.State
 		}
 	}
-	if from.State.LastNumber > 0 && !f.moment.covers(from) {
+	if from.State.LastNumber > 0 && !f.moment.covers(from.Sequence, from.State) {
 		cut, err := p.cut(ctx, log.Partition())
 		if gone := archived(cut, base.Sequence); err == nil && gone != nil {
 			return gone.At("at")
@@ -220,7 +223,7 @@ func batchAt(ctx context.Context, log journal.Log, seq uint64) (*loomv1.Batch, e
 }
 
 // snapshot returns the project's newest snapshot if the moment is not before
-// it, else nil. One that cannot be had costs time alone.
+// it, else nil; it may have events of the batch that follows. One that cannot be had costs time alone.
 func (p *pasts) snapshot(ctx context.Context, partition int, owner string, m moment) *loomv1.Snapshot {
 	index, err := p.snapshots.Index(ctx, partition)
 	ref := index.GetProjects()[owner]
@@ -228,7 +231,7 @@ func (p *pasts) snapshot(ctx context.Context, partition int, owner string, m mom
 		return nil
 	}
 	s, err := p.snapshots.Load(ctx, ref)
-	if err != nil || s == nil || !m.covers(s) {
+	if err != nil || s == nil || !m.covers(s.Sequence+1, s.State) {
 		return nil
 	}
 	return s

@@ -71,8 +71,7 @@ func TestSEC01_NarrowedToItsProjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	look := func(view string, q *loomv1.Query) error {
-		_, err := eve.Look(ctx, view, q)
-		return err
+		return eve.Call(ctx, view, q, &loomv1.View{})
 	}
 	notices := func(c *client.Client, q *loomv1.NoticesRequest) error {
 		_, err := c.Notices(ctx, q)
@@ -98,8 +97,8 @@ func TestSEC01_NarrowedToItsProjects(t *testing.T) {
 		"another's bead as its own": {look("bead", &loomv1.Query{Project: "shop", Id: "other-1"}), false},
 		"all beads":                 {look("bead", &loomv1.Query{}), false},
 		"all projects":              {look("project", &loomv1.Query{}), false},
-		"another's history":         {func() error { _, err := eve.History(ctx, "other-1-x1"); return err }(), false},
-		"what the host runs":        {func() error { _, err := eve.Host(ctx); return err }(), false},
+		"another's history":         {func() error { _, err := eve.History(ctx, &loomv1.HistoryRequest{Execution: "other-1-x1"}); return err }(), false},
+		"what the host runs":        {func() error { _, err := eve.Host(ctx, &loomv1.HostRequest{}); return err }(), false},
 		"a change":                  {func() error { _, err := eve.Update(ctx, &loomv1.BeadRequest{}); return err }(), false},
 	} {
 		if denied := fault.Code(tt.err) == "request/denied"; tt.in && tt.err != nil || !tt.in && !denied {

@@ -41,7 +41,7 @@ func TestSUB05_LoomsOwnErrorsBecomeBugs(t *testing.T) {
 	h.Trouble(actors.Trouble{Kind: "lost-actor", Message: "actor keeper$1 failed for good"})
 	h.Trouble(actors.Trouble{Project: "shop", Kind: "lost-actor", Message: "actor keeper$2 failed for good"})
 	until(ctx, t, h, func(e *loomv1.Event) bool { return e.GetBeadOccurred().GetOccurrences() == 2 })
-	v, err := connect(t, h, "operator").Look(ctx, "bead", &loomv1.Query{Project: "shop"})
+	v, err := connect(t, h, "operator").Bead(ctx, &loomv1.Query{Project: "shop"})
 	if err != nil || len(v.Beads) != 1 {
 		t.Fatalf("beads: %v, %v, want one for both", v.GetBeads(), err)
 	}
@@ -65,7 +65,7 @@ func TestBYD10_LoomsOwnErrorsDoNotCascade(t *testing.T) {
 	until(ctx, t, h, func(e *loomv1.Event) bool { return e.GetGovernorTripped() != nil })
 	h.Stop(ctx) // what waited is filed or given up
 	h = start(t, c)
-	v, err := connect(t, h, "operator").Look(ctx, "bead", &loomv1.Query{Project: "shop", Type: "bug"})
+	v, err := connect(t, h, "operator").Bead(ctx, &loomv1.Query{Project: "shop", Type: "bug"})
 	if err != nil || len(v.Beads) != 3 {
 		t.Errorf("%d beads, %v, want 3", len(v.GetBeads()), err)
 	}

@@ -44,7 +44,7 @@ func TestAGENT02_WorkWaitsForARateLimit(t *testing.T) {
 		}
 		return e.GetExecutionEnded() != nil
 	})
-	v, err := ops.Look(ctx, "execution", &loomv1.Query{Project: "shop", Id: filed.Execution})
+	v, err := ops.Execution(ctx, &loomv1.Query{Project: "shop", Id: filed.Execution})
 	if err != nil || len(v.Executions) != 1 {
 		t.Fatalf("%v, %v", v, err)
 	}

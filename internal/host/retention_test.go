@@ -20,15 +20,15 @@ import (
 // seen is what people see of a bead and its execution.
 func seen(t *testing.T, c *client.Client, bead string) string {
 	t.Helper()
-	view, err := c.Look(t.Context(), "bead", &loomv1.Query{Project: "shop", Id: bead})
+	view, err := c.Bead(t.Context(), &loomv1.Query{Project: "shop", Id: bead})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := c.Look(t.Context(), "execution", &loomv1.Query{Project: "shop", Id: bead + "-x1"})
+	x, err := c.Execution(t.Context(), &loomv1.Query{Project: "shop", Id: bead + "-x1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	moves, err := c.History(t.Context(), bead+"-x1")
+	moves, err := c.History(t.Context(), &loomv1.HistoryRequest{Execution: bead + "-x1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func seen(t *testing.T, c *client.Client, bead string) string {
 		}
 		return string(data)
 	}
-	return text(&loomv1.View{Beads: view.Beads, Executions: x.Executions}) + text(&loomv1.HistoryReply{Transitions: moves})
+	return text(&loomv1.View{Beads: view.Beads, Executions: x.Executions}) + text(&loomv1.HistoryReply{Transitions: moves.Transitions})
 }
 
 // ended waits until the execution of a bead has ended.
@@ -59,7 +59,7 @@ func ended(ctx context.Context, t *testing.T, c *client.Client, bead string) {
 // retained cuts what can be cut, and returns the journal of project "shop".
 func retained(t *testing.T, c *client.Client) (*loomv1.CutJournal, error) {
 	t.Helper()
-	reply, err := c.Retain(t.Context(), &loomv1.RetentionRequest{Keep: 1})
+	reply, err := c.Retention(t.Context(), &loomv1.RetentionRequest{Keep: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

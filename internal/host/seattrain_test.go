@@ -145,7 +145,7 @@ func (y *yard) scale(role string, n uint32) {
 }
 
 func (y *yard) execution(i int) *loomv1.Execution {
-	view, err := connect(y.t, y.h, "operator").Look(y.t.Context(), "execution", &loomv1.Query{Project: "shop", Id: y.beads[i] + "-x1"})
+	view, err := connect(y.t, y.h, "operator").Execution(y.t.Context(), &loomv1.Query{Project: "shop", Id: y.beads[i] + "-x1"})
 	if err != nil || len(view.Executions) != 1 {
 		return nil
 	}
@@ -254,7 +254,7 @@ func TestBYD08_SEC01_AgentsOfALeafHostDriveTrains(t *testing.T) {
 	}
 	t.Cleanup(func() { leaf.Stop(context.Background()) })
 	eventually(t, "two agents wait for the lock", func() bool {
-		view, err := connect(t, y.h, "operator").Look(t.Context(), "lock", &loomv1.Query{Project: "shop"})
+		view, err := connect(t, y.h, "operator").Lock(t.Context(), &loomv1.Query{Project: "shop"})
 		return err == nil && len(view.Locks) == 1 && len(view.Locks[0].Queue) == 2
 	})
 	train := th.must(form(token)).GetTrain()

@@ -31,6 +31,7 @@ func (h *Host) services() map[string]func(context.Context, call) proto.Message {
 		"update":    h.serveUpdate,
 		"notices":   h.serveNotices,
 		"history":   h.serveHistory,
+		"why":       h.serveWhy,
 		"state":     h.serveState,
 		"fork":      h.serveFork,
 		"say":       h.serveSay,

@@ -43,7 +43,7 @@ func TestP24_ANearlyFullDiskStopsAdmissionAndNothingElse(t *testing.T) {
 	if err := until("full", false); fault.Code(err) != "data/disk-full" || fault.Status(err) != fault.Unavailable {
 		t.Errorf("on a full disk: %v", err)
 	}
-	if v, err := ops.Look(ctx, "bead", &loomv1.Query{Project: "shop"}); err != nil || len(v.Beads) == 0 {
+	if v, err := ops.Bead(ctx, &loomv1.Query{Project: "shop"}); err != nil || len(v.Beads) == 0 {
 		t.Errorf("reading on a full disk: %v, %v", v.GetBeads(), err)
 	}
 	left.Store(1 << 40)

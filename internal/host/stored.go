@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -26,6 +27,8 @@ type stored struct {
 
 	mu     sync.Mutex
 	damage []storecheck.Damage
+	// awaited are streams that come back from other hosts after a repair.
+	awaited []*fault.Error
 }
 
 func newStored() *stored { return &stored{look: make(chan struct{}, 1)} }
@@ -39,10 +42,11 @@ func (s *stored) doubt() {
 }
 
 // Damage returns what is damaged of what this host has stored, as far as it was
-// found while the host ran.
+// found while the host ran, and what comes back from other hosts after a repair.
 func (h *Host) Damage() (list []*fault.Error) {
 	h.stored.mu.Lock()
 	defer h.stored.mu.Unlock()
+	list = append(list, h.stored.awaited...)
 	for _, d := range h.stored.damage {
 		list = append(list, d.Err)
 	}
@@ -54,6 +58,57 @@ func (h *Host) damageTold() (list []*loomv1.Error) {
 		list = append(list, e.Proto())
 	}
 	return list
+}
+
+// awaitedLook is how often a host looks whether what it lacks has come back.
+const awaitedLook = time.Second
+
+// watchAwaited says what comes back from other hosts after a repair, until it is
+// whole. It is shown as damage meanwhile.
+func (h *Host) watchAwaited(context.Context) error {
+	awaited, err := h.broker.Awaited()
+	if err != nil || len(awaited) == 0 {
+		return err
+	}
+	h.await(awaited)
+	h.own.done.Go(func() {
+		look := time.NewTicker(awaitedLook)
+		defer look.Stop()
+		for len(awaited) > 0 {
+			select {
+			case <-look.C:
+			case <-h.ctx.Done():
+				return
+			}
+			whole, bad, err := h.broker.Restored(h.ctx)
+			if err != nil {
+				h.log.Warn("what came back from the other hosts could not be checked; it is tried again", "error", err)
+			}
+			for _, d := range bad.Damage {
+				if awaited[d.Stream] != d.Err.Message {
+					h.log.Error("what came back from the other hosts is damaged", "stream", d.Stream, "error", d.Err)
+					awaited[d.Stream] = d.Err.Message
+				}
+			}
+			for _, stream := range whole {
+				h.log.Info("a damaged stream came back whole from the other hosts", "stream", stream)
+				delete(awaited, stream)
+			}
+			h.await(awaited)
+		}
+	})
+	return nil
+}
+
+// await notes what comes back from other hosts.
+func (h *Host) await(awaited map[string]string) {
+	h.stored.mu.Lock()
+	defer h.stored.mu.Unlock()
+	h.stored.awaited = nil
+	for _, stream := range slices.Sorted(maps.Keys(awaited)) {
+		h.stored.awaited = append(h.stored.awaited, fault.New("data/damaged", "stream %s was damaged on this host and comes back from the others: %s", stream, awaited[stream]).
+			At(stream).Want("nothing, if the others are there: loom cluster status says whether they are"))
+	}
 }
 
 // watchStored checks what is stored, now and then and when a reader has found

@@ -84,7 +84,7 @@ func looks(t *testing.T, e *processes.Entry, data string) (toolkit.Pin, []proces
 // present has an order carried out in the CEO's name.
 func present(t *testing.T, c host.Config, h *host.Host, verb string, cmd *loomv1.CeoCommand) error {
 	t.Helper()
-	about, err := connect(t, h, "operator").Host(t.Context())
+	about, err := connect(t, h, "operator").Host(t.Context(), &loomv1.HostRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestPROC07_ToolsThatTheCEOTrustsGoToEveryHost(t *testing.T) {
 		t.Fatalf("%d parts, %v", len(parts), err)
 	}
 	for _, part := range parts {
-		if _, err := operator.KeepToolkit(t.Context(), part); err != nil {
+		if _, err := operator.Toolkit(t.Context(), &loomv1.ToolkitPart{Data: part}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -182,12 +182,12 @@ func TestPROC07_ToolsThatTheCEOTrustsGoToEveryHost(t *testing.T) {
 func TestSEC01_OnlyOperatorsGiveTools(t *testing.T) {
 	h := start(t, config(t, scripted.New("quick", nothing)))
 	for as, want := range map[string]string{"anonymous": "request/denied", "operator": ""} {
-		if _, err := connect(t, h, as).KeepToolkit(t.Context(), []byte("x")); fault.Code(err) != want {
+		if _, err := connect(t, h, as).Toolkit(t.Context(), &loomv1.ToolkitPart{Data: []byte("x")}); fault.Code(err) != want {
 			t.Errorf("%s: %v, want %q", as, err, want)
 		}
 	}
 	for _, size := range []int{0, 192<<10 + 1} {
-		if _, err := connect(t, h, "operator").KeepToolkit(t.Context(), make([]byte, size)); fault.Code(err) != "process/tool" {
+		if _, err := connect(t, h, "operator").Toolkit(t.Context(), &loomv1.ToolkitPart{Data: make([]byte, size)}); fault.Code(err) != "process/tool" {
 			t.Errorf("a part of %d bytes: %v", size, err)
 		}
 	}

@@ -42,7 +42,7 @@ func TestTOOL03_NoSandboxIsOnRecord(t *testing.T) {
 		if noted := notedOf(t, h); noted != bare {
 			t.Errorf("unsandboxed %t: that is on record: %t", bare, noted)
 		}
-		said, err := ops.Host(t.Context())
+		said, err := ops.Host(t.Context(), &loomv1.HostRequest{})
 		if err != nil || said.Unsandboxed != bare || (said.Sandbox == "") != bare {
 			t.Errorf("unsandboxed %t: the host says %t, %q, %v", bare, said.GetUnsandboxed(), said.GetSandbox(), err)
 		}

@@ -188,7 +188,7 @@ func (s *payers) exhaust() {
 	s.t.Helper()
 	s.file(int(s.budget/callCosts) + 1)
 	s.ask("the CEO is asked about the budget", func(ctx context.Context, c *client.Client) error {
-		v, err := c.Look(ctx, "inbox", &loomv1.Query{Project: "shop"})
+		v, err := c.Inbox(ctx, &loomv1.Query{Project: "shop"})
 		if err == nil && !slices.ContainsFunc(v.Approvals, (*loomv1.Approval).GetOfProject) {
 			err = fmt.Errorf("%d calls are made, and %d questions asked", s.till.paid(), len(v.Approvals))
 		}

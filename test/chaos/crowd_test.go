@@ -288,7 +288,7 @@ func (m *many) rebuild(h *process, all []*loomv1.Notice, a *auditor) {
 // settle waits until the tables have everything, and stops the host.
 func (m *many) settle(h *process) {
 	m.t.Helper()
-	if _, err := h.client().History(deadline(m.t), crowd+"-1-x1"); err != nil {
+	if _, err := h.client().History(deadline(m.t), &loomv1.HistoryRequest{Execution: crowd + "-1-x1"}); err != nil {
 		m.t.Errorf("history: %v", err)
 	}
 	h.stop(syscall.SIGINT)

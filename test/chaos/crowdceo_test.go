@@ -158,7 +158,7 @@ func (d *desk) answer(ctx context.Context, human *ceo, a *loomv1.Approval) bool 
 	}
 	short, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	switch err := human.control.Decide(short, cmd); {
+	switch err := human.control.Present(short, "decide", cmd); {
 	case err == nil:
 	case fault.Code(err) == "approval/decided", fault.Code(err) == "approval/lapsed": // the notice of that is under way
 	case fault.Status(err) == fault.Unavailable, ctx.Err() != nil:

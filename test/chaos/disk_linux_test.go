@@ -126,7 +126,7 @@ func fill(t *testing.T, path string) {
 // note has the host write into its journal, and keeps what it acknowledges.
 func (s *small) note(title string) error {
 	return s.ask(func(ctx context.Context, c *client.Client) error {
-		answer, err := c.WriteGraph(ctx, &loomv1.DecisionRequest{Project: crowd, Verb: &loomv1.DecisionRequest_Add{Add: &loomv1.AddDecision{
+		answer, err := c.Decide(ctx, &loomv1.DecisionRequest{Project: crowd, Verb: &loomv1.DecisionRequest_Add{Add: &loomv1.AddDecision{
 			Request: title, Node: &loomv1.DecisionNode{Type: loomv1.DecisionType_DECISION_TYPE_OBSERVATION, Title: title, Confidence: 50},
 		}}})
 		if err == nil {

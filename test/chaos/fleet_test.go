@@ -286,7 +286,7 @@ func (f *fleet) serves(ctx context.Context) int {
 func (f *fleet) servesAs(ctx context.Context, i int) int {
 	holder := -1
 	f.ask(ctx, i, func(ctx context.Context, c *client.Client) error {
-		reply, err := c.Hosts(ctx)
+		reply, err := c.Hosts(ctx, &loomv1.HostsRequest{})
 		for _, p := range reply.GetHosts() {
 			if p.Alive && len(p.Partitions) > 0 {
 				holder = f.index(p.Host)
@@ -361,7 +361,7 @@ func (f *fleet) closed(ctx context.Context) int {
 	n := -1
 	for i := 0; n < 0 && ctx.Err() == nil; i++ {
 		f.ask(ctx, i%fleetSize, func(ctx context.Context, c *client.Client) error {
-			v, err := c.Look(ctx, "bead", &loomv1.Query{Project: crowd, Limit: 1000})
+			v, err := c.Bead(ctx, &loomv1.Query{Project: crowd, Limit: 1000})
 			if err != nil {
 				return err
 			}

@@ -91,7 +91,7 @@ func (c *cramped) whole(ctx context.Context) {
 	c.until(ctx, "all hosts live", func() bool {
 		for i := range fleetSize {
 			c.ask(ctx, i, func(ctx context.Context, c *client.Client) error {
-				reply, err := c.Hosts(ctx)
+				reply, err := c.Hosts(ctx, &loomv1.HostsRequest{})
 				said[reply.GetBy()] = alive(reply) == fleetSize
 				return err
 			})

@@ -312,7 +312,7 @@ func (c *chaos) approve(ctx context.Context, h *process, j *job) {
 func (c *chaos) look(h *process, j *job) {
 	c.t.Helper()
 	o := h.client()
-	v, err := o.Look(deadline(c.t), "bead", &loomv1.Query{Project: j.project})
+	v, err := o.Bead(deadline(c.t), &loomv1.Query{Project: j.project})
 	if err != nil {
 		c.t.Fatalf("beads of %s: %v", j.project, err)
 	}
@@ -336,7 +336,7 @@ func idle(t *testing.T, h *process, o *client.Client) {
 	t.Helper()
 	var busy []*loomv1.RoleCount
 	if !h.until(deadline(t), func() bool {
-		about, err := o.Host(t.Context())
+		about, err := o.Host(t.Context(), &loomv1.HostRequest{})
 		busy = slices.DeleteFunc(about.GetRoles(), func(r *loomv1.RoleCount) bool { return r.Busy == 0 })
 		return err == nil && len(busy) == 0
 	}) {

@@ -200,7 +200,7 @@ func (s *story) decide(ctx context.Context, a *loomv1.Approval) error {
 		s.digests[a.Digest] = true
 	}
 	cmd, err := s.key.Decide(s.host.Deployment(), "shop", &loomv1.DecideApproval{Approval: a.Id, Digest: a.Digest, Decision: approve(a)})
-	return cmp.Or(err, s.control.Decide(ctx, cmd))
+	return cmp.Or(err, s.control.Present(ctx, "decide", cmd))
 }
 
 // judge checks that what landed is what passed, and that nothing else did.

@@ -71,7 +71,7 @@ func (s *lone) order(n int) error {
 func (s *lone) closed() int {
 	n := 0
 	err := s.ask(func(ctx context.Context, c *client.Client) error {
-		v, err := c.Look(ctx, "bead", &loomv1.Query{Project: crowd, Limit: 1000})
+		v, err := c.Bead(ctx, &loomv1.Query{Project: crowd, Limit: 1000})
 		for _, b := range v.GetBeads() {
 			if b.Status == loomv1.BeadStatus_BEAD_STATUS_CLOSED && b.Type != loomv1.BeadType_BEAD_TYPE_APPROVAL {
 				n++
@@ -116,7 +116,7 @@ func TestWF11_TablesDeleted(t *testing.T) {
 	}
 	s.await("the tables have everything", func() bool {
 		return s.ask(func(ctx context.Context, c *client.Client) error {
-			_, err := c.History(ctx, fmt.Sprintf("%s-%d-x1", crowd, orders))
+			_, err := c.History(ctx, &loomv1.HistoryRequest{Execution: fmt.Sprintf("%s-%d-x1", crowd, orders)})
 			return err
 		}) == nil
 	})

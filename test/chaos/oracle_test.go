@@ -105,7 +105,7 @@ func (c *chaos) settle(h *process) {
 	c.t.Helper()
 	o := h.client()
 	for _, j := range c.jobs {
-		if _, err := o.History(deadline(c.t), execution(j)); err != nil {
+		if _, err := o.History(deadline(c.t), &loomv1.HistoryRequest{Execution: execution(j)}); err != nil {
 			c.t.Errorf("history of %s: %v", j.project, err)
 		}
 	}

@@ -246,8 +246,8 @@ func (d *division) together(victim int, j *job) {
 	d.until("it knows what the others did", func(ctx context.Context) bool {
 		ended := 0
 		d.fleet.ask(ctx, victim, func(ctx context.Context, c *client.Client) error {
-			list, err := c.History(ctx, execution(j))
-			ended = len(list)
+			list, err := c.History(ctx, &loomv1.HistoryRequest{Execution: execution(j)})
+			ended = len(list.Transitions)
 			return err
 		})
 		return ended >= len(smooth)
@@ -296,9 +296,9 @@ func (d *division) tells(i int, j *job, events []*loomv1.Event) {
 	var got []string
 	d.until("its tables are complete", func(ctx context.Context) bool {
 		return d.fleet.ask(ctx, i, func(ctx context.Context, c *client.Client) error {
-			list, err := c.History(ctx, execution(j))
+			list, err := c.History(ctx, &loomv1.HistoryRequest{Execution: execution(j)})
 			got = nil
-			for _, t := range list {
+			for _, t := range list.Transitions {
 				got = append(got, t.From+" "+t.To+" "+t.Outcome)
 			}
 			return err

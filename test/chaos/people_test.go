@@ -65,7 +65,7 @@ func (h *process) ceo(ctx context.Context) *ceo {
 	}
 	p := &ceo{c: c}
 	came := h.until(ctx, func() bool {
-		about, err := c.Host(ctx)
+		about, err := c.Host(ctx, &loomv1.HostRequest{})
 		p.deployment = about.GetDeployment()
 		return err == nil
 	})
@@ -102,7 +102,7 @@ func approve(a *loomv1.Approval) loomv1.ApprovalDecision {
 // decide answers everything that waits in a project. Answers that come too late
 // are harmless.
 func (p *ceo) decide(ctx context.Context, project string, answer answer) error {
-	v, err := p.c.Look(ctx, "inbox", &loomv1.Query{Project: project})
+	v, err := p.c.Inbox(ctx, &loomv1.Query{Project: project})
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (p *ceo) decide(ctx context.Context, project string, answer answer) error {
 		if err != nil {
 			return err
 		}
-		if err := p.control.Decide(ctx, cmd); err != nil && fault.Code(err) != "approval/decided" {
+		if err := p.control.Present(ctx, "decide", cmd); err != nil && fault.Code(err) != "approval/decided" {
 			return err
 		}
 	}

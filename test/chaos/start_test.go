@@ -202,9 +202,9 @@ func TestOPS01_DerivedDataComesBack(t *testing.T) {
 		remove(t, p.path(dir))
 	}
 	h := p.start(t)
-	list, err := h.client().History(deadline(t), execution(j))
-	if err != nil || len(list) != len(smooth) {
-		t.Errorf("history has %d transitions, %v; want %d", len(list), err, len(smooth))
+	list, err := h.client().History(deadline(t), &loomv1.HistoryRequest{Execution: execution(j)})
+	if err != nil || len(list.Transitions) != len(smooth) {
+		t.Errorf("history has %d transitions, %v; want %d", len(list.Transitions), err, len(smooth))
 	}
 	c.record.history(t, h.client())
 	h.stop(syscall.SIGTERM)

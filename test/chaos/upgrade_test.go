@@ -129,7 +129,7 @@ func (f *fleet) known(ctx context.Context, last int) {
 	f.until(ctx, "all hosts know the build of each", func() bool {
 		for i := range fleetSize {
 			f.ask(ctx, i, func(ctx context.Context, c *client.Client) error {
-				reply, err := c.Hosts(ctx)
+				reply, err := c.Hosts(ctx, &loomv1.HostsRequest{})
 				said[reply.GetBy()] = err == nil && f.mixed(reply.GetHosts(), last) && f.agreed(reply, last)
 				return err
 			})

@@ -140,7 +140,7 @@ func checkBeads(t *testing.T, h *host.Host, submitted, reported string) {
 			return b.Report.GetService() == "storefront" && b.Process == "auto-bug-workflow"
 		},
 	} {
-		v, err := c.Look(t.Context(), "bead", &loomv1.Query{Project: "shop", Id: id})
+		v, err := c.Bead(t.Context(), &loomv1.Query{Project: "shop", Id: id})
 		if err != nil || !want(v.Beads[0]) {
 			t.Errorf("bead %s: %v, %v", id, v, err)
 		}

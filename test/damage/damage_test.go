@@ -123,7 +123,7 @@ func connect(t *testing.T, h *host.Host) *client.Client {
 // beads lists what a host knows, in words.
 func beads(ctx context.Context, t *testing.T, c *client.Client) (all []string) {
 	t.Helper()
-	v, err := c.Look(ctx, "bead", &loomv1.Query{Project: "shop"})
+	v, err := c.Bead(ctx, &loomv1.Query{Project: "shop"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -359,7 +359,7 @@ func (w *world) noticed(t *testing.T, h *host.Host, k kind) {
 			t.Fatalf("the host takes work: %v", err)
 		}
 	}
-	reply, err := c.Host(ctx)
+	reply, err := c.Host(ctx, &loomv1.HostRequest{})
 	if err != nil || len(reply.Damage) == 0 || reply.Damage[0].Code == "" {
 		t.Errorf("status says nothing of the damage: %v, %v", reply.GetDamage(), err)
 	}

@@ -167,7 +167,7 @@ func publish(ctx context.Context, data string, r *loomv1.ErrorReport) error {
 // approve approves what is proposed, as often as something may wait.
 func (w *witness) approve(ctx context.Context, c *client.Client, h *process, project string) {
 	for pause(ctx) == nil {
-		about, err := c.Host(ctx)
+		about, err := c.Host(ctx, &loomv1.HostRequest{})
 		if err != nil {
 			continue
 		}
@@ -191,7 +191,7 @@ func (w *witness) approve(ctx context.Context, c *client.Client, h *process, pro
 
 // answer answers what waits.
 func (w *witness) answer(ctx context.Context, c, control *client.Client, sign func(*loomv1.DecideApproval) (*loomv1.SignedCommand, error), project string) {
-	v, err := c.Look(ctx, "inbox", &loomv1.Query{Project: project})
+	v, err := c.Inbox(ctx, &loomv1.Query{Project: project})
 	if err != nil {
 		return
 	}
@@ -201,7 +201,7 @@ func (w *witness) answer(ctx context.Context, c, control *client.Client, sign fu
 			d.Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT
 		}
 		order, err := sign(d)
-		if err == nil && control.Decide(ctx, order) == nil {
+		if err == nil && control.Present(ctx, "decide", order) == nil {
 			w.mu.Lock()
 			w.decided[a.Id] = true
 			w.mu.Unlock()
@@ -217,7 +217,7 @@ func (w *witness) remark(ctx context.Context, c *client.Client, _ *process, proj
 		w.remarks++
 		title := fmt.Sprintf("remark %d", w.remarks)
 		w.mu.Unlock()
-		answer, err := c.WriteGraph(ctx, &loomv1.DecisionRequest{Project: project, Verb: &loomv1.DecisionRequest_Add{Add: &loomv1.AddDecision{
+		answer, err := c.Decide(ctx, &loomv1.DecisionRequest{Project: project, Verb: &loomv1.DecisionRequest_Add{Add: &loomv1.AddDecision{
 			Request: title, Node: &loomv1.DecisionNode{Type: loomv1.DecisionType_DECISION_TYPE_OBSERVATION, Title: title, Confidence: 50},
 		}}})
 		if err == nil {

@@ -61,6 +61,8 @@ type agent struct {
 	riddles  []*loomv1.OpenLanding // that the holder of the lock is to find out about
 	out      *loomv1.Outcome
 	answered *loomv1.Command // the last answer that was taken
+	news     []*loomv1.Said  // mail that is to be heard
+	sent     []*loomv1.Event // what is to be recorded, while there is no answer to it
 }
 
 // begin is the start of an agent with its host.
@@ -162,7 +164,7 @@ func (a *agent) nap() int {
 }
 
 func (a *agent) rest() {
-	a.phase, a.item, a.brief, a.turn, a.out, a.token, a.ride = idle, nil, nil, nil, nil, 0, nil
+	a.phase, a.item, a.brief, a.turn, a.out, a.token, a.ride, a.news, a.sent = idle, nil, nil, nil, nil, 0, nil, nil, nil
 }
 
 func (a *agent) pull() {
@@ -219,7 +221,7 @@ func (a *agent) claim() {
 
 // workOn works on what was claimed.
 func (a *agent) workOn(b *loomv1.Brief) {
-	a.brief, a.turn, a.phase = b, proto.CloneOf(b.Turn), turning
+	a.brief, a.turn, a.news, a.phase = b, proto.CloneOf(b.Turn), b.GetTeam().GetMail(), turning
 	if a.turn == nil {
 		a.turn = &loomv1.Turn{Attempt: a.brief.Attempt.Id}
 	}
@@ -228,8 +230,13 @@ func (a *agent) workOn(b *loomv1.Brief) {
 	}
 }
 
-// record records the next step of a turn, or ends the turn.
+// record records the next step of a turn, or ends the turn. Until it is answered, it
+// records the same again.
 func (a *agent) record() {
+	if a.sent != nil {
+		a.send(a.sent)
+		return
+	}
 	switch {
 	case a.leads():
 		a.phase = leading
@@ -252,9 +259,16 @@ func (a *agent) record() {
 		}
 		return
 	}
+	a.sent = recs
+	a.send(recs)
+}
+
+// send sends what a turn records, and goes by the answer.
+func (a *agent) send(recs []*loomv1.Event) {
 	a.do(&loomv1.Command{Body: &loomv1.Command_RecordTurn{RecordTurn: &loomv1.RecordTurn{
 		Attempt: a.brief.Attempt.Id, Claimant: a.who(), Facts: recs,
-	}}}, func(code string, _ *loomv1.Answer) {
+	}}}, func(code string, ans *loomv1.Answer) {
+		a.sent = nil
 		if code != "" {
 			a.gone("record", code)
 			return
@@ -267,7 +281,11 @@ func (a *agent) record() {
 			if err := turn.Apply(a.turn, e); err != nil {
 				a.w.broken(4, "a turn was recorded that its agent cannot follow: %v", err)
 			}
+			if said := e.GetMessageHeard().GetSaid(); said != nil {
+				a.told(said)
+			}
 		}
+		a.news = ans.GetDone().GetSaid()
 	})
 }
 
@@ -314,6 +332,9 @@ func (a *agent) after(t *loomv1.Turn) []*loomv1.Event {
 		if s := last.GetTool(); s != nil && s.Result == nil {
 			return []*loomv1.Event{turn.FinishedFact(s.Call.Id, &loomv1.ToolResult{Status: loomv1.ToolStatus_TOOL_STATUS_OK})}
 		}
+	}
+	if heard := a.hearing(t); len(heard) > 0 {
+		return heard
 	}
 	if n := t.Iterations; n < 1+uint32(len(a.brief.Attempt.Id)%2) {
 		return []*loomv1.Event{turn.AnsweredFact(&loomv1.ModelAnswer{

@@ -142,7 +142,7 @@ func (o *oracle) status(e *loomv1.Event, s loomv1.BeadStatus) {
 }
 
 // left counts what has not ended.
-func (o *oracle) left() int { return o.running + o.openBeads }
+func (o *oracle) left() int { return o.running + o.openBeads + len(o.polled) }
 
 func (o *oracle) started(e *loomv1.Event, f *loomv1.ExecutionStarted) {
 	x := o.begin(e, o.defs[f.DefinitionHash])

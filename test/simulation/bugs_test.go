@@ -130,6 +130,43 @@ var bugs = append([]bug{
 	{"work begins while it is planned anew", flow + "plan.go", `			return !isSettled(r.state(m))`, `			return false`, ""},
 	{"a plan is adopted, and nobody goes by it", flow + "plan.go", `	f.x.DefinitionHash, f.x.Edges = p.Hash, maps.Clone(p.Edges)`, `	f.x.Edges = maps.Clone(p.Edges)`, ""},
 	{"what has begun is planned again", "processes/plan.go", `if ph := p.now.Phases[i]; p.begun(ph.ID) {`, `if ph := p.now.Phases[i]; false {`, ""},
+	{"mail is heard twice", "internal/core/turn/between.go", `			return false, refuse("hear", "message %q has been heard already, otherwise", s.Id)
+		}
+		return true, nil`, `			return false, refuse("hear", "message %q has been heard already, otherwise", s.Id)
+		}
+		return false, nil`, ""},
+	{"mail goes to another team", whole + "mail.go", `	for _, m := range s.members(s.top(x)) {
+		of, _ := s.attempt(m.Id)
+		if m.Id == a.Id {`, `	var all []*loomv1.Attempt
+	for _, other := range s.running() {
+		if other.Parent == "" {
+			all = append(all, s.members(other)...)
+		}
+	}
+	for _, m := range all {
+		of, _ := s.attempt(m.Id)
+		if m.Id == a.Id {`, ""},
+	{"who asked one that has ended waits for ever", whole + "mail.go", `	open := team.AskedOf(d.s.mail(x), e.Attempt)`, `	open := team.AskedOf(d.s.mail(x), e.Attempt)[:0]`, ""},
+	{"two may wait for each other", whole + "mail.go", `case w.Ask && s.reaches(s.answerers(m), a.Id):`, `case false:`, ""},
+	{"what one that waits for tasks has asked is forgotten", whole + "mail.go", `case w.Ask && s.reaches(s.answerers(m), a.Id):`, `case w.Ask && m.Parked != workflow.WaitsForTeam && s.reaches(s.answerers(m), a.Id):`, ""},
+	{"one waits for tasks of those who wait for it", whole + "mail.go", `		if s.reaches([]*loomv1.Attempt{b}, a.Id) {`, `		if false {`, ""},
+	{"who waits for tasks is not told that it is asked", whole + "mail.go", `d.later = append(d.later, func() error { return d.wake(asked, workflow.WaitsForTeam) })`, `_ = asked`, ""},
+	{"a question waits without an end", whole + "mail.go", `		if d.now.Before(q.Until.AsTime()) {`, `		if true {`, ""},
+	{"nobody is woken for a question whose time is over", whole + "mail.go", `if due := q.Until.AsTime(); !ok || due.Before(at) {`, `if due := q.Until.AsTime(); false {`, ""},
+	{"a hold takes of the time to answer", "internal/core/team/mail.go", `		if to.After(since) {`, `		if false {`, ""},
+	{"a question may be answered twice", whole + "mail.go", `	case q.Answer != nil:
+		return nil, fault.New`, `	case false:
+		return nil, fault.New`, ""},
+	{"who asked goes on with its first answer", whole + "mail.go", `			if len(team.Asked(d.s.mail(x), m.To)) > 0 {`, `			if false {`, ""},
+	{"a record of a life is journaled again", whole + "staffing.go", `m.GetEpoch() > c.Epoch || m.GetEpoch() == c.Epoch && m.GetSequence() >= r.Life.Sequence {`, `m.GetEpoch() > c.Epoch {`, ""},
+	{"a late record of an earlier start is journaled", whole + "staffing.go", `m.GetEpoch() > c.Epoch || m.GetEpoch() == c.Epoch && m.GetSequence() >= r.Life.Sequence {`, `m.GetEpoch() == c.Epoch && m.GetSequence() >= r.Life.Sequence {`, ""},
+	{"a new start of a host is not heard", whole + "staffing.go", `m.GetEpoch() > c.Epoch || m.GetEpoch() == c.Epoch && m.GetSequence() >= r.Life.Sequence {`, `m.GetSequence() >= r.Life.Sequence {`, ""},
+	{"a vote that comes twice decides as the lead", "graph/ballot.go", `if !anew || cmd.Request != "" && cmd.Request == was.Request {`, `if !anew {`, ""},
+	{"all have voted and the vote is open", "graph/ballot.go", `	if missing == 0 {
+		return true
+	}
+	first, second := ranking(b)`, `	first, second := ranking(b)`, ""},
+	{"a vote is closed though it is open", "graph/ballot.go", `wins := total >= int(b.Quorum) && 2*first.votes > total+missing`, `wins := total >= int(b.Quorum) && 2*first.votes > total`, ""},
 	{"a call gives its task again", whole + "team.go", `if has := given(a, call); has != nil {`, `if has := given(a, call); false {`, ""},
 	{"tasks have no bound in depth", "internal/core/team/team.go", `	case p.Depth >= MaxDepth:`, `	case false:`, ""},
 	{"tasks have no bound in number", "internal/core/team/team.go", `	case p.Given >= MaxTasks:`, `	case false:`, ""},
@@ -241,7 +278,7 @@ func (d *decision) emitLift`, ""},
 	return d.emit(p)`, `	d.preface = nil
 	return nil`, ""},
 	{"a decided approval may be decided again", whole + "approval.go", `if a.Decision != loomv1.ApprovalDecision_APPROVAL_DECISION_UNSPECIFIED {`, `if false {`, "its bead is closed: the answer is refused as lapsed"},
-	{"a lapsed approval may be decided", whole + "approval.go", `if ended(d.s.p.Beads[a.Id].GetStatus()) {`, `if false {`, ""},
+	{"a lapsed approval may be decided", whole + "approval.go", `if ended(d.s.bead(a.Id).GetStatus()) {`, `if false {`, ""},
 	{"a grant does not unpark", whole + "follow.go", `	case *loomv1.Event_LockGranted:
 		return d.followGrant(f.LockGranted)
 `, ``, ""},
@@ -256,6 +293,8 @@ func (d *decision) emitLift`, ""},
 	{"fingerprints are lost with a snapshot", whole + "state.go", `		if b.Fingerprint != "" && !ended(b.Status) {
 			s.prints[b.Fingerprint] = id
 		}`, `		_, _ = id, b`, ""},
+	{"a record that changed is taken for the one in a segment", whole + "shelf.go", `!kept || at.digest != digestOf(data)`, `!kept || at.digest == 0`, ""},
+	{"the older of two segments counts", whole + "segment.go", `if s.p.Beads[e.Id] == nil && s.shelf.own[e.Id] == nil {`, `if s.p.Beads[e.Id] == nil && entries[e.Id] == nil {`, ""},
 	{"an ended bug is still reported on", whole + "apply.go", `		delete(s.prints, b.Fingerprint)`, `		_ = s.prints`, ""},
 	{"a bead keeps waiting", whole + "follow.go", `	return d.restate(a.Bead)
 }

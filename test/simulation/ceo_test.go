@@ -130,6 +130,9 @@ func (w *world) command(a *loomv1.Approval, digest string, d loomv1.ApprovalDeci
 	cmd := &loomv1.CeoCommand{
 		Verb: &loomv1.CeoCommand_Decide{Decide: &loomv1.DecideApproval{Approval: a.Id, Digest: digest, Decision: d, Comment: "the CEO says so"}},
 	}
+	if len(a.Choices) > 0 && d == approve {
+		cmd.GetDecide().Choice = a.Choices[0].Id
+	}
 	w.complete(cmd, nonce)
 	return cmd
 }

@@ -69,7 +69,15 @@
 //     on for what has ended;
 //   - 35 on a merge train ride those that wait, touch other files and were not
 //     refused, what it shows is of what is to land and passed, and all that rode
-//     lands with it.
+//     lands with it;
+//   - 36 mail goes from who holds an attempt to one that is outstanding, of the same
+//     team, is heard once by who it is to; a question has one answer, of who was
+//     asked or, once that has ended or its time is over, of the runtime; and nobody
+//     waits in a circle;
+//   - 37 a vote ends once, when its time is over, or when no vote that is missing
+//     can change what comes of it;
+//   - 38 what happens to agents is journaled once, in the order of their host's
+//     starts and records (lives_test.go).
 //
 // What must be seen at least now and then (the "sometimes" list) is in
 // simulation_test.go: a run that never gets there proves nothing. Which planted

@@ -66,6 +66,7 @@ func newKeeper(w *world) *keeper {
 func (w *world) config(epoch uint64) project.Config {
 	return project.Config{
 		ID: shop, Deployment: deployment, Epoch: epoch, LockLease: w.lease, CEO: ceoPublic, Compile: compiled,
+		Segments: &w.segments,
 	}
 }
 
@@ -131,6 +132,9 @@ func (k *keeper) again(cmd *loomv1.Command, first *call) {
 		return // what was refused may be taken by now, and who did not wait may have to: [oracle.gave] wants no task twice
 	}
 	for _, e := range c.events {
+		if e.GetAttemptClaimed() != nil && cmd.GetAnswerAttempt().GetNext() != nil && first.answer.GetBrief() == nil {
+			continue // nothing was queued the first time: what its outcome has led to, perhaps
+		}
 		if e.GetApprovalRefused() == nil && e.GetCommandRefused() == nil && e.GetLockCoupled() == nil { // a train is made anew
 			k.w.broken(7, "%s, sent again, adds %T", tellCommand(cmd), e.Fact)
 		}
@@ -298,15 +302,37 @@ func (k *keeper) reborn() (*project.State, int) {
 	return restored, k.keptAt
 }
 
-// snapshot keeps the state, unless it is ahead of the log.
+// snapshot keeps the state, unless it is ahead of the log. Every second one has ended
+// work in segments, and the state itself counts on these from then on.
 func (k *keeper) snapshot() {
 	if k.flush(); len(k.pending) > 0 {
 		return
 	}
-	k.kept, k.keptAt = k.state.Snapshot(), len(k.log)
+	if k.keptAt = len(k.log); k.keptAt%2 == 0 {
+		k.kept = k.state.Snapshot()
+	} else if !k.divided() {
+		return
+	}
 	if k.w.careful {
 		k.kept = overTheWire(k.kept)
 	}
+}
+
+func (k *keeper) divided() bool {
+	k.state.Pack()
+	taken := k.state.Capture()
+	made := taken.Divide(1)
+	var err error
+	if k.kept, err = taken.State(); err != nil {
+		k.w.broken(4, "a snapshot cannot be written: %v", err)
+		return false
+	}
+	for _, s := range made {
+		k.w.see("ended work in segments")
+		k.w.segments.put(s)
+		k.state.Keep(s)
+	}
+	return true
 }
 
 func overTheWire(p *loomv1.ProjectState) *loomv1.ProjectState {

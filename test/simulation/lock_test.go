@@ -140,6 +140,8 @@ func (o *oracle) still() {
 	o.stillPlanned(s)
 	o.checkQueued()
 	o.stillTeams()
+	o.stillMail()
+	o.stillVotes()
 	for _, l := range s.GetLocks().GetLocks() {
 		for _, c := range append(slices.Clone(l.Queue), l.Holder) {
 			if a := o.attempts[c.GetRequest()]; c != nil && (a == nil || a.done) {

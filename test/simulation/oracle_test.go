@@ -60,6 +60,9 @@ type oracle struct {
 	gone       map[string]bool      // commits that were said not to have landed
 	lock       lockOracle
 	tasks      map[string]*given // by bead
+	letters    []*letter         // in order
+	polls      map[string]*poll  // by decision
+	polled     []string          // decisions whose votes have not ended
 	expected   []arrival         // that must come with the command that is followed
 	adopting   *loomv1.Event     // a plan, which the end of its attempt must follow
 }
@@ -138,6 +141,7 @@ type attempt struct {
 	done, parked   bool
 	tasks          []*given
 	awaits         []string // tasks, while it is parked for them
+	waitsMail      bool     // it is parked for answers
 	endedBy        string   // whose command it was
 }
 
@@ -153,7 +157,7 @@ func newOracle(w *world) *oracle {
 		prints: map[string]string{}, worked: map[string]*execution{},
 		beads: map[string]*loomv1.Bead{}, ended: map[string]bool{}, executions: map[string]*execution{},
 		attempts: map[string]*attempt{}, approvals: map[string]*asked{}, nonces: map[string]bool{}, answers: map[string]bool{},
-		tasks: map[string]*given{}, requests: map[string]time.Time{}, gone: map[string]bool{}, links: map[string][]string{}, decisions: map[string]bool{},
+		tasks: map[string]*given{}, polls: map[string]*poll{}, requests: map[string]time.Time{}, gone: map[string]bool{}, links: map[string][]string{}, decisions: map[string]bool{},
 		memories: map[string]bool{}, said: map[string]uint32{},
 	}
 	if w.careful {
@@ -217,6 +221,8 @@ func (o *oracle) sawFact(x *execution, e *loomv1.Event) {
 	case *loomv1.Event_LockRequested, *loomv1.Event_LockGranted, *loomv1.Event_LockRenewed, *loomv1.Event_LockReleased,
 		*loomv1.Event_LockExpired, *loomv1.Event_LockWithdrawn, *loomv1.Event_LockCoupled:
 		o.lock.saw(o, e)
+	case *loomv1.Event_BallotOpened, *loomv1.Event_VoteCast, *loomv1.Event_BallotReferred, *loomv1.Event_BallotClosed:
+		o.sawVote(e)
 	case *loomv1.Event_ApprovalRequested:
 		o.asked(x, f.ApprovalRequested.Approval)
 	case *loomv1.Event_ApprovalDecided:

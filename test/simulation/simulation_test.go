@@ -23,7 +23,7 @@ var (
 // sometimes is what must be seen, at least once for each thousand seeds.
 var sometimes = []string{
 	"acknowledgement lost, append was in", "append lost, it was out", "append landed late", "crash before an append",
-	"crash after an append", "restart from nothing", "restart from a snapshot", "several commands in one batch",
+	"crash after an append", "restart from nothing", "restart from a snapshot", "ended work in segments", "several commands in one batch",
 	"command came twice", "duplicate submission", "same error again",
 	"assignment lost", "assignment twice", "sweep found an assignment",
 	"claim refused: attempt/stale", "claim refused: attempt/claimed", "claim refused: attempt/own-work",
@@ -46,6 +46,8 @@ var sometimes = []string{
 	"plan adopted", "plan keeps what has begun", "planned anew", "unsound plan refused",
 	"task given", "task done", "task failed", "task of a task", "waits for its team", "went on after its team", "question answered",
 	"team refused: team/cycle", "team refused: team/depth", "team refused: team/limit", "team refused: team/invalid",
+	"mail: question", "mail: note", "mail: answered", "mail: the runtime answers", "mail: not answered in time", "mail: news", "mail: heard", "team refused: team/deadlock", "team refused: team/unknown",
+	"vote ended", "vote ends early or with its time",
 	"train", "landed with its train", "train with a culprit", "refused by a train", "train settled",
 	"landed", "landing settled", "no landing settled", "completed", "rejected",
 }

@@ -160,6 +160,10 @@ func (w *world) allBack() {
 
 // operate has an operator change a bead or an execution.
 func (w *world) operate() {
+	if w.votes && w.one(3) {
+		w.vote()
+		return
+	}
 	beads := w.oracle.works
 	if len(beads) == 0 {
 		return

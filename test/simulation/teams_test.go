@@ -30,12 +30,17 @@ func (a *agent) leads() bool {
 	if l != nil && len(l.calls) > 0 {
 		return true
 	}
-	if a.brief.Node.Kind != loomv1.NodeKind_NODE_KIND_UNSPECIFIED || plansWork(a.brief.Node) || !a.w.delegates || !a.w.chance(agentDelegates) {
+	writes := a.brief.Team != nil && a.w.rate[agentDelegates] > 0 && a.w.one(4) && (l == nil || l.made < 2*team.MaxTasks)
+	if a.brief.Node.Kind != loomv1.NodeKind_NODE_KIND_UNSPECIFIED || plansWork(a.brief.Node) || !a.w.delegates || a.w.calm || !writes && !a.w.chance(agentDelegates) {
 		return false
 	}
 	if l == nil {
 		l = &lead{}
 		a.w.leads[a.brief.Attempt.Id] = l
+	}
+	if writes {
+		l.calls = append(l.calls, l.next(a.writing()))
+		return true
 	}
 	if a.w.one(20) { // more than there may be
 		for range team.MaxTasks + 1 {
@@ -46,18 +51,23 @@ func (a *agent) leads() bool {
 	for range 1 + a.w.rng.IntN(2) {
 		l.calls = append(l.calls, l.next(a.call(l)))
 	}
+	if a.brief.Team != nil && a.w.one(3) {
+		l.calls = append(l.calls, l.next(a.writing()))
+	}
 	return true
 }
 
 // call draws what an agent asks of its team.
 func (a *agent) call(l *lead) *loomv1.TeamCall {
 	c := &loomv1.TeamCall{}
-	switch n := a.w.rng.IntN(10); {
+	switch n := a.w.rng.IntN(14); {
 	case n == 0:
 		c.Verb = &loomv1.TeamCall_Watch{Watch: &loomv1.WatchTasks{Waits: a.w.one(2)}}
 	case n == 1 && len(l.tasks) > 0:
 		c.Verb = &loomv1.TeamCall_Stop{Stop: &loomv1.StopTask{Bead: l.tasks[a.w.rng.IntN(len(l.tasks))]}}
-	case n == 2:
+	case n < 6:
+		return a.writing()
+	case n == 6:
 		c.Verb = &loomv1.TeamCall_Ask{Ask: &loomv1.AskUser{Question: "red or blue?"}}
 	default:
 		c.Verb = &loomv1.TeamCall_Give{Give: a.task(l)}
@@ -225,6 +235,7 @@ func (o *oracle) taskEnded(x *execution, e *loomv1.Event, f *loomv1.TaskEnded) {
 // parksForTeam notes what an attempt waits for, which must go on.
 func (o *oracle) parksForTeam(a *attempt, p *loomv1.AttemptParked) {
 	a.awaits = p.Awaits
+	o.parksForMail(a, p)
 	for _, bead := range p.Awaits {
 		if g := o.tasks[bead]; g == nil || g.by != a || g.ended {
 			o.broken(34, "%s waits for %s, which is no task of its that goes on", a.id, bead)
@@ -234,11 +245,15 @@ func (o *oracle) parksForTeam(a *attempt, p *loomv1.AttemptParked) {
 
 // goesOn wants an attempt that waited for tasks to go on when all have ended.
 func (o *oracle) goesOn(a *attempt) {
+	if a.waitsMail && o.waitsForMail(a) {
+		o.broken(36, "%s goes on, and what it asked has no answer", a.id)
+	}
+	a.waitsMail = false
 	if len(a.awaits) == 0 {
 		return
 	}
 	for _, bead := range a.awaits {
-		if !o.tasks[bead].ended {
+		if !o.tasks[bead].ended && !o.isAsked(a) {
 			o.broken(34, "%s goes on, and %s that it waits for has not ended", a.id, bead)
 		}
 	}

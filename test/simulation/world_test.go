@@ -43,6 +43,7 @@ type recipe struct {
 // world is everything around one project.
 type world struct {
 	recipe    recipe
+	segments  segments // of ended work
 	source    *rand.PCG
 	rng       *rand.Rand
 	careful   bool // events are encoded and decoded, and another host follows
@@ -74,6 +75,7 @@ type world struct {
 	train      int                // how many changes may land together
 	delegates  bool               // whether agents give tasks to each other
 	leads      map[string]*lead   // by attempt
+	votes      bool               // whether people have roles vote
 	tender     *loomv1.Definition // whose phases are planned; nil in most worlds
 }
 
@@ -97,7 +99,7 @@ func newWorld(r recipe, tell func(string)) *world {
 	if w.one(3) {
 		w.train = 2 + w.rng.IntN(3)
 	}
-	w.delegates, w.leads = w.one(4), map[string]*lead{}
+	w.delegates, w.leads, w.votes = w.one(4), map[string]*lead{}, w.one(8)
 	if w.one(5) {
 		w.tender = tenders()[w.rng.IntN(len(tenders()))]
 	}
@@ -375,6 +377,7 @@ func (w *world) calmStep(i int) {
 	w.keeper.tick()
 	w.keeper.flush()
 	w.oracle.deadlinesAsked(w.now)
+	w.oracle.answersDue(w.now)
 }
 
 // offered wants a ticket of each role that anything waits for: where nothing is

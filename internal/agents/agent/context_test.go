@@ -54,7 +54,7 @@ func crowded(t *testing.T) *bench {
 		files = append(files, git.File{Path: fmt.Sprintf("f%d.txt", i), Data: fmt.Appendf(nil, "file %d\n%s", i, strings.Repeat("all work and no play\n", 300))})
 	}
 	b := newBench(t, policy, files...)
-	b.as("researcher", func(r *roles.Role) { r.Context.Window = 12_000 })
+	b.as("researcher", func(r *roles.Role) { r.Context.Window, r.Tools.Main = 12_000, []string{"*"} })
 	return b
 }
 
@@ -119,7 +119,7 @@ func TestAGENT03_ToolsAreShortenedToTheirZone(t *testing.T) {
 				t.Errorf("tool %s has the schema %s", s.Name, s.Schema)
 			}
 		}
-		if want := len(b.role("researcher").Tools.Allow) + 2; /* output_read and finish */ len(b.asks.last.Tools) != want {
+		if want := len(b.role("researcher").Tools.Allow) + 1; /* output_read and finish, and nobody to write to */ len(b.asks.last.Tools) != want {
 			t.Errorf("with a zone of %d there are %d tools, want %d", zone, len(b.asks.last.Tools), want)
 		}
 		return n
@@ -130,7 +130,8 @@ func TestAGENT03_ToolsAreShortenedToTheirZone(t *testing.T) {
 }
 
 // What a role may call takes a small part of each request, in bytes divided by
-// four. An analyst is offered those for the web where they are set up.
+// four: a third of a first request of some 2,500 tokens. An analyst is offered those
+// for the web where they are set up. Each tool is told of, with a schema or without.
 func TestAGENT03_ToolsOfARoleAreShort(t *testing.T) {
 	most := map[string]int{"lead": 900, "analyst": 900}
 	known := roles.Builtin()
@@ -154,8 +155,8 @@ func TestAGENT03_ToolsOfARoleAreShort(t *testing.T) {
 				t.Errorf("role %s is not told of its tool %s", name, tool)
 			}
 		}
-		if got := size / 4; got > cmp.Or(most[name], 700) {
-			t.Errorf("the tools of role %s take %d tokens, at most %d", name, got, cmp.Or(most[name], 700))
+		if got := size / 4; got > cmp.Or(most[name], 820) {
+			t.Errorf("the tools of role %s take %d tokens, at most %d", name, got, cmp.Or(most[name], 820))
 		} else {
 			t.Logf("%s: %d", name, got)
 		}
@@ -250,7 +251,7 @@ func TestAGENT06_OneModelPlansAndAnotherCarriesOut(t *testing.T) {
 	if got := strings.Join(parts, ", "); got != "architect scripted:strong, architect scripted:strong, editor scripted:fast, editor scripted:fast" {
 		t.Errorf("answered by %s", got)
 	}
-	for _, s := range strong.last.Tools {
+	for _, s := range reachable(strong.last.Tools) {
 		if c := tool.Class(s.Name); c != loomv1.ToolClass_TOOL_CLASS_READ && s.Name != turn.PlanName && s.Name != turn.FinishName {
 			t.Errorf("the architect is offered %s", s.Name)
 		}

@@ -72,6 +72,7 @@ func Prompt(b *loomv1.Brief, r roles.Role) string {
 	p.before(b)
 	p.said(b)
 	p.gaps(b)
+	p.team(b)
 	p.decided(b)
 	p.remembered(b)
 	p.change(b)
@@ -206,6 +207,32 @@ func (p *prompt) said(b *loomv1.Brief) {
 	if !first {
 		p.WriteByte('\n')
 	}
+}
+
+// team tells who else works on it, and what they have done and written.
+func (p *prompt) team(b *loomv1.Brief) {
+	t := b.Team
+	if len(t.GetMembers()) == 0 && len(t.GetLog()) == 0 {
+		return
+	}
+	p.section("Your team")
+	if len(t.Members) > 0 {
+		p.WriteString("others at work, whom team_write reaches by role, agent or bead:\n")
+		var who strings.Builder
+		for _, m := range t.Members {
+			fmt.Fprintf(&who, "%s, %s: %s\n", cmp.Or(m.Agent, m.Role), m.Bead, m.Goal)
+		}
+		p.data(who.String())
+	}
+	if len(t.Log) > 0 {
+		p.WriteString("what was done and written, the newest last:\n")
+		var log strings.Builder
+		for _, e := range t.Log {
+			fmt.Fprintln(&log, e.Text) // without its time, so that the same work has the same prompt
+		}
+		p.data(log.String())
+	}
+	p.WriteByte('\n')
 }
 
 // gaps tells what the work goes on without.

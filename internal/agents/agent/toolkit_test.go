@@ -71,7 +71,7 @@ func TestPROC07_ToolsOfAPackageAreForItsProcess(t *testing.T) {
 		b.packed(map[string]int{})
 		b.must(tt.br)
 		var got []string
-		for _, spec := range b.asks.last.Tools {
+		for _, spec := range reachable(b.asks.last.Tools) {
 			if strings.HasPrefix(spec.Name, "pkg_") {
 				got = append(got, spec.Name)
 			}

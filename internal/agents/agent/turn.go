@@ -23,7 +23,7 @@ type run struct {
 	*job
 	t       *loomv1.Turn
 	tools   *tool.Set
-	news    []*loomv1.Said // what people have said that the model was not told yet
+	news    []*loomv1.Said // what people have said, and the team has written, that the model was not told yet
 	asksFor bool           // every call is asked about, because a permission has come
 	silent  bool           // a recording is played, and nothing is run
 }
@@ -53,9 +53,14 @@ func (j *job) begin(ctx context.Context, prompt string, without []string) (*run,
 	return r, r.record(ctx, turn.StartedFact(start))
 }
 
-// without are the role's tools that cannot work in a workspace of this host.
+// without are the role's tools that cannot work in a workspace of this host, or for
+// want of a team: that of one who can give work may come to be in the turn.
 func (j *job) without(ws tool.Workspace) []string {
-	return tool.New(ws, decisions{j}).Unusable(j.role.Tools.All())
+	list := tool.New(ws, decisions{j}).Unusable(j.role.Tools.All())
+	if j.brief.Team == nil && !slices.Contains(j.role.Tools.All(), "delegate_task") && slices.Contains(j.role.Tools.All(), tool.TeamWrite) {
+		list = append(list, tool.TeamWrite)
+	}
+	return list
 }
 
 // turn runs a whole turn in a workspace.
@@ -97,7 +102,7 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 	ws.Outputs, ws.Shown, ws.Without = r.outputs, r.shown(), r.t.Without
 	r.tools = tool.New(ws, decisions{r.job})
 	defer r.tools.EndProcesses()
-	r.news = append(r.news, workflow.Unheard(r.brief.Execution, r.brief.Attempt.Node)...)
+	r.news = slices.Concat(r.news, workflow.Unheard(r.brief.Execution, r.brief.Attempt.Node), r.brief.GetTeam().GetMail())
 	for {
 		var err error
 		switch s := turn.Next(r.t, r.brief.Node, r.limits()).(type) {

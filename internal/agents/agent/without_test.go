@@ -13,6 +13,19 @@ import (
 	"github.com/loomrun/loom/roles"
 )
 
+// reachable are the tools that a model may call: those with schemas, and those behind
+// the tool use in its place.
+func reachable(offered []model.ToolSpec) (list []model.ToolSpec) {
+	for _, s := range offered {
+		if len(s.Behind) > 0 {
+			list = append(list, s.Behind...)
+		} else {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
 // What a host cannot carry out is not offered, a call of it is told why, and a turn
 // that another host goes on with is offered the same.
 func TestTOOL02_WhatCannotWorkIsNotOffered(t *testing.T) {
@@ -20,7 +33,7 @@ func TestTOOL02_WhatCannotWorkIsNotOffered(t *testing.T) {
 	var told string
 	b := newBench(t, func(r *model.Request) (*model.Response, error) {
 		var names []string
-		for _, s := range r.Tools {
+		for _, s := range reachable(r.Tools) {
 			names = append(names, s.Name)
 		}
 		if offered = append(offered, names); len(offered) == 1 {

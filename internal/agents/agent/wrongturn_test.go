@@ -180,7 +180,7 @@ func folded(s string) string {
 	for line := range strings.Lines(s) {
 		for len(line) > most {
 			at := strings.LastIndex(line[:most], " ")
-			if at <= 0 {
+			if at <= 1 { // what is left is one word, perhaps behind its indent
 				break
 			}
 			fmt.Fprintln(&out, line[:at])

@@ -79,7 +79,7 @@ func castVote(ctx context.Context, j job, a voteArguments) (Result, error) {
 	}
 	// The graph fills in the caller's role.
 	vote := &loomv1.Vote{Option: a.Option, Confidence: confidence, Rationale: plain(a.Why)}
-	if err := j.decisions.Vote(ctx, &loomv1.CastVote{Decision: a.Decision, Vote: vote}); err != nil {
+	if err := j.decisions.Vote(ctx, &loomv1.CastVote{Decision: a.Decision, Vote: vote, Request: j.id}); err != nil {
 		return Result{}, err
 	}
 	return done("your vote is counted\n", "%s: a vote for %s", a.Decision, a.Option), nil

@@ -17,7 +17,7 @@ var everything = []string{
 	"shell", "process", "lsp_diagnostics", "git_status", "git_diff", "git_log", "git_show", "git_blame", "decision_log", "decision_query", "decision_vote", "decision_ballot", "memory_keep", "memory_search",
 	"calculator", "spreadsheet", "document_write", "chart_data", "comparison_matrix", "template_fill", "data_analysis",
 	"web_fetch", "web_search", "sec_edgar", "alpha_vantage", "reference_data", "todo", "output_read",
-	"delegate_task", "spawn_agent", "task_assign", "sub_agent", "agent_list", "agent_watch", "agent_stop", "ask_user",
+	"delegate_task", "spawn_agent", "task_assign", "sub_agent", "agent_list", "agent_watch", "agent_stop", "team_write", "ask_user",
 }
 
 type args map[string]any

@@ -125,6 +125,16 @@ func worker(e *loomv1.Event) (role, agent string) {
 		return f.AttemptDispatched.GetRole(), ""
 	case *loomv1.Event_AttemptClaimed:
 		agent = claimant(f.AttemptClaimed.GetClaimant())
+	case *loomv1.Event_AgentStarted:
+		return liver(f.AgentStarted)
+	case *loomv1.Event_AgentRestarted:
+		return liver(f.AgentRestarted)
+	case *loomv1.Event_AgentCrashed:
+		return liver(f.AgentCrashed)
+	case *loomv1.Event_AgentGivenUp:
+		return liver(f.AgentGivenUp)
+	case *loomv1.Event_AgentDrained:
+		return liver(f.AgentDrained)
 	case *loomv1.Event_LockRequested:
 		agent = claimant(f.LockRequested.GetClaim().GetHolder())
 	default:
@@ -134,6 +144,15 @@ func worker(e *loomv1.Event) (role, agent string) {
 	}
 	role, _, _ = strings.Cut(agent, "/")
 	return clean(role), clean(agent)
+}
+
+// liver returns whose life a fact is about: an agent's, or several of one role.
+func liver(l *loomv1.AgentLife) (role, agent string) {
+	agent = l.GetAgent()
+	if agent != "" && l.GetHost() != "" {
+		agent += "@" + l.Host
+	}
+	return clean(l.GetRole()), clean(agent)
 }
 
 func claimant(c *loomv1.Claimant) string {

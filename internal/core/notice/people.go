@@ -91,6 +91,8 @@ func lifted(l *loomv1.LimitLifted) string {
 // kin says what executions come from each other, and who is there to work.
 func kin(e *loomv1.Event) string {
 	switch f := e.GetFact().(type) {
+	case *loomv1.Event_MailSent:
+		return mailText(e, f.MailSent.GetMail())
 	case *loomv1.Event_TaskEnded:
 		verb := "failed"
 		if f.TaskEnded.GetOutcome().GetStatus() == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
@@ -164,4 +166,14 @@ func planLine(p *loomv1.Plan) string {
 		line += "; without " + l.GetPhase() + after(": ", l.GetReason())
 	}
 	return line
+}
+
+// mailText says what was written in a team, and to whom.
+func mailText(e *loomv1.Event, m *loomv1.Mail) string {
+	from := "Loom"
+	if m.GetAttempt() != "" {
+		from = m.GetFrom().GetName()
+	}
+	kind := strings.ToLower(strings.TrimPrefix(m.GetKind().String(), "MAIL_KIND_"))
+	return fmt.Sprintf("%s: %s writes to %s, %s", about(e), from, m.GetRole(), kind) + after(": ", m.GetText())
 }

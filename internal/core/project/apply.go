@@ -66,6 +66,8 @@ func (s *State) applyTo(core loomv1.Core, e *loomv1.Event) error {
 		return s.locks.Apply(e)
 	case loomv1.Core_CORE_MEMORY:
 		return s.mem.Apply(e)
+	case loomv1.Core_CORE_TEAM:
+		return s.applyTeam(e)
 	}
 	return fmt.Errorf("nobody folds for %s", core)
 }
@@ -99,6 +101,8 @@ func (s *State) applyOwn(e *loomv1.Event) error {
 		return s.applyResumed(e, f.WorkResumed)
 	case *loomv1.Event_RoleScaled, *loomv1.Event_HostDrained, *loomv1.Event_MembersChanged:
 		s.applyStaffing(e)
+	case *loomv1.Event_AgentStarted, *loomv1.Event_AgentRestarted, *loomv1.Event_AgentCrashed, *loomv1.Event_AgentGivenUp, *loomv1.Event_AgentDrained:
+		return s.applyLife(e)
 	case *loomv1.Event_PermissionSet, *loomv1.Event_PermissionRevoked:
 		return s.applyPermission(e)
 	case *loomv1.Event_ToolsTrusted, *loomv1.Event_ToolsDistrusted:
@@ -157,8 +161,8 @@ func (s *State) applyFiled(e *loomv1.Event, f *loomv1.BeadFiled) error {
 // applyUpdated gives a bead the values that people gave it. A priority also
 // counts for what its execution dispatches from now on.
 func (s *State) applyUpdated(e *loomv1.Event) error {
-	b, ok := s.p.Beads[e.Bead]
-	if !ok {
+	b := s.bead(e.Bead)
+	if b == nil {
 		return fmt.Errorf("update of bead %q, which was never filed", e.Bead)
 	}
 	s.index.unlink(b)
@@ -176,8 +180,8 @@ func (s *State) applyUpdated(e *loomv1.Event) error {
 }
 
 func (s *State) applyOccurred(e *loomv1.Event, f *loomv1.BeadOccurred) error {
-	b, ok := s.p.Beads[e.Bead]
-	if !ok {
+	b := s.bead(e.Bead)
+	if b == nil {
 		return fmt.Errorf("occurrence of bead %q, which was never filed", e.Bead)
 	}
 	if err := FoldBead(b, e); err != nil {
@@ -188,8 +192,8 @@ func (s *State) applyOccurred(e *loomv1.Event, f *loomv1.BeadOccurred) error {
 }
 
 func (s *State) applyBeadStatus(e *loomv1.Event, f *loomv1.BeadStatusChanged) error {
-	b, ok := s.p.Beads[e.Bead]
-	if !ok {
+	b := s.bead(e.Bead)
+	if b == nil {
 		return fmt.Errorf("status of bead %q, which was never filed", e.Bead)
 	}
 	was := b.Status
@@ -203,7 +207,9 @@ func (s *State) applyBeadStatus(e *loomv1.Event, f *loomv1.BeadStatusChanged) er
 	case s.prints[b.Fingerprint] == b.Id:
 		delete(s.prints, b.Fingerprint)
 	}
-	s.indexStatus(b, was, e.Time)
+	if s.indexStatus(b, was, e.Time); ended(b.Status) {
+		s.idle(b.Id)
+	}
 	s.remember(e, f.Request, b.Id, f.RequestDigest)
 	return nil
 }
@@ -215,8 +221,8 @@ func (s *State) applyExecution(e *loomv1.Event) error {
 		if x != nil {
 			return fmt.Errorf("execution %q started twice", e.Execution)
 		}
-		b, ok := s.p.Beads[e.Bead]
-		if !ok {
+		b := s.bead(e.Bead)
+		if b == nil {
 			return fmt.Errorf("execution %q of bead %q, which was never filed", e.Execution, e.Bead)
 		}
 		x = &loomv1.Execution{Priority: b.Priority, Context: proto.CloneOf(b.Context)}
@@ -241,7 +247,8 @@ func (s *State) applyExecution(e *loomv1.Event) error {
 		s.indexExecution(x)
 	case *loomv1.Event_ExecutionEnded:
 		delete(s.open, e.Execution)
-		s.shelf.idle = append(s.shelf.idle, e.Execution)
+		delete(s.asked, e.Execution)
+		s.idle(x.Bead)
 		s.indexExecution(x)
 	case *loomv1.Event_AttemptEnded:
 		delete(s.p.Turns, e.Attempt)
@@ -279,8 +286,8 @@ func (s *State) applyApproval(e *loomv1.Event) error {
 		s.index.approvals = s.index.approvals.with(a.Id)
 		s.lookAtApproval(a.Id)
 	case *loomv1.Event_ApprovalDecided:
-		a, ok := s.p.Approvals[f.ApprovalDecided.Approval]
-		if !ok {
+		a := s.approval(f.ApprovalDecided.Approval)
+		if a == nil {
 			return fmt.Errorf("decision on approval %q, which was never asked", f.ApprovalDecided.Approval)
 		}
 		a.Decision, a.Comment = f.ApprovalDecided.Decision, f.ApprovalDecided.Comment

@@ -56,7 +56,7 @@ func (d *decision) verify(c *loomv1.SignedCommand) (*loomv1.CeoCommand, error) {
 // decideApproval carries out an answer to an approval. The same answer again
 // changes nothing.
 func (d *decision) decideApproval(signed *loomv1.SignedCommand, v *loomv1.DecideApproval) error {
-	a := d.s.p.Approvals[v.Approval]
+	a := d.s.approval(v.Approval)
 	if a == nil {
 		return fault.New("approval/unknown", "approval %q is not known in project %q", v.Approval, d.s.cfg.ID).At("approval")
 	}
@@ -106,8 +106,8 @@ func (d *decision) checkDecision(a *loomv1.Approval, v *loomv1.DecideApproval) e
 	if a.Decision != loomv1.ApprovalDecision_APPROVAL_DECISION_UNSPECIFIED {
 		return fault.New("approval/decided", "approval %q was answered before, at %s", a.Id, asTime(a.DecidedAt).Format(time.RFC3339)).At("approval")
 	}
-	if ended(d.s.p.Beads[a.Id].GetStatus()) {
-		return fault.New("approval/lapsed", "approval %q lapsed: %s", a.Id, d.s.p.Beads[a.Id].GetReason()).At("approval")
+	if ended(d.s.bead(a.Id).GetStatus()) {
+		return fault.New("approval/lapsed", "approval %q lapsed: %s", a.Id, d.s.bead(a.Id).GetReason()).At("approval")
 	}
 	if subtle.ConstantTimeCompare([]byte(a.Digest), []byte(v.Digest)) != 1 {
 		return fault.New("approval/digest", "the answer is about %.12s, approval %q is about %.12s", v.Digest, a.Id, a.Digest).At("digest").

@@ -65,7 +65,7 @@ func (d *decision) recordTurn(c *loomv1.RecordTurn) (*loomv1.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := wereSaid(x, c.Facts); err != nil {
+	if err := d.s.wereSaid(x, c.Attempt, c.Facts); err != nil {
 		return nil, err
 	}
 	t := d.s.p.Turns[c.Attempt]
@@ -94,7 +94,7 @@ func (d *decision) recordTurn(c *loomv1.RecordTurn) (*loomv1.Answer, error) {
 			return nil, err
 		}
 	}
-	return &loomv1.Answer{Body: &loomv1.Answer_Done{Done: &loomv1.Done{Said: workflow.Unheard(x, a.Node)}}}, nil
+	return &loomv1.Answer{Body: &loomv1.Answer_Done{Done: &loomv1.Done{Said: d.s.unheard(x, a)}}}, nil
 }
 
 // answers says whether an event is an answer of a model, or has one.
@@ -346,7 +346,7 @@ func (d *decision) addDecision(c *loomv1.AddDecision) (*loomv1.Answer, error) {
 
 // knowsWork refuses a decision about a bead or an execution that is not there.
 func (s *State) knowsWork(n *loomv1.DecisionNode) error {
-	if id := n.GetBead(); id != "" && s.p.Beads[id] == nil {
+	if id := n.GetBead(); id != "" && s.bead(id) == nil {
 		return unknownBead(s.cfg.ID, id)
 	}
 	if id := n.GetExecution(); id != "" && s.execution(id) == nil {
@@ -364,7 +364,7 @@ func decided(n *loomv1.DecisionNode) *loomv1.Answer {
 func (s *State) comment(x *loomv1.Execution) string {
 	var last *loomv1.Approval
 	for _, id := range s.asked[x.Id] {
-		if a := s.p.Approvals[id]; a.DecidedAt != nil && a.Permission == nil && (last == nil || !a.DecidedAt.AsTime().Before(last.DecidedAt.AsTime())) {
+		if a := s.approval(id); a.DecidedAt != nil && a.Permission == nil && (last == nil || !a.DecidedAt.AsTime().Before(last.DecidedAt.AsTime())) {
 			last = a
 		}
 	}

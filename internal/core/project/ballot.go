@@ -2,7 +2,6 @@ package project
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -28,6 +27,9 @@ func (d *decision) castVote(c *loomv1.CastVote) error {
 	role := c.GetVote().GetRole()
 	if d.actor.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_AGENT && !strings.HasPrefix(d.actor.Name, role+"/") {
 		return fault.New("graph/no-voter", "agent %s does not work in this role", d.actor.Name).At("/vote/role").Got(role)
+	}
+	if c.Request != "" { // of any length
+		c = &loomv1.CastVote{Decision: c.Decision, Vote: c.Vote, Request: hexHash("vote", c.Request)}
 	}
 	events, err := d.s.graph.Vote(d.now, c)
 	if err != nil {
@@ -96,8 +98,8 @@ func (d *decision) followReferred(f *loomv1.BallotReferred) error {
 func (d *decision) followVoid(f *loomv1.BallotClosed) error {
 	defer d.aside()()
 	d.bead, d.execution, d.node, d.attempt = "", "", "", ""
-	for _, id := range slices.Sorted(maps.Keys(d.s.p.Approvals)) {
-		if a := d.s.p.Approvals[id]; a.Ballot == f.Decision && d.s.asks(a) {
+	for _, id := range d.s.index.asking.first(len(d.s.index.asking)) {
+		if a := d.s.approval(id); a.Ballot == f.Decision && d.s.asks(a) {
 			lapse := &loomv1.ApprovalLapsed{Approval: id, Reason: cut(f.Reason, MaxReason)}
 			if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalLapsed{ApprovalLapsed: lapse}}); err != nil {
 				return err

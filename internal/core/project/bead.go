@@ -33,13 +33,13 @@ func (d *decision) file(b *loomv1.Bead, f filing) (*loomv1.Answer, error) {
 			return nil, err
 		}
 	}
-	return submitted(b.Id, d.s.p.Beads[b.Id].Execution, false), nil
+	return submitted(b.Id, d.s.bead(b.Id).Execution, false), nil
 }
 
 // begin starts the next execution of a bead on the newest definition of its
 // process; as may say for whom, and is completed.
 func (d *decision) begin(bead string, as *loomv1.ExecutionStarted) error {
-	b := d.s.p.Beads[bead]
+	b := d.s.bead(bead)
 	as.DefinitionHash = d.s.p.Latest[b.Process]
 	def := d.s.p.Definitions[as.DefinitionHash]
 	as.Definition, as.Version, as.Checks = def.Name, def.Version, d.s.required(def)
@@ -63,7 +63,7 @@ func (s *State) blocked(b *loomv1.Bead) bool {
 func (s *State) blocker(b *loomv1.Bead) *loomv1.Bead {
 	var best *loomv1.Bead
 	for _, id := range b.GetBlockedBy() {
-		on := s.p.Beads[id]
+		on := s.bead(id)
 		switch {
 		case on.GetStatus() == loomv1.BeadStatus_BEAD_STATUS_CLOSED:
 		case ended(on.GetStatus()):
@@ -123,7 +123,7 @@ func (s *State) asksAbout(b *loomv1.Bead) string {
 }
 
 func (s *State) addOpen(list idList, approval string) idList {
-	if approval == "" || ended(s.p.Beads[approval].GetStatus()) {
+	if approval == "" || ended(s.bead(approval).GetStatus()) {
 		return list
 	}
 	return list.with(approval)
@@ -131,7 +131,7 @@ func (s *State) addOpen(list idList, approval string) idList {
 
 // restate tells the status of a bead that has not ended anew, where it changed.
 func (d *decision) restate(bead string) error {
-	b := d.s.p.Beads[bead]
+	b := d.s.bead(bead)
 	if b == nil || ended(b.Status) {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (s *State) unsettled(b *loomv1.Bead) bool {
 
 // settle brings a bead to what its links say: it is held, goes on, or begins.
 func (d *decision) settle(bead string) error {
-	b := d.s.p.Beads[bead]
+	b := d.s.bead(bead)
 	if !d.s.unsettled(b) {
 		return nil
 	}

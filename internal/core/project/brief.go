@@ -24,7 +24,7 @@ const (
 // only what nobody ever changes.
 func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt, now time.Time) *loomv1.Brief {
 	b := &loomv1.Brief{
-		Attempt: proto.CloneOf(a), Bead: proto.CloneOf(s.p.Beads[x.Bead]), Execution: workflow.Copy(x),
+		Attempt: proto.CloneOf(a), Bead: proto.CloneOf(s.bead(x.Bead)), Execution: workflow.Copy(x),
 		Project: s.p.Config, Turn: proto.CloneOf(s.p.Turns[a.Id]), Deployment: s.cfg.Deployment,
 		Comment: s.comment(x), TimeLeft: durationpb.New(a.Deadline.AsTime().Sub(now)),
 		Decisions: s.newestDecisions(x), Goal: s.goalOf(x), Context: s.contextOf(x), Memories: uint64(s.mem.Len()),
@@ -42,6 +42,7 @@ func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt, now time.Time) *lo
 	b.Checkout = def.GetCheckout()
 	b.Toolkit = s.toolkit(def.GetName(), def.GetToolkit())
 	b.Overlaps = s.inTheWay(x, b.Node)
+	b.Team = s.teamView(x, a)
 	return b
 }
 
@@ -74,7 +75,7 @@ func (s *State) newestDecisions(x *loomv1.Execution) []*loomv1.DecisionNode {
 // goalOf returns the goal that an execution began with, or the decision that it
 // is asked to vote on, or "".
 func (s *State) goalOf(x *loomv1.Execution) string {
-	if on := s.p.Beads[x.Bead].GetBallot(); on != "" {
+	if on := s.bead(x.Bead).GetBallot(); on != "" {
 		return on
 	}
 	n, _ := s.graph.First(graph.Filter{Execution: x.Id, Type: loomv1.DecisionType_DECISION_TYPE_GOAL})
@@ -86,7 +87,7 @@ func (s *State) goalOf(x *loomv1.Execution) string {
 // words, where only the host that answers questions needs one.
 func (s *State) contextOf(x *loomv1.Execution) *loomv1.DecisionContext {
 	w := graph.Work{Bead: x.Bead, Execution: x.Id}
-	if b, ok := s.graph.Ballot(s.p.Beads[x.Bead].GetBallot()); ok {
+	if b, ok := s.graph.Ballot(s.bead(x.Bead).GetBallot()); ok {
 		w.Nodes = append([]string{b.Decision}, b.Options...)
 	}
 	return s.graph.Told(w, briefTokens)

@@ -102,7 +102,7 @@ func (d *decision) noChild(x *loomv1.Execution, a *loomv1.Attempt) *fault.Error 
 // fileChild files the bead that a child works on: a part of its parent's, as
 // urgent, with what its parent's execution knows.
 func (d *decision) fileChild(x *loomv1.Execution, a *loomv1.Attempt) (*loomv1.Bead, error) {
-	up := d.s.p.Beads[x.Bead]
+	up := d.s.bead(x.Bead)
 	b := &loomv1.Bead{
 		Id: d.nextBead(), Project: d.s.cfg.ID, Type: loomv1.BeadType_BEAD_TYPE_TASK, Status: loomv1.BeadStatus_BEAD_STATUS_OPEN,
 		Goal: cut(a.Node+": "+up.GetGoal(), MaxGoal), Description: up.GetDescription(), Context: proto.CloneOf(x.Context), // which goes on changing
@@ -115,7 +115,7 @@ func (d *decision) fileChild(x *loomv1.Execution, a *loomv1.Attempt) (*loomv1.Be
 // endChild answers the attempt that an ended execution worked for. One that was
 // withdrawn meanwhile wants no answer.
 func (d *decision) endChild(child *loomv1.Execution) error {
-	if d.s.p.Beads[child.Bead].GetDelegation() != nil {
+	if d.s.bead(child.Bead).GetDelegation() != nil {
 		return d.endTask(child)
 	}
 	x := d.s.execution(child.Parent)

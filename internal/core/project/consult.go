@@ -36,7 +36,7 @@ func (s *State) asksVoters(b *loomv1.Ballot) bool {
 	default:
 		return false
 	}
-	return s.p.Config != nil && s.p.Latest[Consult] != "" && s.p.Beads[b.Bead].GetBallot() == "" && !s.graph.Imported(b.Decision)
+	return s.p.Config != nil && s.p.Latest[Consult] != "" && s.bead(b.Bead).GetBallot() == "" && !s.graph.Imported(b.Decision)
 }
 
 // consult asks roles for their votes: each gets a bead of its own.
@@ -70,7 +70,7 @@ func (s *State) canAsk(role string) bool {
 // decision is about, and as urgent.
 func (d *decision) fileConsult(b *loomv1.Ballot, role string) error {
 	defer d.aside()()
-	up := d.s.p.Beads[b.Bead]
+	up := d.s.bead(b.Bead)
 	n, _ := d.s.graph.Node(b.Decision)
 	bead := &loomv1.Bead{
 		Type: loomv1.BeadType_BEAD_TYPE_TASK, Goal: cut("Vote on "+b.Decision+": "+n.GetTitle(), MaxGoal), Description: ballotText(d.s.graph, b),
@@ -111,7 +111,7 @@ func consulted(b *loomv1.Bead) string { return b.GetContext().GetFields()["role"
 // decision, of one role if it is given.
 func (d *decision) stopAsking(decision, role, why string) error {
 	for _, id := range slices.Clone(d.s.index.consults) {
-		b := d.s.p.Beads[id]
+		b := d.s.bead(id)
 		if b.Ballot != decision || role != "" && consulted(b) != role {
 			continue
 		}
@@ -175,17 +175,17 @@ func (d *decision) endConsult(x *loomv1.Execution, status loomv1.BeadStatus, rea
 func (d *decision) castFor(x *loomv1.Execution) error {
 	n := x.Nodes[voteNode]
 	if len(n.GetHistory()) == 0 || n.GetOutcome().GetStatus() != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
-		return fault.New("graph/no-voter", "%s has not answered", consulted(d.s.p.Beads[x.Bead]))
+		return fault.New("graph/no-voter", "%s has not answered", consulted(d.s.bead(x.Bead)))
 	}
 	fields := n.Outcome.GetFields().GetFields()
-	events, err := d.s.graph.Vote(d.now, &loomv1.CastVote{Decision: d.s.p.Beads[x.Bead].Ballot, Vote: &loomv1.Vote{
+	events, err := d.s.graph.Vote(d.now, &loomv1.CastVote{Decision: d.s.bead(x.Bead).Ballot, Vote: &loomv1.Vote{
 		Role: n.History[len(n.History)-1].Role, Option: strings.TrimSpace(fields["option"].GetStringValue()),
 		Confidence: confidence(fields["confidence"].GetNumberValue()), Rationale: cut(fields["rationale"].GetStringValue(), graph.MaxRationale),
 	}})
 	if err != nil {
 		return err
 	}
-	return d.onBallot(d.s.p.Beads[x.Bead].Ballot, events)
+	return d.onBallot(d.s.bead(x.Bead).Ballot, events)
 }
 
 // confidence is what the graph refuses for what is not 0 to 100.

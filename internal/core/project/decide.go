@@ -116,6 +116,8 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 		return nil, d.scale(c.ScaleRole)
 	case *loomv1.Command_DrainHost:
 		return nil, d.drain(c.DrainHost)
+	case *loomv1.Command_RecordLives:
+		return nil, d.recordLives(c.RecordLives)
 	case *loomv1.Command_RecordMembers:
 		return nil, d.recordMembers(c.RecordMembers.GetChange())
 	case *loomv1.Command_AcquireLock:
@@ -232,7 +234,7 @@ func (d *decision) stamp(e *loomv1.Event) {
 // team returns the outermost bead that an event's bead is a part of, or whose
 // answer it waits for; "" where it is part of none.
 func (s *State) team(e *loomv1.Event) string {
-	b := s.p.Beads[e.Bead]
+	b := s.bead(e.Bead)
 	if f := e.GetBeadFiled(); f != nil {
 		b = f.Bead
 	}
@@ -242,7 +244,7 @@ func (s *State) team(e *loomv1.Event) string {
 		if up == "" {
 			break
 		}
-		team, b = up, s.p.Beads[up]
+		team, b = up, s.bead(up)
 	}
 	return team
 }
@@ -290,7 +292,7 @@ func (d *decision) about(x *loomv1.Execution) func() {
 // run returns the workflow core on execution x.
 func (d *decision) run(x *loomv1.Execution) workflow.Run {
 	return workflow.Run{
-		Def: d.s.defs[x.DefinitionHash], X: x, Bead: d.s.p.Beads[x.Bead], Now: d.now,
+		Def: d.s.defs[x.DefinitionHash], X: x, Bead: d.s.bead(x.Bead), Now: d.now,
 		Planned: d.planned(x), Emit: d.emit, NextBead: d.nextBead, Held: d.s.held(x), Absent: d.s.absent, Grace: d.s.grace(),
 		Crashes: d.s.p.GetConfig().GetCrashes(),
 	}

@@ -22,7 +22,10 @@ func (d *decision) follow(e *loomv1.Event) error {
 		return d.restate(e.Bead)
 	case *loomv1.Event_ApprovalRequested:
 		return d.followAsked(f.ApprovalRequested.Approval)
+	case *loomv1.Event_ClaimReleased:
+		d.followTrouble(e)
 	case *loomv1.Event_ApprovalDecided:
+		d.followTrouble(e)
 		return d.followDecided(f.ApprovalDecided)
 	case *loomv1.Event_ApprovalLapsed:
 		return d.followLapsed(f.ApprovalLapsed)
@@ -42,6 +45,8 @@ func (d *decision) follow(e *loomv1.Event) error {
 		d.followProcess(e.Execution, f.AttemptDispatched.Process)
 	case *loomv1.Event_AttemptEnded:
 		d.followAttempt(e)
+		d.followMail(e)
+		d.followTrouble(e)
 		if err := d.followAsker(e); err != nil {
 			return err
 		}
@@ -64,17 +69,17 @@ func (d *decision) followStart(e *loomv1.Event) error {
 	if err := d.restate(e.Bead); err != nil {
 		return err
 	}
-	if d.s.p.Beads[e.Bead].Ballot != "" {
+	if d.s.bead(e.Bead).Ballot != "" {
 		return nil // what it is about is in the graph
 	}
-	return d.note(loomv1.DecisionType_DECISION_TYPE_GOAL, d.s.p.Beads[e.Bead].Goal, "", 100, "")
+	return d.note(loomv1.DecisionType_DECISION_TYPE_GOAL, d.s.bead(e.Bead).Goal, "", 100, "")
 }
 
 func (d *decision) followAsked(a *loomv1.Approval) error {
 	bead := &loomv1.Bead{
 		Id: a.Id, Project: d.s.cfg.ID, Type: loomv1.BeadType_BEAD_TYPE_APPROVAL,
 		Status: loomv1.BeadStatus_BEAD_STATUS_OPEN, Goal: a.Question, Description: a.Reason,
-		Priority: d.s.p.Beads[a.Bead].GetPriority(), About: a.Bead,
+		Priority: d.s.bead(a.Bead).GetPriority(), About: a.Bead,
 	}
 	if err := d.emit(&loomv1.Event{Bead: a.Id, Fact: &loomv1.Event_BeadFiled{BeadFiled: &loomv1.BeadFiled{Bead: bead}}}); err != nil {
 		return err
@@ -91,8 +96,8 @@ func (d *decision) followLapsed(f *loomv1.ApprovalLapsed) error {
 }
 
 func (d *decision) closeApproval(id, reason string) error {
-	a := d.s.p.Approvals[id]
-	if a == nil || ended(d.s.p.Beads[id].GetStatus()) {
+	a := d.s.approval(id)
+	if a == nil || ended(d.s.bead(id).GetStatus()) {
 		return nil
 	}
 	if err := d.beadStatus(id, loomv1.BeadStatus_BEAD_STATUS_CLOSED, reason); err != nil {
@@ -223,7 +228,7 @@ func (d *decision) followEnd(e *loomv1.Event, f *loomv1.ExecutionEnded) error {
 		outcome = "rejected by the CEO"
 	}
 	d.followChild(e.Execution)
-	if d.s.p.Beads[e.Bead].Ballot != "" {
+	if d.s.bead(e.Bead).Ballot != "" {
 		return d.endConsult(d.s.execution(e.Execution), status, f.Reason)
 	}
 	if err := d.note(loomv1.DecisionType_DECISION_TYPE_OUTCOME, "bead "+e.Bead+" "+outcome, f.Reason, 100, d.leading(e.Execution)); err != nil {
@@ -236,7 +241,7 @@ func (d *decision) followEnd(e *loomv1.Event, f *loomv1.ExecutionEnded) error {
 const maxReason = 300
 
 func (d *decision) beadStatus(bead string, status loomv1.BeadStatus, reason string) error {
-	if b := d.s.p.Beads[bead]; b.GetStatus() == status && b.GetReason() == reason {
+	if b := d.s.bead(bead); b.GetStatus() == status && b.GetReason() == reason {
 		return nil
 	}
 	return d.emit(&loomv1.Event{Bead: bead, Fact: &loomv1.Event_BeadStatusChanged{BeadStatusChanged: &loomv1.BeadStatusChanged{

@@ -74,7 +74,7 @@ func (d *decision) begun(c *loomv1.ForkExecution, node string, state *loomv1.Exe
 	if c.State == nil {
 		number = d.s.p.LastNumber
 	}
-	b := d.twin(d.s.p.Beads[d.s.execution(c.Execution).Bead])
+	b := d.twin(d.s.bead(d.s.execution(c.Execution).Bead))
 	state.Priority = priority(b.Priority) // not that of the time
 	d.bead, d.execution = b.Id, ""
 	if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_BeadFiled{BeadFiled: &loomv1.BeadFiled{Bead: b, Request: key, RequestDigest: digest}}}); err != nil {

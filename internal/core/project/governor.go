@@ -118,7 +118,7 @@ func (d *decision) trip(kind string, used uint32) error {
 	defer d.aside()()
 	d.bead, d.execution, d.node, d.attempt = "", "", "", ""
 	approval, ask := d.s.p.Governor.GetApproval(), false
-	if !d.s.asks(d.s.p.Approvals[approval]) {
+	if !d.s.asks(d.s.approval(approval)) {
 		approval, ask = d.nextBead(), true
 	}
 	if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_GovernorTripped{GovernorTripped: &loomv1.GovernorTripped{
@@ -148,7 +148,7 @@ func (d *decision) renew(reason string) error {
 	if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_GovernorRenewed{GovernorRenewed: &loomv1.GovernorRenewed{Reason: reason}}}); err != nil {
 		return err
 	}
-	if !d.s.asks(d.s.p.Approvals[asked]) {
+	if !d.s.asks(d.s.approval(asked)) {
 		return nil
 	}
 	return d.emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalLapsed{ApprovalLapsed: &loomv1.ApprovalLapsed{Approval: asked, Reason: reason}}})

@@ -43,7 +43,7 @@ func (d *decision) askAgain(execution, why string) error {
 		return nil
 	}
 	defer d.about(x)()
-	return d.run(x).AskAgain(d.s.p.Approvals[x.Approved.Approval].GetNode(), why)
+	return d.run(x).AskAgain(d.s.approval(x.Approved.Approval).GetNode(), why)
 }
 
 // shakenBy returns a node and all that rests on it.

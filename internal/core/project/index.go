@@ -39,26 +39,47 @@ func newIndex() index {
 	return index{children: map[string]idList{}, blocks: map[string]idList{}, printed: map[string]string{}}
 }
 
-// reindex builds the index from the state.
-func (s *State) reindex() {
+// reindex builds the index from the state, and from what is in segments.
+func (s *State) reindex(entries map[string]*loomv1.SegmentEntry) {
 	s.index = newIndex()
-	s.index.beads = slices.SortedFunc(maps.Keys(s.p.Beads), byNumber)
-	s.index.approvals = slices.SortedFunc(maps.Keys(s.p.Approvals), byNumber)
+	s.index.beads, s.index.approvals = slices.Collect(maps.Keys(s.p.Beads)), slices.Collect(maps.Keys(s.p.Approvals))
 	for id, x := range s.p.Executions {
 		s.index.executions = append(s.index.executions, begun{asTime(x.StartedAt), id})
 	}
+	for id, e := range entries {
+		s.index.beads = append(s.index.beads, id)
+		if e.AskedBy != "" || e.Type == loomv1.BeadType_BEAD_TYPE_APPROVAL {
+			s.index.approvals = append(s.index.approvals, id)
+		}
+		for _, x := range e.Executions {
+			s.index.executions = append(s.index.executions, begun{asTime(x.StartedAt), x.Id})
+		}
+	}
+	slices.SortFunc(s.index.beads, byNumber)
+	slices.SortFunc(s.index.approvals, byNumber)
 	slices.SortFunc(s.index.executions, begun.compare)
 	for _, id := range s.index.beads {
-		b := s.p.Beads[id]
-		s.index.link(b)
-		if b.Fingerprint != "" {
-			s.index.printed[b.Fingerprint] = id
+		if e := entries[id]; e != nil {
+			s.index.found(&loomv1.Bead{Id: id, Parent: e.Parent, BlockedBy: e.BlockedBy, Fingerprint: e.Fingerprint})
+			continue
 		}
+		b := s.p.Beads[id]
+		s.index.found(b)
 		s.lookAtConsult(b)
 		s.lookAt(id)
 	}
 	for _, id := range s.index.approvals {
-		s.lookAtApproval(id)
+		if s.p.Approvals[id] != nil {
+			s.lookAtApproval(id)
+		}
+	}
+}
+
+// found notes the links and the fingerprint of b, the newest bead so far.
+func (ix *index) found(b *loomv1.Bead) {
+	ix.link(b)
+	if b.Fingerprint != "" {
+		ix.printed[b.Fingerprint] = b.Id
 	}
 }
 
@@ -85,10 +106,7 @@ func (ix *index) unlink(b *loomv1.Bead) {
 // indexFiled notes a new bead.
 func (s *State) indexFiled(b *loomv1.Bead) {
 	s.index.beads = s.index.beads.with(b.Id)
-	s.index.link(b)
-	if b.Fingerprint != "" {
-		s.index.printed[b.Fingerprint] = b.Id
-	}
+	s.index.found(b)
 	s.lookAtConsult(b)
 	s.lookAt(b.Id)
 }
@@ -151,7 +169,7 @@ func (s *State) lookAtApproval(id string) {
 
 // asks says whether an approval waits for an answer.
 func (s *State) asks(a *loomv1.Approval) bool {
-	return a != nil && a.Decision == loomv1.ApprovalDecision_APPROVAL_DECISION_UNSPECIFIED && !ended(s.p.Beads[a.Id].GetStatus())
+	return a != nil && a.Decision == loomv1.ApprovalDecision_APPROVAL_DECISION_UNSPECIFIED && !ended(s.bead(a.Id).GetStatus())
 }
 
 // idList holds ids of beads, each once, by their numbers. Beads are numbered as

@@ -40,7 +40,7 @@ func worked(x *loomv1.Execution, now time.Time) time.Duration {
 // allowed returns what an execution may spend in all: what its bead says, or
 // what the CEO lifted that to, if that is more. Zero is no limit.
 func (s *State) allowed(x *loomv1.Execution) *loomv1.Budget {
-	b, g := s.p.Beads[x.Bead].GetBudget(), x.Granted
+	b, g := s.bead(x.Bead).GetBudget(), x.Granted
 	return &loomv1.Budget{
 		Tokens:      most(b.GetTokens(), g.GetTokens()),
 		MicroUsd:    most(b.GetMicroUsd(), g.GetMicroUsd()),
@@ -74,7 +74,7 @@ func seconds(n int64) time.Duration {
 // deadline returns when the bead of an execution must be done, zero for never:
 // one that the CEO has lifted counts no more, and one that is set later does.
 func (s *State) deadline(x *loomv1.Execution) time.Time {
-	end := asTime(s.p.Beads[x.Bead].GetDeadline())
+	end := asTime(s.bead(x.Bead).GetDeadline())
 	if x.DeadlineWaived || end.Equal(asTime(x.LiftedDeadline)) {
 		return time.Time{}
 	}
@@ -145,7 +145,7 @@ func (d *decision) lift(x *loomv1.Execution, a *loomv1.Approval) error {
 }
 
 func (d *decision) emitLift(x *loomv1.Execution, a *loomv1.Approval) error {
-	end := d.s.p.Beads[x.Bead].GetDeadline()
+	end := d.s.bead(x.Bead).GetDeadline()
 	lifted := &loomv1.LimitLifted{DeadlineWaived: true, Deadline: end}
 	switch byDeadline := strings.HasPrefix(a.Reason, overDeadline+":"); {
 	case byDeadline && (end == nil || d.wall.Before(asTime(end))):
@@ -157,7 +157,7 @@ func (d *decision) emitLift(x *loomv1.Execution, a *loomv1.Approval) error {
 		}
 		tokens, money := d.s.spentBy(x)
 		tokens, money = max(tokens, a.Wanted.GetTokens()), max(money, a.Wanted.GetMicroUsd())
-		most, more := d.s.allowed(x), d.s.p.Beads[x.Bead].GetBudget()
+		most, more := d.s.allowed(x), d.s.bead(x.Bead).GetBudget()
 		lifted = &loomv1.LimitLifted{Granted: &loomv1.Budget{
 			Tokens:      raised(most.Tokens, more.GetTokens(), tokens),
 			MicroUsd:    raised(most.MicroUsd, more.GetMicroUsd(), money),

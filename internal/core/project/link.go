@@ -22,7 +22,7 @@ func (s *State) linked(where, id string) (*loomv1.Bead, *fault.Error) {
 	if _, err := subject.Parse("bead", id); err != nil {
 		return nil, fault.From(err).At(where)
 	}
-	b := s.p.Beads[id]
+	b := s.bead(id)
 	switch {
 	case b == nil:
 		return nil, fault.New("bead/unknown", "bead is not known in project %q", s.cfg.ID).At(where).Got(id)
@@ -41,7 +41,7 @@ func (d *decision) checkParent(b *loomv1.Bead) []*fault.Error {
 		return problem(bad)
 	}
 	line := []string{}
-	for ; up != nil && len(line) <= MaxDepth; up = d.s.p.Beads[up.Parent] {
+	for ; up != nil && len(line) <= MaxDepth; up = d.s.bead(up.Parent) {
 		line = append(line, up.Id)
 		if up.Id == b.Id {
 			return problem(fault.New("bead/cycle", "bead %q would be a part of itself: %s", b.Id, strings.Join(append([]string{b.Id}, line...), " -> ")).At("parent"))
@@ -102,7 +102,7 @@ func (s *State) way(from, to string) []string {
 			slices.Reverse(way)
 			return way
 		}
-		for _, on := range s.waitsFor(s.p.Beads[at]) {
+		for _, on := range s.waitsFor(s.bead(at)) {
 			if _, seen := came[on]; !seen {
 				came[on] = at
 				next = append(next, on)
@@ -116,7 +116,7 @@ func (s *State) way(from, to string) []string {
 // first.
 func (s *State) masters(bead string) []string {
 	var list []string
-	x := s.execution(s.p.Beads[bead].GetExecution())
+	x := s.execution(s.bead(bead).GetExecution())
 	for x = s.execution(x.GetParent()); x != nil; x = s.execution(x.Parent) {
 		list = append(list, x.Bead)
 	}
@@ -129,7 +129,7 @@ func (s *State) masters(bead string) []string {
 func (s *State) waitsFor(b *loomv1.Bead) []string {
 	list := slices.Clone(b.GetBlockedBy())
 	for _, up := range s.masters(b.GetId()) {
-		list = append(list, s.p.Beads[up].GetBlockedBy()...)
+		list = append(list, s.bead(up).GetBlockedBy()...)
 	}
 	for _, n := range s.execution(b.GetExecution()).GetNodes() {
 		for _, helper := range s.helpersOf(n.GetAttempt()) {

@@ -32,14 +32,16 @@ func (s *State) lookBeads(out *loomv1.View, q *loomv1.Query, limit int) error {
 		return err
 	}
 	wanted, words, list, looked := beadFilter(q), foldedWords(q.Text), s.index.beads, 0
+	status, sort := askedFor(q)
 	if q.Parent != "" {
 		list = s.index.children[q.Parent]
 	}
 	list = list[:list.before(q.After)]
 	for n, id := range slices.Backward(list) {
-		b := s.p.Beads[id]
-		if wanted(b) && (len(words) == 0 || hasAll(b, words, &looked)) {
-			out.Beads = append(out.Beads, listedBead(b))
+		if s.p.Beads[id] != nil || s.shelf.may(id, status, sort) {
+			if b := s.listed(id); wanted(b) && (len(words) == 0 || hasAll(b, words, &looked)) {
+				out.Beads = append(out.Beads, listedBead(b))
+			}
 		}
 		if n > 0 && (len(out.Beads) == limit || len(list)-n == lookedAt || looked > lookedAtAll) {
 			out.Next = id
@@ -51,8 +53,8 @@ func (s *State) lookBeads(out *loomv1.View, q *loomv1.Query, limit int) error {
 
 // wholeBead returns a bead with all that is known of it.
 func (s *State) wholeBead(id string) (*loomv1.Bead, error) {
-	b, ok := s.p.Beads[id]
-	if !ok {
+	b := s.bead(id)
+	if b == nil {
 		return nil, fault.New("bead/unknown", "bead %q is not known in project %q", id, s.cfg.ID).At("id")
 	}
 	b = proto.CloneOf(b)
@@ -77,9 +79,9 @@ func checkType(word string) error {
 
 // beadFilter returns what a query asks of a bead, but for its texts.
 func beadFilter(q *loomv1.Query) func(*loomv1.Bead) bool {
-	status, sort := valued(q.Filter, "BEAD_STATUS_", loomv1.BeadStatus_value), valued(q.Type, "BEAD_TYPE_", loomv1.BeadType_value)
+	status, sort := askedFor(q)
 	return func(b *loomv1.Bead) bool {
-		if q.Filter != "" && int32(b.Status) != status || q.Type != "" && int32(b.Type) != sort {
+		if !is(int32(b.Status), status) || !is(int32(b.Type), sort) {
 			return false
 		}
 		if q.Process != "" && b.Process != q.Process || q.Assignee != "" && b.Assignee != q.Assignee {
@@ -93,6 +95,23 @@ func beadFilter(q *loomv1.Query) func(*loomv1.Bead) bool {
 		return true
 	}
 }
+
+// anyValue stands for each value of an enum.
+const anyValue = -2
+
+// askedFor returns the status and the type that a query asks for.
+func askedFor(q *loomv1.Query) (status, sort int32) {
+	status, sort = anyValue, anyValue
+	if q.Filter != "" {
+		status = valued(q.Filter, "BEAD_STATUS_", loomv1.BeadStatus_value)
+	}
+	if q.Type != "" {
+		sort = valued(q.Type, "BEAD_TYPE_", loomv1.BeadType_value)
+	}
+	return status, sort
+}
+
+func is(value, wanted int32) bool { return wanted == anyValue || value == wanted }
 
 // valued returns the value of an enum that a word is for, -1 for none.
 func valued(word, prefix string, values map[string]int32) int32 {
@@ -141,7 +160,7 @@ func fold(s string) string {
 
 func (s *State) lookExecutions(out *loomv1.View, q *loomv1.Query, limit int) error {
 	if q.Id != "" {
-		x := s.execution(first(s.p.Beads[q.Id].GetExecution(), q.Id))
+		x := s.execution(first(s.bead(q.Id).GetExecution(), q.Id))
 		if x == nil {
 			return fault.New("execution/unknown", "execution %q is not known in project %q", q.Id, s.cfg.ID).At("id")
 		}
@@ -159,7 +178,7 @@ func (s *State) lookExecutions(out *loomv1.View, q *loomv1.Query, limit int) err
 		list = list[:i]
 	}
 	for n, e := range slices.Backward(list) {
-		x := s.execution(e.id)
+		x := s.listedExecution(e.id)
 		if (q.Filter == "" || int32(x.Status) == status) && (q.Process == "" || x.Definition == q.Process) {
 			out.Executions = append(out.Executions, listedExecution(x))
 		}
@@ -180,12 +199,12 @@ func (s *State) lookInbox(out *loomv1.View, q *loomv1.Query, limit int) error {
 	if q.Id == "" && q.Filter == "all" {
 		list = s.index.approvals
 	}
-	if s.p.Approvals[q.Id] != nil {
+	if s.approval(q.Id) != nil {
 		list = idList{q.Id}
 	}
 	list = list[:list.before(q.After)]
 	for n, id := range slices.Backward(list) {
-		a := s.p.Approvals[id]
+		a := s.listedApproval(id)
 		if q.Id == "" || q.Id == a.Id || q.Id == a.Bead {
 			out.Approvals = append(out.Approvals, a)
 		}

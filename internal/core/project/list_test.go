@@ -202,16 +202,3 @@ func TestSUB06_ExecutionsAreListedByTheirBeginnings(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
-
-// A snapshot of a release that did not count executions is read as what it is.
-func TestSUB06_AnOlderSnapshotKnowsItsFirstExecution(t *testing.T) {
-	d := small(t)
-	one := d.plan()
-	d.finish(one)
-	snap := d.s.Snapshot()
-	snap.Beads[one].Executions = 0
-	s, err := project.Restore(d.cfg, snap)
-	if err != nil || s.Hash() != d.s.Hash() {
-		t.Fatalf("restored: %v, want the same state as a replay", err)
-	}
-}

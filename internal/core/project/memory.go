@@ -182,7 +182,7 @@ func (d *decision) rememberOutcome(e *loomv1.Event, o *loomv1.Outcome) error {
 
 // rememberComment remembers what a person has said with an answer.
 func (d *decision) rememberComment(e *loomv1.Event, f *loomv1.ApprovalDecided) error {
-	a, comment := d.s.p.Approvals[f.Approval], strings.TrimSpace(f.Comment)
+	a, comment := d.s.approval(f.Approval), strings.TrimSpace(f.Comment)
 	if a == nil || comment == "" {
 		return nil
 	}

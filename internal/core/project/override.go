@@ -186,7 +186,7 @@ func (d *decision) refuse(o order, why error, used string) error {
 	e := &loomv1.Event{Fact: &loomv1.Event_CommandRefused{CommandRefused: &loomv1.CommandRefused{
 		Verb: o.verb, About: cut(o.about, MaxKey), Error: bounded(fault.From(why).Proto()), Spent: used,
 	}}}
-	if a := d.s.p.Approvals[o.about]; a != nil && o.verb == "decide" {
+	if a := d.s.approval(o.about); a != nil && o.verb == "decide" {
 		e.Bead, e.Execution, e.Node = a.Bead, a.Execution, a.Node
 		e.Fact = &loomv1.Event_ApprovalRefused{ApprovalRefused: &loomv1.ApprovalRefused{Approval: a.Id, Error: bounded(fault.From(why).Proto()), Spent: used}}
 	} else if x := d.s.execution(o.about); x != nil {

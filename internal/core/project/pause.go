@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/team"
 	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -24,7 +25,7 @@ func (s *State) held(x *loomv1.Execution) bool { return x.GetHeldSince() != nil 
 // or the same of the execution that it is a child of.
 func (s *State) holds(x *loomv1.Execution) bool {
 	return x.Paused != nil || x.LimitApproval != "" || slices.ContainsFunc(s.p.Pauses, func(p *loomv1.Pause) bool { return covers(p, x) }) ||
-		s.blocked(s.p.Beads[x.Bead]) || x.Parent != "" && (s.orphaned(x) || s.held(s.execution(x.Parent)))
+		s.blocked(s.bead(x.Bead)) || x.Parent != "" && (s.orphaned(x) || s.held(s.execution(x.Parent)))
 }
 
 // covers says whether a pause of a process or of the project is one of x.
@@ -60,6 +61,7 @@ func (s *State) release(x *loomv1.Execution, now time.Time) {
 	x.HeldSince = nil
 	if running(x) {
 		workflow.Shift(x, since, now)
+		team.Shift(s.questionsOf(x), since, now)
 		s.timers.kick(x.Id)
 	}
 }
@@ -73,7 +75,7 @@ func (s *State) reholdAll(at *timestamppb.Timestamp) {
 
 // reholdBead is rehold of what works on a bead.
 func (s *State) reholdBead(bead string, at *timestamppb.Timestamp) {
-	if x := s.execution(s.p.Beads[bead].GetExecution()); x != nil {
+	if x := s.execution(s.bead(bead).GetExecution()); x != nil {
 		s.rehold(x, at)
 	}
 }

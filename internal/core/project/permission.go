@@ -89,7 +89,7 @@ func answerOf(q *loomv1.Approval) (loomv1.PermissionVerdict, string) {
 func (s *State) questionOf(x *loomv1.Execution, a *loomv1.Attempt, call *loomv1.ToolCall) *loomv1.Approval {
 	digest := permission.Digest(call)
 	for _, id := range slices.Backward(s.asked[x.Id]) {
-		q := s.p.Approvals[id]
+		q := s.approval(id)
 		if p := q.GetPermission(); p != nil && p.Attempt == a.Id && p.Call == call.GetId() && p.Digest == digest {
 			return q
 		}
@@ -155,7 +155,7 @@ func (d *decision) decidePermission(x *loomv1.Execution, signed *loomv1.SignedCo
 			return err
 		}
 	}
-	if _, at := d.s.attempt(a.Permission.Attempt); d.s.asksFor(x, a.Permission.Attempt) || at.GetParked() == workflow.WaitsForTeam {
+	if _, at := d.s.attempt(a.Permission.Attempt); d.s.asksFor(x, a.Permission.Attempt) || at.GetParked() == workflow.WaitsForTeam || at.GetParked() == workflow.WaitsForMail {
 		return nil
 	}
 	d.node, d.attempt = "", ""
@@ -202,14 +202,14 @@ func (s *State) callOf(q *loomv1.PermissionQuestion) *loomv1.ToolCall {
 
 // asksFor says whether a question about a call of an attempt is open.
 func (s *State) asksFor(x *loomv1.Execution, attempt string) bool {
-	return slices.ContainsFunc(x.GetPermissions(), func(id string) bool { return s.p.Approvals[id].GetPermission().GetAttempt() == attempt })
+	return slices.ContainsFunc(x.GetPermissions(), func(id string) bool { return s.approval(id).GetPermission().GetAttempt() == attempt })
 }
 
 // followAsker withdraws the questions of an attempt that has ended.
 func (d *decision) followAsker(e *loomv1.Event) error {
 	x := d.s.execution(e.Execution)
 	for _, id := range slices.Clone(x.GetPermissions()) {
-		if d.s.p.Approvals[id].GetPermission().GetAttempt() != e.Attempt {
+		if d.s.approval(id).GetPermission().GetAttempt() != e.Attempt {
 			continue
 		}
 		if err := d.emit(&loomv1.Event{

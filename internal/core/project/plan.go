@@ -15,7 +15,7 @@ import (
 // Whoever made the plan, it is held against the process here again.
 func (d *decision) planned(x *loomv1.Execution) func(*loomv1.Outcome) (*workflow.Compiled, *loomv1.Plan, error) {
 	return func(out *loomv1.Outcome) (*workflow.Compiled, *loomv1.Plan, error) {
-		o := plan.Options(d.s.p.Beads[x.Bead], x, d.s.allowed(x).GetTokens())
+		o := plan.Options(d.s.bead(x.Bead), x, d.s.allowed(x).GetTokens())
 		o.Roles = d.s.cfg.Roles
 		text := plan.Text(out)
 		if text == "" && !o.Approve {

@@ -28,8 +28,13 @@ type replica struct {
 }
 
 // Restore begins with what a snapshot of a project holds. It takes state over.
-func (r *Replica) Restore(id string, state *loomv1.ProjectState) error {
-	g, err := graph.Restore(state.GetGraph())
+// Segments are where ended work is that the snapshot names; nil where there is none.
+func (r *Replica) Restore(id string, state *loomv1.ProjectState, segments Segments) error {
+	whole, err := WholeGraph(state, segments)
+	if err != nil {
+		return fmt.Errorf("project %q: %w", id, err)
+	}
+	g, err := graph.Restore(whole)
 	if err != nil {
 		return fmt.Errorf("project %q: %w", id, err)
 	}
@@ -40,6 +45,18 @@ func (r *Replica) Restore(id string, state *loomv1.ProjectState) error {
 	}
 	for execution := range state.GetExecutions() {
 		p.known[execution] = true
+	}
+	for _, name := range state.GetSegments() {
+		index, err := segments.Index(name)
+		if err != nil {
+			return fmt.Errorf("project %q: %w", id, err)
+		}
+		for _, e := range index.Entries {
+			p.known[e.Id] = true
+			for _, x := range e.Executions {
+				p.known[x.Id] = true
+			}
+		}
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func (p *past) writes() map[string]func(*rapid.T) {
 func (p *past) replica(t *rapid.T, upTo int) *project.Replica {
 	r := &project.Replica{}
 	if from := rapid.IntRange(-1, len(p.kept)-1).Draw(t, "snapshot"); from >= 0 && p.kept[from].LastNumber <= p.events[upTo].Number {
-		if err := r.Restore("shop", proto.CloneOf(p.kept[from])); err != nil {
+		if err := r.Restore("shop", proto.CloneOf(p.kept[from]), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -31,7 +31,7 @@ func (d *decision) fileError(r *loomv1.ErrorReport) (*loomv1.Answer, error) {
 	}
 	print := Fingerprint(r)
 	if id, ok := d.s.prints[print]; ok {
-		b := d.s.p.Beads[id]
+		b := d.s.bead(id)
 		err := d.emit(&loomv1.Event{Bead: id, Execution: b.Execution, Fact: &loomv1.Event_BeadOccurred{BeadOccurred: &loomv1.BeadOccurred{
 			Occurrences: b.Occurrences + 1, Request: key, RequestDigest: digest,
 		}}})

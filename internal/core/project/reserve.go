@@ -154,7 +154,7 @@ func own(x *loomv1.Execution, a *loomv1.Attempt, to *account) {
 func (d *decision) exhausted(x *loomv1.Execution, a *loomv1.Attempt, one account, need amount) (loomv1.Verdict, error) {
 	about := one.x
 	if about == nil {
-		if slices.ContainsFunc(d.s.running(), func(y *loomv1.Execution) bool { return d.s.p.Approvals[y.LimitApproval].GetOfProject() }) {
+		if slices.ContainsFunc(d.s.running(), func(y *loomv1.Execution) bool { return d.s.approval(y.LimitApproval).GetOfProject() }) {
 			return loomv1.Verdict_VERDICT_WAIT, d.run(x).Park(a.Id, a.Claimant, workflow.WaitsForBudget)
 		}
 		about = x
@@ -270,9 +270,14 @@ func (s *State) applySpent(e *loomv1.Event) {
 	}
 }
 
-// deriveSpent makes the same from a snapshot.
-func (s *State) deriveSpent() {
+// deriveSpent makes the same from a snapshot, and from what is in segments.
+func (s *State) deriveSpent(entries map[string]*loomv1.SegmentEntry) {
 	s.spent, s.thirsty = amount{}, map[string]bool{}
+	for _, e := range entries {
+		for _, x := range e.Executions {
+			s.spent = s.spent.plus(ofUsage(x.Usage))
+		}
+	}
 	for _, x := range s.p.Executions {
 		s.spent = s.spent.plus(ofUsage(x.Usage))
 		for _, n := range x.Nodes {

@@ -1,10 +1,13 @@
 package project
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
+	"github.com/loomrun/loom/internal/core/team"
 	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -60,6 +63,9 @@ func (d *decision) checkTold(x *loomv1.Execution, c *loomv1.TellExecution) error
 	if c.Request == "" || len(c.Request) > maxSaidID {
 		errs = append(errs, fault.New("command/malformed", "a message has a request id of %d bytes", len(c.Request)).At("request").Want("1 to %d bytes", maxSaidID))
 	}
+	if team.IsMailID(c.Request) {
+		errs = append(errs, fault.New("command/malformed", "ids of this form are those of mail in a team").At("request").Got(c.Request))
+	}
 	if oneLine(c.Text) == "" || len(c.Text) > MaxSaid {
 		errs = append(errs, fault.New("say/invalid", "a message has %d bytes", len(c.Text)).At("text").Want("1 to %d bytes", MaxSaid))
 	}
@@ -70,11 +76,17 @@ func (d *decision) checkTold(x *loomv1.Execution, c *loomv1.TellExecution) error
 }
 
 // wereSaid refuses to have heard what nobody said, so that no agent can put
-// words into a person's mouth.
-func wereSaid(x *loomv1.Execution, facts []*loomv1.Event) error {
+// words into a person's mouth, and mail that is not to the attempt or was heard.
+func (s *State) wereSaid(x *loomv1.Execution, attempt string, facts []*loomv1.Event) error {
 	for _, f := range facts {
 		h := f.GetMessageHeard().GetSaid()
 		if h == nil {
+			continue
+		}
+		if team.IsMailID(h.Id) {
+			if err := s.wasWritten(x, attempt, h); err != nil {
+				return err
+			}
 			continue
 		}
 		known := workflow.SaidBy(x, h.Id)
@@ -83,6 +95,18 @@ func wereSaid(x *loomv1.Execution, facts []*loomv1.Event) error {
 		if known == nil || !proto.Equal(known, given) {
 			return fault.New("turn/invalid", "nobody said that").At("facts").Got(h.Id)
 		}
+	}
+	return nil
+}
+
+// wasWritten refuses to have heard mail that nobody wrote to an attempt, or that it
+// has heard. To record again that it was heard is no second time.
+func (s *State) wasWritten(x *loomv1.Execution, attempt string, h *loomv1.Said) error {
+	if slices.ContainsFunc(s.p.Turns[attempt].GetSteps(), func(step *loomv1.TurnStep) bool { return proto.Equal(step.GetSaid(), h) }) {
+		return nil
+	}
+	if m := team.FindMail(s.mail(x), h.Id); m == nil || m.To != attempt || m.Heard || !proto.Equal(team.Said(m), h) {
+		return fault.New("turn/invalid", "nobody wrote that to attempt %s, or it has heard it", attempt).At("facts").Got(h.Id)
 	}
 	return nil
 }

@@ -100,3 +100,60 @@ func TestROLE02_StaffingIsOfTheSystemAndOfOperators(t *testing.T) {
 		t.Errorf("another project takes it: %v", answer)
 	}
 }
+
+// A host's records are journaled once, whatever comes again, and by hosts alone.
+func TestSUB04_LivesAreJournaledOnce(t *testing.T) {
+	cfg := Config{ID: System, Deployment: "dp-1", Epoch: 1}
+	s := New(cfg)
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	record := func(sequence uint64, kind loomv1.LifeKind, agent string) *loomv1.LifeRecord {
+		return &loomv1.LifeRecord{Kind: kind, Life: &loomv1.AgentLife{Agent: agent, Role: "lead", Sequence: sequence, Reason: "so\nbe it"}}
+	}
+	const started, crashed = loomv1.LifeKind_LIFE_KIND_STARTED, loomv1.LifeKind_LIFE_KIND_CRASHED
+	host, operator := loomv1.IdentityKind_IDENTITY_KIND_HOST, loomv1.IdentityKind_IDENTITY_KIND_OPERATOR
+	var many []*loomv1.LifeRecord
+	for i := range uint64(maxLives + 1) {
+		many = append(many, record(100+i, crashed, "lead/1"))
+	}
+	for _, tt := range []struct {
+		what    string
+		who     loomv1.IdentityKind
+		host    string
+		epoch   uint64
+		records []*loomv1.LifeRecord
+		facts   int
+		code    string
+	}{
+		{"two starts", host, "h1", 1, []*loomv1.LifeRecord{record(1, started, "lead/1"), record(2, started, "lead/2")}, 2, ""},
+		{"the same again, and one more", host, "h1", 1, []*loomv1.LifeRecord{record(2, started, "lead/2"), record(3, crashed, "lead/1")}, 1, ""},
+		{"another host", host, "h2", 1, []*loomv1.LifeRecord{record(1, started, "lead/1")}, 1, ""},
+		{"a new start", host, "h1", 2, []*loomv1.LifeRecord{record(1, started, "lead/1")}, 1, ""},
+		{"late, of the start before", host, "h1", 1, []*loomv1.LifeRecord{record(9, crashed, "lead/1")}, 0, ""},
+		{"several of a role", host, "h1", 2, []*loomv1.LifeRecord{record(2, crashed, "")}, 1, ""},
+		{"an operator", operator, "h1", 2, []*loomv1.LifeRecord{record(3, crashed, "lead/1")}, 0, "command/unauthorized"},
+		{"nothing", host, "h1", 2, nil, 0, "command/malformed"},
+		{"too much", host, "h1", 2, many, 0, "command/malformed"},
+		{"as much as can be", host, "h1", 2, many[:maxLives], maxLives, ""},
+		{"of no kind", host, "h1", 2, []*loomv1.LifeRecord{record(500, 0, "lead/1")}, 0, "command/malformed"},
+		{"in no order", host, "h1", 2, []*loomv1.LifeRecord{record(500, crashed, "lead/1"), record(500, crashed, "lead/1")}, 0, "command/malformed"},
+		{"an agent of another role", host, "h1", 2, []*loomv1.LifeRecord{record(500, crashed, "analyst/1")}, 0, "command/malformed"},
+		{"a host that is none", host, "*", 2, []*loomv1.LifeRecord{record(500, crashed, "lead/1")}, 0, "id/malformed"},
+	} {
+		events, answer, err := s.Do(now, &loomv1.Command{
+			Actor: &loomv1.Identity{Kind: tt.who, Name: "h1"},
+			Body:  &loomv1.Command_RecordLives{RecordLives: &loomv1.RecordLives{Host: tt.host, Epoch: tt.epoch, Records: tt.records}},
+		})
+		if code := fault.Code(fault.FromProto(answer.GetError())); err != nil || len(events) != tt.facts || code != tt.code {
+			t.Errorf("%s: %d facts and %q, %v; want %d and %q", tt.what, len(events), code, err, tt.facts, tt.code)
+		}
+		for _, e := range events {
+			if l := lifeOf(e); l.Host != tt.host || l.Epoch != tt.epoch || l.Reason != "so be it" || l.Times != 1 || l.Agents != 1 {
+				t.Errorf("%s: the fact is %v", tt.what, l)
+			}
+		}
+	}
+	again, err := Restore(cfg, s.Snapshot())
+	if err != nil || again.Hash() != s.Hash() {
+		t.Errorf("a snapshot is another state: %v", err)
+	}
+}

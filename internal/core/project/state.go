@@ -40,6 +40,12 @@ type Config struct {
 	Roles *roles.Set
 	// Format is what this build reads; the zero value is all that it can.
 	Format format.Build
+	// Segments are where ended work is that a snapshot leaves out. Nil means that
+	// there are none.
+	Segments Segments
+	// Folds says that the state folds events and decides nothing: what is in segments
+	// is read when an event is about it.
+	Folds bool
 }
 
 // State is the state of all cores of one project. It is not safe for
@@ -101,14 +107,12 @@ func Adopt(cfg Config, p *loomv1.ProjectState) (*State, error) {
 		cfg.Compile = workflow.Compile
 	}
 	fillMaps(p)
-	for _, b := range p.Beads { // of a release that did not count them
-		if b.Execution != "" {
-			b.Executions = max(b.Executions, 1)
-		}
-	}
 	s := &State{cfg: cfg, p: p, defs: map[string]*workflow.Compiled{}, open: map[string]bool{}, prints: map[string]string{}, asked: map[string][]string{}}
-	var err error
-	if s.graph, err = graph.Restore(p.Graph); err != nil {
+	whole, err := WholeGraph(p, cfg.Segments)
+	if err == nil {
+		s.graph, err = graph.Restore(whole)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("project %q: %w", cfg.ID, err)
 	}
 	if s.locks, err = commitlock.Restore(cfg.LockLease, p.Locks); err != nil {
@@ -117,6 +121,8 @@ func Adopt(cfg Config, p *loomv1.ProjectState) (*State, error) {
 	if s.mem, err = memory.Restore(p.Memory); err != nil {
 		return nil, fmt.Errorf("project %q: %w", cfg.ID, err)
 	}
+	s.shelf = newShelf()
+	s.shelf.segments, p.Segments, p.GraphNodes, p.GraphEdges = p.Segments, nil, nil, nil
 	p.Graph, p.Locks, p.Memory = nil, nil, nil // their cores hold them from here on
 	if err := s.derive(); err != nil {
 		return nil, fmt.Errorf("project %q: %w", cfg.ID, err)
@@ -161,6 +167,9 @@ func fillMaps(p *loomv1.ProjectState) {
 	if p.Absent == nil {
 		p.Absent = map[string]*timestamppb.Timestamp{}
 	}
+	if p.Teams == nil {
+		p.Teams = map[string]*loomv1.Team{}
+	}
 	if p.StoredAt == nil {
 		p.StoredAt = map[string]*timestamppb.Timestamp{}
 	}
@@ -175,26 +184,38 @@ func (s *State) derive() error {
 		}
 		s.defs[hash] = c
 	}
-	s.shelf = shelf{packed: map[string]packed{}, pinned: map[string]uint32{}}
+	var entries map[string]*loomv1.SegmentEntry // of what is in segments
+	if s.shelf.unread = s.cfg.Folds; !s.cfg.Folds {
+		var err error
+		if entries, err = s.readIndexes(); err != nil {
+			return err
+		}
+	}
 	for id, x := range s.p.Executions {
 		if running(x) {
 			s.open[id] = true
-		} else {
-			s.shelf.idle = append(s.shelf.idle, id)
 		}
 	}
 	for id, b := range s.p.Beads {
 		if b.Fingerprint != "" && !ended(b.Status) {
 			s.prints[b.Fingerprint] = id
 		}
+		if ended(b.Status) {
+			s.idle(id)
+		}
 	}
-	s.reindex()
+	s.reindex(entries)
 	for _, id := range s.index.approvals {
-		x := s.p.Approvals[id].Execution
-		s.asked[x] = append(s.asked[x], id)
+		x := entries[id].GetAskedBy()
+		if x == "" {
+			x = s.p.Approvals[id].GetExecution()
+		}
+		if s.open[x] {
+			s.asked[x] = append(s.asked[x], id)
+		}
 	}
 	s.recalls = sortedRecalls(s.p.Requests)
-	s.deriveSpent()
+	s.deriveSpent(entries)
 	s.queue, s.timers, s.deadlines = newQueue(), timers{}, timers{}
 	for id := range s.open { // in any order: queue and heap have their own
 		x := s.execution(id)
@@ -245,9 +266,6 @@ func (s *State) Hash() [sha256.Size]byte {
 // Agree says which events all hosts read, from the next command on. Before that,
 // nothing is limited.
 func (s *State) Agree(a format.Agreed) { s.agreed = a }
-
-// Beads returns how many beads there are.
-func (s *State) Beads() int { return len(s.p.Beads) }
 
 // Number returns the number of the last event applied.
 func (s *State) Number() uint64 { return s.p.LastNumber }

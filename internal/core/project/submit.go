@@ -287,7 +287,7 @@ func (d *decision) recall(key, digest string) (*loomv1.Answer, error) {
 	if r.Digest != digest {
 		return nil, fault.New("submit/key-reused", "idempotency key was used for other work: bead %s since %s", r.Id, r.Time.AsTime().Format("2006-01-02T15:04:05Z")).At("idempotency_key")
 	}
-	return submitted(r.Id, d.s.p.Beads[r.Id].GetExecution(), true), nil
+	return submitted(r.Id, d.s.bead(r.Id).GetExecution(), true), nil
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -23,7 +23,7 @@ const (
 )
 
 // askTeam carries out the calls by which an agent gives work to others, watches
-// and stops it, or asks a person; it parks the attempt when one of them has no
+// and stops it, writes to members of its team, or asks a person; it parks the attempt when one of them has no
 // answer yet. A call that is refused changes nothing.
 func (d *decision) askTeam(c *loomv1.AskTeam) (*loomv1.Answer, error) {
 	x, err := d.holding(c.Attempt, c.Claimant)
@@ -57,16 +57,36 @@ func (d *decision) askTeam(c *loomv1.AskTeam) (*loomv1.Answer, error) {
 		asks = asks || r.Waits && call.GetAsk() != nil
 		out.Replies = append(out.Replies, r)
 	}
+	if len(awaits) > 0 && d.s.goesOn(x, a, awaits, out.Replies) {
+		awaits = nil
+	}
 	return &loomv1.Answer{Body: &loomv1.Answer_Team{Team: out}}, d.parkForTeam(x, c, awaits, asks)
 }
 
-// parkForTeam parks an attempt that waits: for tasks, or for a person's answer
-// when there is no task to wait for.
+// goesOn has an attempt go on that was to wait for tasks, where it must answer
+// somebody first: the replies about tasks say so.
+func (s *State) goesOn(x *loomv1.Execution, a *loomv1.Attempt, awaits []string, replies []*loomv1.TeamReply) bool {
+	unheard, by := s.interrupted(x, a, awaits)
+	if !unheard && by == nil {
+		return false
+	}
+	for _, r := range replies {
+		if r.Waits && len(r.Tasks) > 0 {
+			r.Waits, r.Interrupted = false, true
+		}
+	}
+	return true
+}
+
+// parkForTeam parks an attempt that waits: for tasks, for the answer of a member when
+// there is no task to wait for, for a person's when there is neither.
 func (d *decision) parkForTeam(x *loomv1.Execution, c *loomv1.AskTeam, awaits []string, asks bool) error {
 	d.node, d.attempt = "", ""
 	switch {
 	case len(awaits) > 0:
 		return d.run(x).ParkForTeam(c.Attempt, c.Claimant, awaits)
+	case len(team.Asked(d.s.mail(x), c.Attempt)) > 0:
+		return d.run(x).Park(c.Attempt, c.Claimant, workflow.WaitsForMail)
 	case asks:
 		return d.run(x).Park(c.Attempt, c.Claimant, workflow.WaitsForPermission)
 	}
@@ -87,6 +107,8 @@ func (d *decision) teamCall(x *loomv1.Execution, a *loomv1.Attempt, c *loomv1.Te
 		return d.stopTask(a, v.Stop)
 	case *loomv1.TeamCall_Ask:
 		return d.askUser(x, a, c.Call, v.Ask)
+	case *loomv1.TeamCall_Write:
+		return d.writeMail(x, a, c.Call, v.Write)
 	}
 	return nil, fault.New("team/invalid", "call %q is none that a team knows", c.Call).At("call")
 }
@@ -150,7 +172,7 @@ func (d *decision) taskBead(x *loomv1.Execution, a *loomv1.Attempt, call string,
 	case x.Depth >= MaxNested:
 		return nil, fault.New("team/depth", "executions are nested %d deep already, the most is %d", x.Depth, MaxNested)
 	}
-	up := d.s.p.Beads[x.Bead]
+	up := d.s.bead(x.Bead)
 	b := &loomv1.Bead{
 		Id: d.nextBead(), Project: d.s.cfg.ID, Type: loomv1.BeadType_BEAD_TYPE_TASK, Status: loomv1.BeadStatus_BEAD_STATUS_OPEN,
 		Goal: plain(oneLine(t.Goal)), Description: taskText(t), Priority: priority(up.GetPriority()), Process: Delegate, Parent: x.Bead,
@@ -173,7 +195,7 @@ func (s *State) beginning(x *loomv1.Execution, a *loomv1.Attempt) (list []*loomv
 	case x.Change != nil:
 		parts = append(parts, x.Change)
 	default:
-		parts = s.p.Beads[x.Bead].GetDelegation().GetChanges()
+		parts = s.bead(x.Bead).GetDelegation().GetChanges()
 	}
 	for _, c := range parts {
 		list = append(list, &loomv1.Change{Base: c.Base, Commit: c.Commit, Tree: c.Tree, PatchDigest: c.PatchDigest})
@@ -199,16 +221,16 @@ func taskText(t *loomv1.GiveTask) string {
 // placeOf says where an attempt stands in a tree of tasks.
 func (s *State) placeOf(x *loomv1.Execution, a *loomv1.Attempt) team.Place {
 	p := team.Place{
-		Line: []team.Job{{Role: a.Role, Goal: s.p.Beads[x.Bead].GetGoal()}}, Roles: s.delegates(),
-		Given: len(s.tasksOf(x)), Left: &loomv1.Budget{}, Question: s.p.Beads[x.Bead].GetDelegation().GetQuestion(),
+		Line: []team.Job{{Role: a.Role, Goal: s.bead(x.Bead).GetGoal()}}, Roles: s.delegates(),
+		Given: len(s.tasksOf(x)), Left: &loomv1.Budget{}, Question: s.bead(x.Bead).GetDelegation().GetQuestion(),
 	}
 	top := x
 	for up := x; up != nil; up = s.execution(up.Parent) {
 		top = up
 		s.leave(p.Left, up)
-		if g := s.p.Beads[up.Bead].GetDelegation(); g != nil {
+		if g := s.bead(up.Bead).GetDelegation(); g != nil {
 			p.Depth++
-			p.Line = append(p.Line, team.Job{Role: g.Role, Goal: s.p.Beads[up.Bead].Goal})
+			p.Line = append(p.Line, team.Job{Role: g.Role, Goal: s.bead(up.Bead).Goal})
 		} else if up != x {
 			p.Line = append(p.Line, s.jobsOf(up)...)
 		}
@@ -220,7 +242,7 @@ func (s *State) placeOf(x *loomv1.Execution, a *loomv1.Attempt) team.Place {
 // jobsOf are those who do the work of an execution that was not given as a task.
 func (s *State) jobsOf(x *loomv1.Execution) (jobs []team.Job) {
 	for _, a := range outstanding(x) {
-		jobs = append(jobs, team.Job{Role: a.Role, Goal: s.p.Beads[x.Bead].GetGoal()})
+		jobs = append(jobs, team.Job{Role: a.Role, Goal: s.bead(x.Bead).GetGoal()})
 	}
 	return jobs
 }
@@ -275,7 +297,7 @@ func (s *State) leave(left *loomv1.Budget, x *loomv1.Execution) {
 	for _, t := range s.tasksOf(x) {
 		if c := s.execution(t.Execution); running(c) {
 			used, cost := s.spentBy(c)
-			b := s.p.Beads[c.Bead].GetBudget()
+			b := s.bead(c.Bead).GetBudget()
 			kept.Tokens += max(b.GetTokens()-used, 0)
 			kept.MicroUsd += max(b.GetMicroUsd()-cost, 0)
 		}
@@ -386,7 +408,7 @@ func (s *State) taskOutcome(x *loomv1.Execution) *loomv1.Outcome {
 		return out
 	}
 	out.Status, out.Code = did.Status, ""
-	if x.Change != nil && !s.p.Beads[x.Bead].GetDelegation().GetQuestion() {
+	if x.Change != nil && !s.bead(x.Bead).GetDelegation().GetQuestion() {
 		out.Change = proto.CloneOf(x.Change)
 		out.Change.FilesTotal = max(out.Change.FilesTotal, uint32(len(out.Change.Files)))
 		out.Change.Files = out.Change.Files[:min(len(out.Change.Files), listedFiles)]
@@ -397,7 +419,7 @@ func (s *State) taskOutcome(x *loomv1.Execution) *loomv1.Outcome {
 
 // givenBySomebody says whether x is a task whose giver is told when it ends.
 func (s *State) givenBySomebody(x *loomv1.Execution) bool {
-	return x.Parent != "" && s.p.Beads[x.Bead].GetDelegation() != nil
+	return x.Parent != "" && s.bead(x.Bead).GetDelegation() != nil
 }
 
 // overspent ends a task that has used what it was given: who gave it decides
@@ -410,7 +432,7 @@ func (d *decision) overspent(x *loomv1.Execution, why string) {
 // for x: that is a part of what x proposes.
 func (s *State) madeForIt(x *loomv1.Execution, c *loomv1.Claimant) bool {
 	return slices.ContainsFunc(s.childrenOf(x), func(child *loomv1.Execution) bool {
-		return s.madeForIt(child, c) || s.p.Beads[child.Bead].GetDelegation() != nil && slices.ContainsFunc(attemptsOf(child), func(a *loomv1.Attempt) bool {
+		return s.madeForIt(child, c) || s.bead(child.Bead).GetDelegation() != nil && slices.ContainsFunc(attemptsOf(child), func(a *loomv1.Attempt) bool {
 			return a.Outcome.GetChange() != nil && a.Claimant.GetAgent() == c.GetAgent() && a.Claimant.GetHost() == c.GetHost()
 		})
 	})

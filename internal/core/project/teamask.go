@@ -43,7 +43,7 @@ func questionCall(call string, u *loomv1.AskUser) (*loomv1.ToolCall, error) {
 func (s *State) askedBy(x *loomv1.Execution, a *loomv1.Attempt) int {
 	n := 0
 	for _, id := range s.asked[x.Id] {
-		if p := s.p.Approvals[id].GetPermission(); p.GetAttempt() == a.Id && p.GetTool() == AskUserTool {
+		if p := s.approval(id).GetPermission(); p.GetAttempt() == a.Id && p.GetTool() == AskUserTool {
 			n++
 		}
 	}

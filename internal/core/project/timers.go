@@ -91,7 +91,8 @@ func (t *timers) take() (string, bool) {
 
 // wake returns at which journal time an execution wants a tick: at the end of a
 // backoff, at an attempt's deadline, when a role has had no live agent for too
-// long, or at a limit of how long it works. One that is held wants none.
+// long, when a question to its team runs out of time, or at a limit of how long it
+// works. One that is held wants none.
 func (s *State) wake(execution string) (time.Time, bool) {
 	x := s.execution(execution)
 	switch {
@@ -101,6 +102,9 @@ func (s *State) wake(execution string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	at, ok := workflow.Next(x, s.absent, s.grace())
+	if due, any := s.answersDue(x); any && (!ok || due.Before(at)) {
+		at, ok = due, true
+	}
 	if limit, any := s.limitAt(x); any && (!ok || limit.Before(at)) {
 		return limit, true
 	}
@@ -170,6 +174,9 @@ func (d *decision) wakeUp(x *loomv1.Execution) error {
 	defer d.s.rearm(x)
 	defer d.about(x)()
 	if err := d.askLimit(x); err != nil || d.s.held(x) {
+		return err
+	}
+	if err := d.lapseQuestions(x); err != nil {
 		return err
 	}
 	if err := d.run(x).Tick(); err != nil {

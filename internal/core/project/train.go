@@ -95,7 +95,7 @@ func (s *State) car(attempt string, token uint64) *loomv1.TrainCar {
 	c := &loomv1.TrainCar{
 		Attempt: attempt, Bead: x.Bead, Execution: x.Id, Decision: x.Approved.GetDecision(), Token: token,
 		Change:    &loomv1.Change{Base: x.Change.Base, Commit: x.Change.Commit, Tree: x.Change.Tree, PatchDigest: x.Change.PatchDigest, Makers: x.Change.Makers},
-		Candidate: x.Candidate, Checks: x.Checks, Goal: s.p.Beads[x.Bead].GetGoal(),
+		Candidate: x.Candidate, Checks: x.Checks, Goal: s.bead(x.Bead).GetGoal(),
 		Checkout: s.p.Definitions[x.DefinitionHash].GetCheckout(),
 	}
 	if by := proposer(x); by != nil {

@@ -24,7 +24,7 @@ func (d *decision) workItem(id, reason string) (*loomv1.Bead, error) {
 	if err := d.mayChange(); err != nil {
 		return nil, err
 	}
-	b := d.s.p.Beads[id]
+	b := d.s.bead(id)
 	switch {
 	case b == nil:
 		return nil, fault.New("bead/unknown", "bead is not known in project %q", d.s.cfg.ID).At("bead").Got(id)

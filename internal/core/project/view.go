@@ -100,7 +100,7 @@ func (s *State) Ask(q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
 // Knows refuses an id that is neither a bead's nor an execution's; an empty
 // one asks for everything.
 func (s *State) Knows(id string) error {
-	if id == "" || s.p.Beads[id] != nil || s.execution(id) != nil {
+	if id == "" || s.bead(id) != nil || s.execution(id) != nil {
 		return nil
 	}
 	return unknownBead(s.cfg.ID, id)

@@ -96,6 +96,8 @@ func (r Run) Unpark(attempt string) error {
 		why = "what it asked is answered"
 	case WaitsForTeam:
 		why = "its team has answered"
+	case WaitsForMail:
+		why = "what it asked its team is answered"
 	case WaitsForBudget:
 		why = "there may be room in the budget"
 	}

@@ -20,6 +20,8 @@ const (
 	// WaitsForTeam is for tasks that the attempt gave to others: their time is not
 	// its own either.
 	WaitsForTeam = "team"
+	// WaitsForMail is for the answers of members of its team, likewise.
+	WaitsForMail = "mail"
 	// WaitsForBudget is for room in a budget, which calls under way may leave, or
 	// the CEO give: its time is not the attempt's either.
 	WaitsForBudget = "budget"
@@ -73,7 +75,7 @@ func (r Run) rateOver(n *node, a *loomv1.Attempt) error {
 // others reports whether a parked attempt waits for what is not its own doing,
 // at no cost of its time.
 func others(waitsFor string) bool {
-	return waitsFor == WaitsForRate || waitsFor == WaitsForPermission || waitsFor == WaitsForTeam || waitsFor == WaitsForBudget || waitsFor == WaitsForOperator
+	return waitsFor == WaitsForRate || waitsFor == WaitsForPermission || waitsFor == WaitsForTeam || waitsFor == WaitsForMail || waitsFor == WaitsForBudget || waitsFor == WaitsForOperator
 }
 
 // The waits between two tries of a model that the operator has to mend: doubled

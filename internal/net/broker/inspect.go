@@ -79,7 +79,7 @@ func (c Config) pass() (storecheck.Pass, error) {
 // advice says what would be right where a stream is damaged.
 func advice(m datadir.Manifest) string {
 	if m.Mode == datadir.ModeCluster {
-		return "the other hosts have it whole: keep this directory, and replace this host: loom cluster replace HOST"
+		return "the other hosts have it whole: with this host stopped, loom cluster repair takes the damaged files aside, and the next start fetches them anew"
 	}
 	return "keep this directory; restore a backup into another, or what is sound of this one: loom backup --salvage --to FILE"
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/net/broker"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -21,6 +22,8 @@ import (
 
 // Client talks to one host. It is safe for concurrent use.
 type Client struct {
+	Services
+
 	nc  *nats.Conn
 	ceo string // in whose name commands are presented; empty means "ceo"
 
@@ -49,6 +52,7 @@ func of(nc *nats.Conn, err error) (*Client, error) {
 // New returns a client over a connection, which Close ends.
 func New(nc *nats.Conn) *Client {
 	c := &Client{nc: nc}
+	c.Services.host = c.call
 	c.refusals.listen(nc)
 	return c
 }
@@ -56,102 +60,8 @@ func New(nc *nats.Conn) *Client {
 // Close ends the connection.
 func (c *Client) Close() { c.nc.Close() }
 
-// Submit files a bead and returns once it is durable.
-func (c *Client) Submit(ctx context.Context, s *loomv1.Submission) (*loomv1.SubmitReply, error) {
-	reply := &loomv1.SubmitReply{}
-	return reply, c.call(ctx, "submit", s, reply)
-}
-
-// Report files an error report and returns once it is durable.
-func (c *Client) Report(ctx context.Context, r *loomv1.ErrorReport) (*loomv1.SubmitReply, error) {
-	reply := &loomv1.SubmitReply{}
-	return reply, c.call(ctx, "report", r, reply)
-}
-
-// Look asks for a view: bead, execution, inbox, graph, lock, project or
-// workflow.
-func (c *Client) Look(ctx context.Context, view string, q *loomv1.Query) (*loomv1.View, error) {
-	reply := &loomv1.View{}
-	return reply, c.call(ctx, view, q, reply)
-}
-
-// History returns the transitions of an execution, oldest first.
-func (c *Client) History(ctx context.Context, execution string) ([]*loomv1.Transition, error) {
-	reply := &loomv1.HistoryReply{}
-	err := c.call(ctx, "history", &loomv1.HistoryRequest{Execution: execution}, reply)
-	return reply.Transitions, err
-}
-
-// longRead is how long a host may take over what it reads from the journal.
-const longRead = 90 * time.Second
-
-// State returns an execution as of a moment of its history. It takes a
-// minute for a moment that lies a few million events back.
-func (c *Client) State(ctx context.Context, q *loomv1.StateRequest) (*loomv1.StateReply, error) {
-	ctx, cancel := context.WithTimeout(ctx, longRead)
-	defer cancel()
-	reply := &loomv1.StateReply{}
-	return reply, c.call(ctx, "state", q, reply)
-}
-
-// Fork begins a new bead and execution with the state that an execution has, or
-// had, at one of its nodes.
-func (c *Client) Fork(ctx context.Context, q *loomv1.ForkRequest) (*loomv1.SubmitReply, error) {
-	ctx, cancel := context.WithTimeout(ctx, longRead)
-	defer cancel()
-	reply := &loomv1.SubmitReply{}
-	return reply, c.call(ctx, "fork", q, reply)
-}
-
-// Say says something to whoever works on an execution.
-func (c *Client) Say(ctx context.Context, q *loomv1.SayRequest) (*loomv1.SubmitReply, error) {
-	reply := &loomv1.SubmitReply{}
-	return reply, c.call(ctx, "say", q, reply)
-}
-
-// Ask asks the decision graph. It takes up to half a minute for a moment that
-// lies a few million events back.
-func (c *Client) Ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
-	ctx, cancel := context.WithTimeout(ctx, longRead)
-	defer cancel()
-	reply := &loomv1.GraphReply{}
-	return reply, c.call(ctx, "ask", q, reply)
-}
-
-// WriteGraph changes the decision graph and returns once that is durable.
-func (c *Client) WriteGraph(ctx context.Context, r *loomv1.DecisionRequest) (*loomv1.Answer, error) {
-	answer := &loomv1.Answer{}
-	return answer, c.call(ctx, "decide", r, answer)
-}
-
-// Remember writes to the memory and returns once that is durable.
-func (c *Client) Remember(ctx context.Context, r *loomv1.MemoryRequest) (*loomv1.Answer, error) {
-	answer := &loomv1.Answer{}
-	return answer, c.call(ctx, "remember", r, answer)
-}
-
-// Metrics asks how workflows fare.
-func (c *Client) Metrics(ctx context.Context, q *loomv1.MetricsRequest) (*loomv1.MetricsReply, error) {
-	reply := &loomv1.MetricsReply{}
-	return reply, c.call(ctx, "metrics", q, reply)
-}
-
-// Costs asks what model calls have cost, and how attempts fared.
-func (c *Client) Costs(ctx context.Context, q *loomv1.CostRequest) (*loomv1.CostReply, error) {
-	reply := &loomv1.CostReply{}
-	return reply, c.call(ctx, "cost", q, reply)
-}
-
-// Host says what the host is.
-func (c *Client) Host(ctx context.Context) (*loomv1.HostReply, error) {
-	reply := &loomv1.HostReply{}
-	return reply, c.call(ctx, "host", &loomv1.HostRequest{}, reply)
-}
-
-// Decide presents the CEO's signed answer to an approval, as Present does.
-func (c *Client) Decide(ctx context.Context, cmd *loomv1.SignedCommand) error {
-	return c.Present(ctx, "decide", cmd)
-}
+// View is a method of Services that answers with a view, such as Services.Bead.
+type View func(s Services, ctx context.Context, q *loomv1.Query) (*loomv1.View, error)
 
 // Present presents a signed command of the CEO and returns once it is carried
 // out, and durable: verb is decide, move, close, pause, resume or define, as
@@ -166,12 +76,6 @@ func (c *Client) Present(ctx context.Context, verb string, cmd *loomv1.SignedCom
 		return err
 	}
 	return c.request(ctx, subject.CEO(who, token), cmd, &loomv1.Answer{})
-}
-
-// Notices returns a page of history.
-func (c *Client) Notices(ctx context.Context, q *loomv1.NoticesRequest) (*loomv1.NoticesReply, error) {
-	reply := &loomv1.NoticesReply{}
-	return reply, c.call(ctx, "notices", q, reply)
 }
 
 // pollEvery is how long a follower waits for a wake-up before it looks anyway.
@@ -240,6 +144,22 @@ func (c *Client) Call(ctx context.Context, service string, request, reply proto.
 	}
 	return c.call(ctx, service, request, a)
 }
+
+// asker sends a request to a service and fills the reply.
+type asker func(ctx context.Context, service string, request proto.Message, reply answer) error
+
+// ask is the one path of all services: it sends q and returns the filled reply.
+func ask[Reply answer](ctx context.Context, host asker, service string, q proto.Message, reply Reply) (Reply, error) {
+	if e := endpoint.Of(service); e != nil && e.Slow {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, slowWithin)
+		defer cancel()
+	}
+	return reply, host(ctx, service, q, reply)
+}
+
+// slowWithin is longer than a host takes over what it reads from the journal.
+const slowWithin = 100 * time.Second
 
 type answer interface {
 	proto.Message

@@ -270,7 +270,7 @@ func (d *demo) follow(ctx context.Context) error {
 // decide asks the CEO, signs the answer and presents it. An approval that was
 // answered before a restart is left alone.
 func (d *demo) decide(ctx context.Context, id string) error {
-	v, err := d.client.Look(ctx, "inbox", &loomv1.Query{Project: projectID, Id: id})
+	v, err := d.client.Inbox(ctx, &loomv1.Query{Project: projectID, Id: id})
 	if err != nil {
 		return err
 	}
@@ -286,11 +286,11 @@ func (d *demo) decide(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return d.ceo.Decide(ctx, cmd)
+	return d.ceo.Present(ctx, "decide", cmd)
 }
 
 func (d *demo) result(ctx context.Context) (*Result, error) {
-	v, err := d.client.Look(ctx, "execution", &loomv1.Query{Project: projectID, Id: d.execution})
+	v, err := d.client.Execution(ctx, &loomv1.Query{Project: projectID, Id: d.execution})
 	if err != nil {
 		return nil, err
 	}
@@ -300,10 +300,12 @@ func (d *demo) result(ctx context.Context) (*Result, error) {
 		Tokens: x.Usage.GetInputTokens() + x.Usage.GetOutputTokens(), MicroUSD: x.Usage.GetCostMicroUsd(), Times: d.times(), Resumed: d.resumed,
 		Repository: d.repo, Data: d.data, View: x, Definition: v.Definition,
 	}
-	if r.History, err = d.client.History(ctx, x.Id); err != nil {
+	history, err := d.client.History(ctx, &loomv1.HistoryRequest{Execution: x.Id})
+	if err != nil {
 		return nil, err
 	}
-	g, err := d.client.Look(ctx, "graph", &loomv1.Query{Project: projectID, Id: x.Bead})
+	r.History = history.Transitions
+	g, err := d.client.Graph(ctx, &loomv1.Query{Project: projectID, Id: x.Bead})
 	if err != nil {
 		return nil, err
 	}

@@ -222,7 +222,7 @@ func (e *errand) ours(n *loomv1.Event) bool {
 
 // standing ends the errand when its bead has.
 func (e *errand) standing(ctx context.Context) error {
-	v, err := e.client.Look(ctx, "bead", &loomv1.Query{Project: e.ws.id, Id: e.bead})
+	v, err := e.client.Bead(ctx, &loomv1.Query{Project: e.ws.id, Id: e.bead})
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (e *errand) standing(ctx context.Context) error {
 
 // decide asks the CEO, signs the answer and presents it.
 func (e *errand) decide(ctx context.Context, id string) error {
-	v, err := e.client.Look(ctx, "inbox", &loomv1.Query{Project: e.ws.id, Id: id})
+	v, err := e.client.Inbox(ctx, &loomv1.Query{Project: e.ws.id, Id: id})
 	if err != nil {
 		return err
 	}
@@ -260,7 +260,7 @@ func (e *errand) decide(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return e.ceo.Decide(ctx, cmd)
+	return e.ceo.Present(ctx, "decide", cmd)
 }
 
 func (e *errand) openKey() (*ceokey.Key, error) {
@@ -276,7 +276,7 @@ func (e *errand) openKey() (*ceokey.Key, error) {
 
 func (e *errand) result(ctx context.Context) (*Result, error) {
 	r := &Result{Project: e.ws.id, Bead: e.bead, Waits: e.waits, Repository: e.ws.repository, Status: "open"}
-	v, err := e.client.Look(ctx, "execution", &loomv1.Query{Project: e.ws.id, Id: e.bead})
+	v, err := e.client.Execution(ctx, &loomv1.Query{Project: e.ws.id, Id: e.bead})
 	if err != nil {
 		if e.waits || fault.Code(err) == "execution/unknown" {
 			return r, nil
@@ -290,9 +290,11 @@ func (e *errand) result(ctx context.Context) (*Result, error) {
 	for _, g := range x.Gaps {
 		r.Gaps = append(r.Gaps, g.Node+": "+g.Reason)
 	}
-	if r.History, err = e.client.History(ctx, x.Id); err != nil {
+	history, err := e.client.History(ctx, &loomv1.HistoryRequest{Execution: x.Id})
+	if err != nil {
 		return nil, err
 	}
+	r.History = history.Transitions
 	if x.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED {
 		r.Files, err = e.deliver(promised(v.Definition, x))
 	}

@@ -47,12 +47,11 @@ type Claim struct {
 
 // Blame finds the commit that line number of a file came with, in the history
 // of rev: a branch, or the name of a commit. The path is relative to the top,
-// with slashes. With checkout, the line is counted in the registered checkout's
-// copy of the file, if there is one: that is what its user sees.
+// with slashes.
 //
 // It returns git/unknown-branch for a rev, and git/unknown-line for a file or a
 // line, that is not there.
-func (r *Repository) Blame(ctx context.Context, rev, path string, number int, checkout bool) (*Line, error) {
+func (r *Repository) Blame(ctx context.Context, rev, path string, number int) (*Line, error) {
 	commit, err := r.commitOf(ctx, rev)
 	if err != nil {
 		return nil, err
@@ -61,25 +60,47 @@ func (r *Repository) Blame(ctx context.Context, rev, path string, number int, ch
 	if err != nil {
 		return nil, err
 	}
-	here, shown := there, known
-	if checkout {
-		if own, ok := r.own(path); ok {
-			here, shown = own, true
-		}
-	}
-	if !shown {
+	if !known {
 		return nil, fault.New("git/unknown-line", "there is no such file on %s", rev).Got(path).
-			Want("a path from the top of %s", r.path)
+			Want("a path from the top of the repository")
 	}
 	l := &Line{Path: path, Number: number, Rev: rev}
-	if l.Text, err = lineOf(here, path, number); err != nil || !known {
-		return l, err
-	}
-	at, err := counterpart(ctx, there, here, number)
-	if err == nil && at > 0 {
-		l.Origin, err = r.origin(ctx, commit, path, at)
+	if l.Text, err = lineOf(there, path, number); err == nil {
+		l.Origin, err = r.origin(ctx, commit, path, number)
 	}
 	return l, err
+}
+
+// Counted is a line of the registered checkout.
+type Counted struct {
+	Text   string
+	Number int // of that line in the revision; 0 where the checkout alone has it
+}
+
+// Counted returns line number of the registered checkout's copy of a file, and where
+// rev has it; nil where the checkout has no such file. It is for the user of the
+// checkout alone: what is not committed may be nobody else's business.
+//
+// It returns git/unknown-branch for a rev, and git/unknown-line for a line, that is not
+// there.
+func (r *Repository) Counted(ctx context.Context, rev, path string, number int) (*Counted, error) {
+	commit, err := r.commitOf(ctx, rev)
+	if err != nil {
+		return nil, err
+	}
+	there, known, err := r.content(ctx, commit, path)
+	if err != nil {
+		return nil, err
+	}
+	here, ok := r.own(path)
+	if !ok {
+		return nil, nil
+	}
+	c := &Counted{}
+	if c.Text, err = lineOf(here, path, number); err == nil && known {
+		c.Number, err = counterpart(ctx, there, here, number)
+	}
+	return c, err
 }
 
 // commitOf resolves a branch, or the name of a commit.

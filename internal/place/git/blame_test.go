@@ -8,11 +8,28 @@ import (
 
 func (f *fixture) blame(rev, path string, number int, checkout bool) *Line {
 	f.t.Helper()
-	l, err := f.repo.Blame(f.t.Context(), rev, path, number, checkout)
+	l, err := f.lineOf(rev, path, number, checkout)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	return l
+}
+
+// lineOf follows a line as the revision, or the checkout, counts it.
+func (f *fixture) lineOf(rev, path string, number int, checkout bool) (*Line, error) {
+	if checkout {
+		own, err := f.repo.Counted(f.t.Context(), rev, path, number)
+		if err != nil {
+			return nil, err
+		}
+		if own != nil && own.Number == 0 {
+			return &Line{Path: path, Text: own.Text}, nil
+		}
+		if own != nil {
+			number = own.Number
+		}
+	}
+	return f.repo.Blame(f.t.Context(), rev, path, number)
 }
 
 func TestBYD03_WhereALineComesFrom(t *testing.T) {
@@ -121,7 +138,7 @@ func TestBYD03_WhatIsNotThere(t *testing.T) {
 		{"--all", "a.txt", 1, "git/unknown-branch"},
 		{"main:a.txt", "a.txt", 1, "git/unknown-branch"},
 	} {
-		_, err := f.repo.Blame(t.Context(), tt.rev, tt.path, tt.number, true)
+		_, err := f.lineOf(tt.rev, tt.path, tt.number, true)
 		if err == nil {
 			t.Errorf("Blame(%s, %s, %d) found something", tt.rev, tt.path, tt.number)
 			continue

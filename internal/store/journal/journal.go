@@ -73,6 +73,14 @@ type Snapshots interface {
 	Index(ctx context.Context, partition int) (*loomv1.SnapshotIndex, error)
 
 	// SaveIndex replaces the partition's index, and then drops the snapshots
-	// that only the old one named. It is safe to repeat.
+	// and segments that only the old one named. It is safe to repeat.
 	SaveIndex(ctx context.Context, index *loomv1.SnapshotIndex) error
+
+	// SaveSegment keeps a segment of ended work. It blocks until it is stored.
+	// It is safe to repeat.
+	SaveSegment(ctx context.Context, s Segment) error
+
+	// LoadSegment returns the index of a segment, or its records, as they are
+	// stored: see [Segments].
+	LoadSegment(ctx context.Context, name string, records bool) ([]byte, error)
 }

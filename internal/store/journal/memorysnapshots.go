@@ -59,6 +59,30 @@ func (m *MemorySnapshots) Load(ctx context.Context, ref *loomv1.SnapshotRef) (*l
 	return s, ctx.Err()
 }
 
+// SaveSegment is that of [Snapshots].
+func (m *MemorySnapshots) SaveSegment(ctx context.Context, s Segment) error {
+	index, records := SegmentObjects(s.Name)
+	m.acquire()
+	defer m.release()
+	m.objects[index], m.objects[records] = s.Index, s.Records
+	return ctx.Err()
+}
+
+// LoadSegment is that of [Snapshots].
+func (m *MemorySnapshots) LoadSegment(ctx context.Context, name string, records bool) ([]byte, error) {
+	object, data := SegmentObjects(name)
+	if records {
+		object = data
+	}
+	m.acquire()
+	defer m.release()
+	stored, ok := m.objects[object]
+	if !ok {
+		return nil, fault.New("journal/segment", "there is no %q", object)
+	}
+	return stored, ctx.Err()
+}
+
 // Index is that of [Snapshots].
 func (m *MemorySnapshots) Index(ctx context.Context, partition int) (*loomv1.SnapshotIndex, error) {
 	m.acquire()

@@ -70,6 +70,28 @@ func (s *Snapshots) Load(ctx context.Context, ref *loomv1.SnapshotRef) (*loomv1.
 	return snapshot, nil
 }
 
+// SaveSegment is that of [journal.Snapshots].
+func (s *Snapshots) SaveSegment(ctx context.Context, segment journal.Segment) error {
+	index, records := journal.SegmentObjects(segment.Name)
+	if err := s.putBytes(ctx, records, segment.Records); err != nil {
+		return err
+	}
+	return s.putBytes(ctx, index, segment.Index)
+}
+
+// LoadSegment is that of [journal.Snapshots].
+func (s *Snapshots) LoadSegment(ctx context.Context, name string, records bool) (data []byte, err error) {
+	object, other := journal.SegmentObjects(name)
+	if records {
+		object = other
+	}
+	err = s.patiently(ctx, func(ctx context.Context) (err error) {
+		data, err = s.read(ctx, object)
+		return err
+	})
+	return data, err
+}
+
 // Index is that of [journal.Snapshots].
 func (s *Snapshots) Index(ctx context.Context, partition int) (*loomv1.SnapshotIndex, error) {
 	index := new(loomv1.SnapshotIndex)
@@ -121,7 +143,11 @@ func (s *Snapshots) put(ctx context.Context, name string, m proto.Message) error
 	if err != nil {
 		return fault.New("internal/error", "snapshot %q cannot be encoded", name).Because(err)
 	}
-	err = s.patiently(ctx, func(ctx context.Context) error {
+	return s.putBytes(ctx, name, data)
+}
+
+func (s *Snapshots) putBytes(ctx context.Context, name string, data []byte) error {
+	err := s.patiently(ctx, func(ctx context.Context) error {
 		_, err := s.store.PutBytes(ctx, name, data)
 		return err
 	})

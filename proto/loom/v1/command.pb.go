@@ -136,6 +136,7 @@ type Command struct {
 	//	*Command_ChangeMemory
 	//	*Command_ForgetMemory
 	//	*Command_OfferMemory
+	//	*Command_RecordLives
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -606,6 +607,15 @@ func (x *Command) GetOfferMemory() *OfferMemory {
 	return nil
 }
 
+func (x *Command) GetRecordLives() *RecordLives {
+	if x != nil {
+		if x, ok := x.Body.(*Command_RecordLives); ok {
+			return x.RecordLives
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -794,6 +804,10 @@ type Command_OfferMemory struct {
 	OfferMemory *OfferMemory `protobuf:"bytes,48,opt,name=offer_memory,json=offerMemory,proto3,oneof"`
 }
 
+type Command_RecordLives struct {
+	RecordLives *RecordLives `protobuf:"bytes,60,opt,name=record_lives,json=recordLives,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -885,6 +899,8 @@ func (*Command_ChangeMemory) isCommand_Body() {}
 func (*Command_ForgetMemory) isCommand_Body() {}
 
 func (*Command_OfferMemory) isCommand_Body() {}
+
+func (*Command_RecordLives) isCommand_Body() {}
 
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
@@ -1152,8 +1168,8 @@ func (*Answer_Memories) isAnswer_Body() {}
 // Done says that a command was carried out.
 type Done struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In answer to a RecordTurn: what people have said that the attempt should
-	// hear next.
+	// In answer to a RecordTurn: what people have said and members of the team have
+	// written that the attempt should hear next.
 	Said          []*Said `protobuf:"bytes,1,rep,name=said,proto3" json:"said,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3627,7 +3643,10 @@ type CastVote struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Decision string                 `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
 	// Role, option, confidence and rationale; the rest is set by the graph.
-	Vote          *Vote `protobuf:"bytes,2,opt,name=vote,proto3" json:"vote,omitempty"`
+	Vote *Vote `protobuf:"bytes,2,opt,name=vote,proto3" json:"vote,omitempty"`
+	// The caller's own id, so that sending it again changes nothing. Without one, what
+	// the lead says again once the ballot waits for it decides.
+	Request       string `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3674,6 +3693,13 @@ func (x *CastVote) GetVote() *Vote {
 		return x.Vote
 	}
 	return nil
+}
+
+func (x *CastVote) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
 }
 
 // Tick tells a project that time has passed; due timers fire.
@@ -4540,7 +4566,9 @@ type Brief struct {
 	// How many entries the project remembers: with none, there is nothing to offer.
 	Memories uint64 `protobuf:"varint,18,opt,name=memories,proto3" json:"memories,omitempty"`
 	// What the attempt is offered of the memory; set by who works on it.
-	Memory        *MemoryContext `protobuf:"bytes,19,opt,name=memory,proto3" json:"memory,omitempty"`
+	Memory *MemoryContext `protobuf:"bytes,19,opt,name=memory,proto3" json:"memory,omitempty"`
+	// What the attempt's agent knows of its team; unset where it has none.
+	Team          *TeamView `protobuf:"bytes,20,opt,name=team,proto3" json:"team,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4704,6 +4732,13 @@ func (x *Brief) GetMemories() uint64 {
 func (x *Brief) GetMemory() *MemoryContext {
 	if x != nil {
 		return x.Memory
+	}
+	return nil
+}
+
+func (x *Brief) GetTeam() *TeamView {
+	if x != nil {
+		return x.Team
 	}
 	return nil
 }
@@ -4983,7 +5018,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xe5\x16\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa0\x17\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -5045,7 +5080,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"keepMemory\x12B\n" +
 	"\rchange_memory\x18. \x01(\v2\x15.loom.v1.ChangeMemoryB\x04\x90\xb5\x18\x06H\x00R\fchangeMemory\x12B\n" +
 	"\rforget_memory\x18/ \x01(\v2\x15.loom.v1.ForgetMemoryB\x04\x90\xb5\x18\x06H\x00R\fforgetMemory\x12?\n" +
-	"\foffer_memory\x180 \x01(\v2\x14.loom.v1.OfferMemoryB\x04\x90\xb5\x18\x06H\x00R\vofferMemoryB\x06\n" +
+	"\foffer_memory\x180 \x01(\v2\x14.loom.v1.OfferMemoryB\x04\x90\xb5\x18\x06H\x00R\vofferMemory\x129\n" +
+	"\frecord_lives\x18< \x01(\v2\x14.loom.v1.RecordLivesH\x00R\vrecordLivesB\x06\n" +
 	"\x04body\"\xf1\x04\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
@@ -5234,10 +5270,11 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\arequest\x18\x02 \x01(\tR\arequest\"5\n" +
 	"\n" +
 	"OpenBallot\x12'\n" +
-	"\x06ballot\x18\x01 \x01(\v2\x0f.loom.v1.BallotR\x06ballot\"I\n" +
+	"\x06ballot\x18\x01 \x01(\v2\x0f.loom.v1.BallotR\x06ballot\"c\n" +
 	"\bCastVote\x12\x1a\n" +
 	"\bdecision\x18\x01 \x01(\tR\bdecision\x12!\n" +
-	"\x04vote\x18\x02 \x01(\v2\r.loom.v1.VoteR\x04vote\"\x06\n" +
+	"\x04vote\x18\x02 \x01(\v2\r.loom.v1.VoteR\x04vote\x12\x18\n" +
+	"\arequest\x18\x03 \x01(\tR\arequest\"\x06\n" +
 	"\x04Tick\"\xde\x06\n" +
 	"\n" +
 	"CeoCommand\x12\x1e\n" +
@@ -5296,7 +5333,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x125\n" +
 	"\bdecision\x18\x03 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
 	"\acomment\x18\x04 \x01(\tR\acomment\x12\x16\n" +
-	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xbc\x06\n" +
+	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xe3\x06\n" +
 	"\x05Brief\x12*\n" +
 	"\aattempt\x18\x01 \x01(\v2\x10.loom.v1.AttemptR\aattempt\x12+\n" +
 	"\x04node\x18\x02 \x01(\v2\x17.loom.v1.NodeDefinitionR\x04node\x12!\n" +
@@ -5321,7 +5358,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\atoolkit\x18\x10 \x01(\v2\x10.loom.v1.ToolkitR\atoolkit\x12-\n" +
 	"\bcheckout\x18\x11 \x01(\v2\x11.loom.v1.CheckoutR\bcheckout\x12\x1a\n" +
 	"\bmemories\x18\x12 \x01(\x04R\bmemories\x12.\n" +
-	"\x06memory\x18\x13 \x01(\v2\x16.loom.v1.MemoryContextR\x06memory\"\x8a\x01\n" +
+	"\x06memory\x18\x13 \x01(\v2\x16.loom.v1.MemoryContextR\x06memory\x12%\n" +
+	"\x04team\x18\x14 \x01(\v2\x11.loom.v1.TeamViewR\x04team\"\x8a\x01\n" +
 	"\rAskPermission\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x120\n" +
@@ -5432,53 +5470,55 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*ChangeMemory)(nil),          // 68: loom.v1.ChangeMemory
 	(*ForgetMemory)(nil),          // 69: loom.v1.ForgetMemory
 	(*OfferMemory)(nil),           // 70: loom.v1.OfferMemory
-	(*Error)(nil),                 // 71: loom.v1.Error
-	(*SubmitReply)(nil),           // 72: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 73: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 74: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 75: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 76: loom.v1.TeamReplies
-	(*MemoryEntry)(nil),           // 77: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 78: loom.v1.MemoryContext
-	(*Said)(nil),                  // 79: loom.v1.Said
-	(*ProjectConfig)(nil),         // 80: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 81: loom.v1.Definition
-	(*Submission)(nil),            // 82: loom.v1.Submission
-	(*ErrorReport)(nil),           // 83: loom.v1.ErrorReport
-	(*JournalCut)(nil),            // 84: loom.v1.JournalCut
-	(*Claimant)(nil),              // 85: loom.v1.Claimant
-	(*Event)(nil),                 // 86: loom.v1.Event
-	(*CallReservation)(nil),       // 87: loom.v1.CallReservation
-	(*Usage)(nil),                 // 88: loom.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 89: google.protobuf.Timestamp
-	(*ModelBlock)(nil),            // 90: loom.v1.ModelBlock
-	(*Outcome)(nil),               // 91: loom.v1.Outcome
-	(*HostRoles)(nil),             // 92: loom.v1.HostRoles
-	(*Bead)(nil),                  // 93: loom.v1.Bead
-	(*Execution)(nil),             // 94: loom.v1.Execution
-	(*Change)(nil),                // 95: loom.v1.Change
-	(*Candidate)(nil),             // 96: loom.v1.Candidate
-	(*Checkout)(nil),              // 97: loom.v1.Checkout
-	(*Landing)(nil),               // 98: loom.v1.Landing
-	(*DecisionEdge)(nil),          // 99: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 100: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 101: loom.v1.Ballot
-	(*Vote)(nil),                  // 102: loom.v1.Vote
-	(*TrustTools)(nil),            // 103: loom.v1.TrustTools
-	(*DistrustTools)(nil),         // 104: loom.v1.DistrustTools
-	(PauseScope)(0),               // 105: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 106: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 107: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 108: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 109: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 110: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 111: loom.v1.DecisionContext
-	(*Permission)(nil),            // 112: loom.v1.Permission
-	(*FileClaim)(nil),             // 113: loom.v1.FileClaim
-	(*Toolkit)(nil),               // 114: loom.v1.Toolkit
-	(*ToolCall)(nil),              // 115: loom.v1.ToolCall
-	(*Permit)(nil),                // 116: loom.v1.Permit
-	(*Car)(nil),                   // 117: loom.v1.Car
+	(*RecordLives)(nil),           // 71: loom.v1.RecordLives
+	(*Error)(nil),                 // 72: loom.v1.Error
+	(*SubmitReply)(nil),           // 73: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 74: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 75: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 76: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 77: loom.v1.TeamReplies
+	(*MemoryEntry)(nil),           // 78: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 79: loom.v1.MemoryContext
+	(*Said)(nil),                  // 80: loom.v1.Said
+	(*ProjectConfig)(nil),         // 81: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 82: loom.v1.Definition
+	(*Submission)(nil),            // 83: loom.v1.Submission
+	(*ErrorReport)(nil),           // 84: loom.v1.ErrorReport
+	(*JournalCut)(nil),            // 85: loom.v1.JournalCut
+	(*Claimant)(nil),              // 86: loom.v1.Claimant
+	(*Event)(nil),                 // 87: loom.v1.Event
+	(*CallReservation)(nil),       // 88: loom.v1.CallReservation
+	(*Usage)(nil),                 // 89: loom.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 90: google.protobuf.Timestamp
+	(*ModelBlock)(nil),            // 91: loom.v1.ModelBlock
+	(*Outcome)(nil),               // 92: loom.v1.Outcome
+	(*HostRoles)(nil),             // 93: loom.v1.HostRoles
+	(*Bead)(nil),                  // 94: loom.v1.Bead
+	(*Execution)(nil),             // 95: loom.v1.Execution
+	(*Change)(nil),                // 96: loom.v1.Change
+	(*Candidate)(nil),             // 97: loom.v1.Candidate
+	(*Checkout)(nil),              // 98: loom.v1.Checkout
+	(*Landing)(nil),               // 99: loom.v1.Landing
+	(*DecisionEdge)(nil),          // 100: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 101: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 102: loom.v1.Ballot
+	(*Vote)(nil),                  // 103: loom.v1.Vote
+	(*TrustTools)(nil),            // 104: loom.v1.TrustTools
+	(*DistrustTools)(nil),         // 105: loom.v1.DistrustTools
+	(PauseScope)(0),               // 106: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 107: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 108: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 109: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 110: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 111: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 112: loom.v1.DecisionContext
+	(*Permission)(nil),            // 113: loom.v1.Permission
+	(*FileClaim)(nil),             // 114: loom.v1.FileClaim
+	(*Toolkit)(nil),               // 115: loom.v1.Toolkit
+	(*TeamView)(nil),              // 116: loom.v1.TeamView
+	(*ToolCall)(nil),              // 117: loom.v1.ToolCall
+	(*Permit)(nil),                // 118: loom.v1.Permit
+	(*Car)(nil),                   // 119: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
 	61,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
@@ -5528,111 +5568,113 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	68,  // 44: loom.v1.Command.change_memory:type_name -> loom.v1.ChangeMemory
 	69,  // 45: loom.v1.Command.forget_memory:type_name -> loom.v1.ForgetMemory
 	70,  // 46: loom.v1.Command.offer_memory:type_name -> loom.v1.OfferMemory
-	71,  // 47: loom.v1.Answer.error:type_name -> loom.v1.Error
-	3,   // 48: loom.v1.Answer.done:type_name -> loom.v1.Done
-	72,  // 49: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	54,  // 50: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	73,  // 51: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	74,  // 52: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	57,  // 53: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	75,  // 54: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	32,  // 55: loom.v1.Answer.train:type_name -> loom.v1.Train
-	76,  // 56: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
-	16,  // 57: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
-	77,  // 58: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
-	78,  // 59: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
-	79,  // 60: loom.v1.Done.said:type_name -> loom.v1.Said
-	80,  // 61: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	81,  // 62: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	82,  // 63: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	83,  // 64: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	71,  // 65: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	84,  // 66: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
-	85,  // 67: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	85,  // 68: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	86,  // 69: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
-	85,  // 70: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	87,  // 71: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
-	85,  // 72: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	88,  // 73: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	0,   // 74: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
-	85,  // 75: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	89,  // 76: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	90,  // 77: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
-	85,  // 78: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	91,  // 79: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	19,  // 80: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
-	85,  // 81: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	21,  // 82: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
-	92,  // 83: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	93,  // 84: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	94,  // 85: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	85,  // 86: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	85,  // 87: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	85,  // 88: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	85,  // 89: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	33,  // 90: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	95,  // 91: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	96,  // 92: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	97,  // 93: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
-	60,  // 94: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	85,  // 95: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	85,  // 96: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	98,  // 97: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	85,  // 98: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
-	98,  // 99: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
-	74,  // 100: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	99,  // 101: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	40,  // 102: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	99,  // 103: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	100, // 104: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	101, // 105: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	102, // 106: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	89,  // 107: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	89,  // 108: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	53,  // 109: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	47,  // 110: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	48,  // 111: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	49,  // 112: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	50,  // 113: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	52,  // 114: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	51,  // 115: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	46,  // 116: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	58,  // 117: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	59,  // 118: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	40,  // 119: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	103, // 120: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
-	104, // 121: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
-	105, // 122: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	105, // 123: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	81,  // 124: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	106, // 125: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	107, // 126: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	108, // 127: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	93,  // 128: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	94,  // 129: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	80,  // 130: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	109, // 131: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	74,  // 132: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	110, // 133: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	111, // 134: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	81,  // 135: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	112, // 136: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	113, // 137: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	114, // 138: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
-	97,  // 139: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
-	78,  // 140: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
-	85,  // 141: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	56,  // 142: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	115, // 143: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	116, // 144: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	112, // 145: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	117, // 146: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	147, // [147:147] is the sub-list for method output_type
-	147, // [147:147] is the sub-list for method input_type
-	147, // [147:147] is the sub-list for extension type_name
-	147, // [147:147] is the sub-list for extension extendee
-	0,   // [0:147] is the sub-list for field type_name
+	71,  // 47: loom.v1.Command.record_lives:type_name -> loom.v1.RecordLives
+	72,  // 48: loom.v1.Answer.error:type_name -> loom.v1.Error
+	3,   // 49: loom.v1.Answer.done:type_name -> loom.v1.Done
+	73,  // 50: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	54,  // 51: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	74,  // 52: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	75,  // 53: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	57,  // 54: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	76,  // 55: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	32,  // 56: loom.v1.Answer.train:type_name -> loom.v1.Train
+	77,  // 57: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	16,  // 58: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
+	78,  // 59: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
+	79,  // 60: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
+	80,  // 61: loom.v1.Done.said:type_name -> loom.v1.Said
+	81,  // 62: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	82,  // 63: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	83,  // 64: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	84,  // 65: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	72,  // 66: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	85,  // 67: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
+	86,  // 68: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	86,  // 69: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	87,  // 70: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
+	86,  // 71: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	88,  // 72: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	86,  // 73: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	89,  // 74: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	0,   // 75: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
+	86,  // 76: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	90,  // 77: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	91,  // 78: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
+	86,  // 79: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	92,  // 80: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	19,  // 81: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
+	86,  // 82: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	21,  // 83: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
+	93,  // 84: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	94,  // 85: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	95,  // 86: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	86,  // 87: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	86,  // 88: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	86,  // 89: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	86,  // 90: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	33,  // 91: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	96,  // 92: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	97,  // 93: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	98,  // 94: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
+	60,  // 95: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	86,  // 96: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	86,  // 97: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	99,  // 98: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	86,  // 99: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	99,  // 100: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	75,  // 101: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	100, // 102: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	40,  // 103: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	100, // 104: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	101, // 105: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	102, // 106: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	103, // 107: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	90,  // 108: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	90,  // 109: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	53,  // 110: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	47,  // 111: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	48,  // 112: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	49,  // 113: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	50,  // 114: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	52,  // 115: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	51,  // 116: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	46,  // 117: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	58,  // 118: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	59,  // 119: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	40,  // 120: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	104, // 121: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
+	105, // 122: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
+	106, // 123: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	106, // 124: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	82,  // 125: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	107, // 126: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	108, // 127: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	109, // 128: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	94,  // 129: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	95,  // 130: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	81,  // 131: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	110, // 132: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	75,  // 133: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	111, // 134: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	112, // 135: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	82,  // 136: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	113, // 137: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	114, // 138: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	115, // 139: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
+	98,  // 140: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
+	79,  // 141: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
+	116, // 142: loom.v1.Brief.team:type_name -> loom.v1.TeamView
+	86,  // 143: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	56,  // 144: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	117, // 145: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	118, // 146: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	113, // 147: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	119, // 148: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	149, // [149:149] is the sub-list for method output_type
+	149, // [149:149] is the sub-list for method input_type
+	149, // [149:149] is the sub-list for extension type_name
+	149, // [149:149] is the sub-list for extension extendee
+	0,   // [0:149] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -5646,6 +5688,7 @@ func file_loom_v1_command_proto_init() {
 	file_loom_v1_fact_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
+	file_loom_v1_mail_proto_init()
 	file_loom_v1_memory_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_project_proto_init()
@@ -5702,6 +5745,7 @@ func file_loom_v1_command_proto_init() {
 		(*Command_ChangeMemory)(nil),
 		(*Command_ForgetMemory)(nil),
 		(*Command_OfferMemory)(nil),
+		(*Command_RecordLives)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),

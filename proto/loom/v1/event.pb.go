@@ -135,6 +135,12 @@ type Event struct {
 	//	*Event_MemoryExpired
 	//	*Event_MemoryDropped
 	//	*Event_MemoryOffered
+	//	*Event_MailSent
+	//	*Event_AgentStarted
+	//	*Event_AgentRestarted
+	//	*Event_AgentCrashed
+	//	*Event_AgentGivenUp
+	//	*Event_AgentDrained
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1048,6 +1054,60 @@ func (x *Event) GetMemoryOffered() *MemoryOffered {
 	return nil
 }
 
+func (x *Event) GetMailSent() *MailSent {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_MailSent); ok {
+			return x.MailSent
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetAgentStarted() *AgentLife {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_AgentStarted); ok {
+			return x.AgentStarted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetAgentRestarted() *AgentLife {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_AgentRestarted); ok {
+			return x.AgentRestarted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetAgentCrashed() *AgentLife {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_AgentCrashed); ok {
+			return x.AgentCrashed
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetAgentGivenUp() *AgentLife {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_AgentGivenUp); ok {
+			return x.AgentGivenUp
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetAgentDrained() *AgentLife {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_AgentDrained); ok {
+			return x.AgentDrained
+		}
+	}
+	return nil
+}
+
 type isEvent_Fact interface {
 	isEvent_Fact()
 }
@@ -1414,6 +1474,32 @@ type Event_MemoryOffered struct {
 	MemoryOffered *MemoryOffered `protobuf:"bytes,108,opt,name=memory_offered,json=memoryOffered,proto3,oneof"`
 }
 
+type Event_MailSent struct {
+	// Mail between members of a team.
+	MailSent *MailSent `protobuf:"bytes,120,opt,name=mail_sent,json=mailSent,proto3,oneof"`
+}
+
+type Event_AgentStarted struct {
+	// Lives of agents, in the deployment's own project.
+	AgentStarted *AgentLife `protobuf:"bytes,121,opt,name=agent_started,json=agentStarted,proto3,oneof"`
+}
+
+type Event_AgentRestarted struct {
+	AgentRestarted *AgentLife `protobuf:"bytes,122,opt,name=agent_restarted,json=agentRestarted,proto3,oneof"`
+}
+
+type Event_AgentCrashed struct {
+	AgentCrashed *AgentLife `protobuf:"bytes,123,opt,name=agent_crashed,json=agentCrashed,proto3,oneof"`
+}
+
+type Event_AgentGivenUp struct {
+	AgentGivenUp *AgentLife `protobuf:"bytes,124,opt,name=agent_given_up,json=agentGivenUp,proto3,oneof"`
+}
+
+type Event_AgentDrained struct {
+	AgentDrained *AgentLife `protobuf:"bytes,125,opt,name=agent_drained,json=agentDrained,proto3,oneof"`
+}
+
 func (*Event_ProjectRegistered) isEvent_Fact() {}
 
 func (*Event_DefinitionStored) isEvent_Fact() {}
@@ -1591,6 +1677,18 @@ func (*Event_MemoryExpired) isEvent_Fact() {}
 func (*Event_MemoryDropped) isEvent_Fact() {}
 
 func (*Event_MemoryOffered) isEvent_Fact() {}
+
+func (*Event_MailSent) isEvent_Fact() {}
+
+func (*Event_AgentStarted) isEvent_Fact() {}
+
+func (*Event_AgentRestarted) isEvent_Fact() {}
+
+func (*Event_AgentCrashed) isEvent_Fact() {}
+
+func (*Event_AgentGivenUp) isEvent_Fact() {}
+
+func (*Event_AgentDrained) isEvent_Fact() {}
 
 // ModelBlocked says once, however much work waits for it, that a model cannot be
 // asked before the operator has mended something. Nobody is asked to approve
@@ -3671,7 +3769,7 @@ func (x *ClaimReleased) GetHostLost() bool {
 // AttemptParked frees the agent while the attempt waits.
 type AttemptParked struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "lock", "rate", "permission", "team", "budget" or "operator".
+	// "lock", "rate", "permission", "team", "mail", "budget" or "operator".
 	WaitsFor string `protobuf:"bytes,1,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
 	// When a "rate" limit ends, or what waits for the "operator" is tried again.
 	Until *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
@@ -6062,7 +6160,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xf9S\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xdcZ\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -6143,9 +6241,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x0fexecution_moved\x184 \x01(\v2\x17.loom.v1.ExecutionMovedBE\x8a\xb5\x18A\n" +
 	"\x01\x02\x1a<{about}: execution {execution} moved to {.to}{.reason after}H\x00R\x0eexecutionMoved\x12\x7f\n" +
 	"\x0eexecution_told\x185 \x01(\v2\x16.loom.v1.ExecutionToldB>\x8a\xb5\x18:\n" +
-	"\x01\x02\x1a5{about}: {who} says to who works on it{.said.text in}H\x00R\rexecutionTold\x12\x81\x01\n" +
-	"\x0fexecution_ended\x186 \x01(\v2\x17.loom.v1.ExecutionEndedB=\x8a\xb5\x189\n" +
-	"\x01\x02\x1a4{about}: execution {execution} {.status}{.reason in}H\x00R\x0eexecutionEnded\x12B\n" +
+	"\x01\x02\x1a5{about}: {who} says to who works on it{.said.text in}H\x00R\rexecutionTold\x12\x82\x01\n" +
+	"\x0fexecution_ended\x186 \x01(\v2\x17.loom.v1.ExecutionEndedB>\x8a\xb5\x18:\n" +
+	"\x02\x02\a\x1a4{about}: execution {execution} {.status}{.reason in}H\x00R\x0eexecutionEnded\x12B\n" +
 	"\fedge_settled\x187 \x01(\v2\x14.loom.v1.EdgeSettledB\a\x8a\xb5\x18\x03\n" +
 	"\x01\x02H\x00R\vedgeSettled\x12B\n" +
 	"\fnode_skipped\x188 \x01(\v2\x14.loom.v1.NodeSkippedB\a\x8a\xb5\x18\x03\n" +
@@ -6164,23 +6262,23 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\fplan_adopted\x18> \x01(\v2\x14.loom.v1.PlanAdoptedB\v\x8a\xb5\x18\a\n" +
 	"\x02\x01\x02\"\x01\x02H\x00R\vplanAdopted\x12x\n" +
 	"\rchild_started\x18? \x01(\v2\x15.loom.v1.ChildStartedB:\x8a\xb5\x186\n" +
-	"\x01\x02\x1a1{about}: {node} is done by execution {.execution}H\x00R\fchildStarted\x12\x87\x01\n" +
+	"\x01\x02\x1a1{about}: {node} is done by execution {.execution}H\x00R\fchildStarted\x12\x88\x01\n" +
 	"\n" +
-	"task_given\x18@ \x01(\v2\x12.loom.v1.TaskGivenBR\x8a\xb5\x18N\n" +
-	"\x01\x02\x1aI{about}: {node} gives task {.task.bead} to {.task.role}{.task.goal after}H\x00R\ttaskGiven\x12<\n" +
+	"task_given\x18@ \x01(\v2\x12.loom.v1.TaskGivenBS\x8a\xb5\x18O\n" +
+	"\x02\x02\a\x1aI{about}: {node} gives task {.task.bead} to {.task.role}{.task.goal after}H\x00R\ttaskGiven\x12=\n" +
 	"\n" +
-	"task_ended\x18A \x01(\v2\x12.loom.v1.TaskEndedB\a\x8a\xb5\x18\x03\n" +
-	"\x01\x02H\x00R\ttaskEnded\x12T\n" +
+	"task_ended\x18A \x01(\v2\x12.loom.v1.TaskEndedB\b\x8a\xb5\x18\x04\n" +
+	"\x02\x02\aH\x00R\ttaskEnded\x12T\n" +
 	"\x12attempt_dispatched\x18B \x01(\v2\x1a.loom.v1.AttemptDispatchedB\a\x8a\xb5\x18\x03\n" +
 	"\x01\x02H\x00R\x11attemptDispatched\x12q\n" +
 	"\x0fattempt_claimed\x18C \x01(\v2\x17.loom.v1.AttemptClaimedB-\x8a\xb5\x18)\n" +
-	"\x01\x02\x1a${about}: {node} taken by {.claimant}H\x00R\x0eattemptClaimed\x12x\n" +
-	"\x0eclaim_released\x18D \x01(\v2\x16.loom.v1.ClaimReleasedB7\x8a\xb5\x183\n" +
-	"\x01\x02\x1a.{about}: {node} is queued again{.reason after}H\x00R\rclaimReleased\x12H\n" +
+	"\x01\x02\x1a${about}: {node} taken by {.claimant}H\x00R\x0eattemptClaimed\x12y\n" +
+	"\x0eclaim_released\x18D \x01(\v2\x16.loom.v1.ClaimReleasedB8\x8a\xb5\x184\n" +
+	"\x02\x02\a\x1a.{about}: {node} is queued again{.reason after}H\x00R\rclaimReleased\x12H\n" +
 	"\x0eattempt_parked\x18E \x01(\v2\x16.loom.v1.AttemptParkedB\a\x8a\xb5\x18\x03\n" +
-	"\x01\x02H\x00R\rattemptParked\x12E\n" +
-	"\rattempt_ended\x18F \x01(\v2\x15.loom.v1.AttemptEndedB\a\x8a\xb5\x18\x03\n" +
-	"\x01\x02H\x00R\fattemptEnded\x12t\n" +
+	"\x01\x02H\x00R\rattemptParked\x12F\n" +
+	"\rattempt_ended\x18F \x01(\v2\x15.loom.v1.AttemptEndedB\b\x8a\xb5\x18\x04\n" +
+	"\x02\x02\aH\x00R\fattemptEnded\x12t\n" +
 	"\x0fretry_scheduled\x18G \x01(\v2\x17.loom.v1.RetryScheduledB0\x8a\xb5\x18,\n" +
 	"\x01\x02\x1a'{about}: {node} is tried again at {.at}H\x00R\x0eretryScheduled\x12K\n" +
 	"\x0fchange_proposed\x18H \x01(\v2\x17.loom.v1.ChangeProposedB\a\x8a\xb5\x18\x03\n" +
@@ -6206,9 +6304,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\rtool_finished\x18P \x01(\v2\x15.loom.v1.ToolFinishedB\b\x8a\xb5\x18\x04\n" +
 	"\x02\x03\x02H\x00R\ftoolFinished\x12I\n" +
 	"\x0eturn_compacted\x18Q \x01(\v2\x16.loom.v1.TurnCompactedB\b\x8a\xb5\x18\x04\n" +
-	"\x02\x03\x02H\x00R\rturnCompacted\x12e\n" +
-	"\rmessage_heard\x18R \x01(\v2\x15.loom.v1.MessageHeardB'\x8a\xb5\x18#\n" +
-	"\x02\x03\x02\x1a\x1d{who} was told{.said.text in}H\x00R\fmessageHeard\x12E\n" +
+	"\x02\x03\x02H\x00R\rturnCompacted\x12f\n" +
+	"\rmessage_heard\x18R \x01(\v2\x15.loom.v1.MessageHeardB(\x8a\xb5\x18$\n" +
+	"\x03\x03\x02\a\x1a\x1d{who} was told{.said.text in}H\x00R\fmessageHeard\x12E\n" +
 	"\rcall_reserved\x18S \x01(\v2\x15.loom.v1.CallReservedB\a\x8a\xb5\x18\x03\n" +
 	"\x01\x02H\x00R\fcallReserved\x12\xa1\x01\n" +
 	"\fcall_settled\x18T \x01(\v2\x14.loom.v1.CallSettledBf\x8a\xb5\x18b\n" +
@@ -6261,7 +6359,19 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x0ememory_dropped\x18k \x01(\v2\x16.loom.v1.MemoryDroppedB0\x8a\xb5\x18,\n" +
 	"\x01\x06\x1a'{about}: the session is over for {.ids}H\x00R\rmemoryDropped\x12H\n" +
 	"\x0ememory_offered\x18l \x01(\v2\x16.loom.v1.MemoryOfferedB\a\x8a\xb5\x18\x03\n" +
-	"\x01\x06H\x00R\rmemoryOfferedB\x06\n" +
+	"\x01\x06H\x00R\rmemoryOffered\x129\n" +
+	"\tmail_sent\x18x \x01(\v2\x11.loom.v1.MailSentB\a\x8a\xb5\x18\x03\n" +
+	"\x01\aH\x00R\bmailSent\x12\x93\x01\n" +
+	"\ragent_started\x18y \x01(\v2\x12.loom.v1.AgentLifeBX\x8a\xb5\x18T\n" +
+	"\x01\x01\x1aO{.agent or several agents} of role {.role} on host {.host}: started{.reason in}H\x00R\fagentStarted\x12\xa7\x01\n" +
+	"\x0fagent_restarted\x18z \x01(\v2\x12.loom.v1.AgentLifeBh\x8a\xb5\x18d\n" +
+	"\x01\x01\x1a_{.agent or several agents} of role {.role} on host {.host}: restarted after a crash{.reason in}H\x00R\x0eagentRestarted\x12\xa3\x01\n" +
+	"\ragent_crashed\x18{ \x01(\v2\x12.loom.v1.AgentLifeBh\x8a\xb5\x18d\n" +
+	"\x01\x01\x1a_{.agent or several agents} of role {.role} on host {.host}: crashed, {.times} times{.reason in}H\x00R\fagentCrashed\x12\x98\x01\n" +
+	"\x0eagent_given_up\x18| \x01(\v2\x12.loom.v1.AgentLifeB\\\x8a\xb5\x18X\n" +
+	"\x01\x01\x1aS{.agent or several agents} of role {.role} on host {.host}: is given up{.reason in}H\x00R\fagentGivenUp\x12\x9e\x01\n" +
+	"\ragent_drained\x18} \x01(\v2\x12.loom.v1.AgentLifeBc\x8a\xb5\x18_\n" +
+	"\x01\x01\x1aZ{.agent or several agents} of role {.role} on host {.host}: takes no more work{.reason in}H\x00R\fagentDrainedB\x06\n" +
 	"\x04fact\"9\n" +
 	"\fModelBlocked\x12)\n" +
 	"\x05block\x18\x01 \x01(\v2\x13.loom.v1.ModelBlockR\x05block\";\n" +
@@ -6678,48 +6788,50 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*MemoryExpired)(nil),         // 90: loom.v1.MemoryExpired
 	(*MemoryDropped)(nil),         // 91: loom.v1.MemoryDropped
 	(*MemoryOffered)(nil),         // 92: loom.v1.MemoryOffered
-	(*ModelBlock)(nil),            // 93: loom.v1.ModelBlock
-	(*Landing)(nil),               // 94: loom.v1.Landing
-	(*ProjectConfig)(nil),         // 95: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 96: loom.v1.Definition
-	(*SignedCommand)(nil),         // 97: loom.v1.SignedCommand
-	(*Error)(nil),                 // 98: loom.v1.Error
-	(*Pause)(nil),                 // 99: loom.v1.Pause
-	(PauseScope)(0),               // 100: loom.v1.PauseScope
-	(GateAction)(0),               // 101: loom.v1.GateAction
-	(*Plan)(nil),                  // 102: loom.v1.Plan
-	(*ForkPoint)(nil),             // 103: loom.v1.ForkPoint
-	(*Execution)(nil),             // 104: loom.v1.Execution
-	(*Budget)(nil),                // 105: loom.v1.Budget
-	(*CallReservation)(nil),       // 106: loom.v1.CallReservation
-	(*Usage)(nil),                 // 107: loom.v1.Usage
-	(*HostRoles)(nil),             // 108: loom.v1.HostRoles
-	(*Bead)(nil),                  // 109: loom.v1.Bead
-	(BeadStatus)(0),               // 110: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 111: loom.v1.Claimant
-	(*TeamTask)(nil),              // 112: loom.v1.TeamTask
-	(*Outcome)(nil),               // 113: loom.v1.Outcome
-	(*Approval)(nil),              // 114: loom.v1.Approval
-	(ApprovalDecision)(0),         // 115: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 116: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 117: loom.v1.Change
-	(*Candidate)(nil),             // 118: loom.v1.Candidate
-	(*DecisionNode)(nil),          // 119: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 120: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 121: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 122: loom.v1.Ballot
-	(*Vote)(nil),                  // 123: loom.v1.Vote
-	(BallotStatus)(0),             // 124: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 125: loom.v1.LockClaim
-	(*Car)(nil),                   // 126: loom.v1.Car
-	(*BlobRef)(nil),               // 127: loom.v1.BlobRef
-	(*Compaction)(nil),            // 128: loom.v1.Compaction
-	(*Said)(nil),                  // 129: loom.v1.Said
-	(*ModelAnswer)(nil),           // 130: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 131: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 132: loom.v1.ToolResult
-	(*Permission)(nil),            // 133: loom.v1.Permission
-	(*Toolkit)(nil),               // 134: loom.v1.Toolkit
+	(*MailSent)(nil),              // 93: loom.v1.MailSent
+	(*AgentLife)(nil),             // 94: loom.v1.AgentLife
+	(*ModelBlock)(nil),            // 95: loom.v1.ModelBlock
+	(*Landing)(nil),               // 96: loom.v1.Landing
+	(*ProjectConfig)(nil),         // 97: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 98: loom.v1.Definition
+	(*SignedCommand)(nil),         // 99: loom.v1.SignedCommand
+	(*Error)(nil),                 // 100: loom.v1.Error
+	(*Pause)(nil),                 // 101: loom.v1.Pause
+	(PauseScope)(0),               // 102: loom.v1.PauseScope
+	(GateAction)(0),               // 103: loom.v1.GateAction
+	(*Plan)(nil),                  // 104: loom.v1.Plan
+	(*ForkPoint)(nil),             // 105: loom.v1.ForkPoint
+	(*Execution)(nil),             // 106: loom.v1.Execution
+	(*Budget)(nil),                // 107: loom.v1.Budget
+	(*CallReservation)(nil),       // 108: loom.v1.CallReservation
+	(*Usage)(nil),                 // 109: loom.v1.Usage
+	(*HostRoles)(nil),             // 110: loom.v1.HostRoles
+	(*Bead)(nil),                  // 111: loom.v1.Bead
+	(BeadStatus)(0),               // 112: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 113: loom.v1.Claimant
+	(*TeamTask)(nil),              // 114: loom.v1.TeamTask
+	(*Outcome)(nil),               // 115: loom.v1.Outcome
+	(*Approval)(nil),              // 116: loom.v1.Approval
+	(ApprovalDecision)(0),         // 117: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 118: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 119: loom.v1.Change
+	(*Candidate)(nil),             // 120: loom.v1.Candidate
+	(*DecisionNode)(nil),          // 121: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 122: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 123: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 124: loom.v1.Ballot
+	(*Vote)(nil),                  // 125: loom.v1.Vote
+	(BallotStatus)(0),             // 126: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 127: loom.v1.LockClaim
+	(*Car)(nil),                   // 128: loom.v1.Car
+	(*BlobRef)(nil),               // 129: loom.v1.BlobRef
+	(*Compaction)(nil),            // 130: loom.v1.Compaction
+	(*Said)(nil),                  // 131: loom.v1.Said
+	(*ModelAnswer)(nil),           // 132: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 133: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 134: loom.v1.ToolResult
+	(*Permission)(nil),            // 135: loom.v1.Permission
+	(*Toolkit)(nil),               // 136: loom.v1.Toolkit
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
 	79,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
@@ -6814,74 +6926,80 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	90,  // 89: loom.v1.Event.memory_expired:type_name -> loom.v1.MemoryExpired
 	91,  // 90: loom.v1.Event.memory_dropped:type_name -> loom.v1.MemoryDropped
 	92,  // 91: loom.v1.Event.memory_offered:type_name -> loom.v1.MemoryOffered
-	93,  // 92: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
-	93,  // 93: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
-	94,  // 94: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
-	95,  // 95: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	96,  // 96: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	97,  // 97: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	98,  // 98: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	99,  // 99: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	100, // 100: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	101, // 101: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	96,  // 102: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
-	102, // 103: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
-	78,  // 104: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
-	103, // 105: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	104, // 106: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	105, // 107: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	79,  // 108: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	105, // 109: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	106, // 110: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	107, // 111: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	108, // 112: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	109, // 113: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	79,  // 114: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	109, // 115: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	110, // 116: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	98,  // 117: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	79,  // 118: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	111, // 119: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	79,  // 120: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	93,  // 121: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
-	112, // 122: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	113, // 123: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	113, // 124: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	79,  // 125: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	114, // 126: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	115, // 127: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	97,  // 128: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	98,  // 129: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	116, // 130: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	117, // 131: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	118, // 132: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	94,  // 133: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	119, // 134: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	120, // 135: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	120, // 136: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	121, // 137: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	122, // 138: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	123, // 139: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	124, // 140: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	79,  // 141: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	125, // 142: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	79,  // 143: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	79,  // 144: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	126, // 145: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	127, // 146: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	128, // 147: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	129, // 148: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	129, // 149: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	130, // 150: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	131, // 151: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	132, // 152: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	133, // 153: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	134, // 154: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
-	155, // [155:155] is the sub-list for method output_type
-	155, // [155:155] is the sub-list for method input_type
-	155, // [155:155] is the sub-list for extension type_name
-	155, // [155:155] is the sub-list for extension extendee
-	0,   // [0:155] is the sub-list for field type_name
+	93,  // 92: loom.v1.Event.mail_sent:type_name -> loom.v1.MailSent
+	94,  // 93: loom.v1.Event.agent_started:type_name -> loom.v1.AgentLife
+	94,  // 94: loom.v1.Event.agent_restarted:type_name -> loom.v1.AgentLife
+	94,  // 95: loom.v1.Event.agent_crashed:type_name -> loom.v1.AgentLife
+	94,  // 96: loom.v1.Event.agent_given_up:type_name -> loom.v1.AgentLife
+	94,  // 97: loom.v1.Event.agent_drained:type_name -> loom.v1.AgentLife
+	95,  // 98: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
+	95,  // 99: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
+	96,  // 100: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
+	97,  // 101: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	98,  // 102: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	99,  // 103: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	100, // 104: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	101, // 105: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	102, // 106: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	103, // 107: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	98,  // 108: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
+	104, // 109: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
+	78,  // 110: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
+	105, // 111: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	106, // 112: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	107, // 113: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	79,  // 114: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	107, // 115: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	108, // 116: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	109, // 117: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	110, // 118: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	111, // 119: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	79,  // 120: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	111, // 121: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	112, // 122: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	100, // 123: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	79,  // 124: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	113, // 125: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	79,  // 126: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	95,  // 127: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
+	114, // 128: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	115, // 129: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	115, // 130: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	79,  // 131: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	116, // 132: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	117, // 133: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	99,  // 134: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	100, // 135: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	118, // 136: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	119, // 137: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	120, // 138: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	96,  // 139: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	121, // 140: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	122, // 141: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	122, // 142: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	123, // 143: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	124, // 144: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	125, // 145: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	126, // 146: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	79,  // 147: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	127, // 148: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	79,  // 149: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	79,  // 150: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	128, // 151: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	129, // 152: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	130, // 153: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	131, // 154: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	131, // 155: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	132, // 156: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	133, // 157: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	134, // 158: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	135, // 159: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	136, // 160: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
+	161, // [161:161] is the sub-list for method output_type
+	161, // [161:161] is the sub-list for method input_type
+	161, // [161:161] is the sub-list for extension type_name
+	161, // [161:161] is the sub-list for extension extendee
+	0,   // [0:161] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -6894,6 +7012,7 @@ func file_loom_v1_event_proto_init() {
 	file_loom_v1_fact_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
+	file_loom_v1_mail_proto_init()
 	file_loom_v1_memory_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_project_proto_init()
@@ -6992,6 +7111,12 @@ func file_loom_v1_event_proto_init() {
 		(*Event_MemoryExpired)(nil),
 		(*Event_MemoryDropped)(nil),
 		(*Event_MemoryOffered)(nil),
+		(*Event_MailSent)(nil),
+		(*Event_AgentStarted)(nil),
+		(*Event_AgentRestarted)(nil),
+		(*Event_AgentCrashed)(nil),
+		(*Event_AgentGivenUp)(nil),
+		(*Event_AgentDrained)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

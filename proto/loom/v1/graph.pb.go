@@ -964,10 +964,12 @@ type Vote struct {
 	Role   string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
 	Option string                 `protobuf:"bytes,2,opt,name=option,proto3" json:"option,omitempty"`
 	// 0 to 100.
-	Confidence    uint32                 `protobuf:"varint,3,opt,name=confidence,proto3" json:"confidence,omitempty"`
-	Rationale     string                 `protobuf:"bytes,4,opt,name=rationale,proto3" json:"rationale,omitempty"`
-	Voter         *Identity              `protobuf:"bytes,5,opt,name=voter,proto3" json:"voter,omitempty"`
-	Time          *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=time,proto3" json:"time,omitempty"`
+	Confidence uint32                 `protobuf:"varint,3,opt,name=confidence,proto3" json:"confidence,omitempty"`
+	Rationale  string                 `protobuf:"bytes,4,opt,name=rationale,proto3" json:"rationale,omitempty"`
+	Voter      *Identity              `protobuf:"bytes,5,opt,name=voter,proto3" json:"voter,omitempty"`
+	Time       *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=time,proto3" json:"time,omitempty"`
+	// Digest of the request that cast it, if it had an id.
+	Request       string `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1042,6 +1044,13 @@ func (x *Vote) GetTime() *timestamppb.Timestamp {
 		return x.Time
 	}
 	return nil
+}
+
+func (x *Vote) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
 }
 
 // DecisionContext is the part of a decision graph that somebody who works on
@@ -1514,7 +1523,7 @@ const file_loom_v1_graph_proto_rawDesc = "" +
 	"\tclosed_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\bclosedAt\x12\x12\n" +
 	"\x04bead\x18\x0e \x01(\tR\x04bead\x12\x1c\n" +
 	"\texecution\x18\x0f \x01(\tR\texecution\x12\x18\n" +
-	"\aseconds\x18\x10 \x01(\rR\aseconds\"\xc9\x01\n" +
+	"\aseconds\x18\x10 \x01(\rR\aseconds\"\xe3\x01\n" +
 	"\x04Vote\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x16\n" +
 	"\x06option\x18\x02 \x01(\tR\x06option\x12\x1e\n" +
@@ -1523,7 +1532,8 @@ const file_loom_v1_graph_proto_rawDesc = "" +
 	"confidence\x12\x1c\n" +
 	"\trationale\x18\x04 \x01(\tR\trationale\x12'\n" +
 	"\x05voter\x18\x05 \x01(\v2\x11.loom.v1.IdentityR\x05voter\x12.\n" +
-	"\x04time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\x84\x01\n" +
+	"\x04time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
+	"\arequest\x18\a \x01(\tR\arequest\"\x84\x01\n" +
 	"\x0fDecisionContext\x12*\n" +
 	"\x05items\x18\x01 \x03(\v2\x14.loom.v1.ContextItemR\x05items\x12\x16\n" +
 	"\x06tokens\x18\x02 \x01(\rR\x06tokens\x12\x19\n" +

@@ -637,10 +637,12 @@ func (*Cell_Real) isCell_Value() {}
 
 // SnapshotRef points to one snapshot.
 type SnapshotRef struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Object        string                 `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
-	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	Hash          []byte                 `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Object   string                 `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
+	Sequence uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Hash     []byte                 `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
+	// The segments that the state names.
+	Segments      []string `protobuf:"bytes,4,rep,name=segments,proto3" json:"segments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -692,6 +694,13 @@ func (x *SnapshotRef) GetSequence() uint64 {
 func (x *SnapshotRef) GetHash() []byte {
 	if x != nil {
 		return x.Hash
+	}
+	return nil
+}
+
+func (x *SnapshotRef) GetSegments() []string {
+	if x != nil {
+		return x.Segments
 	}
 	return nil
 }
@@ -1001,11 +1010,12 @@ const file_loom_v1_journal_proto_rawDesc = "" +
 	"\ainteger\x18\x02 \x01(\x03H\x00R\ainteger\x12\x14\n" +
 	"\x04blob\x18\x03 \x01(\fH\x00R\x04blob\x12\x14\n" +
 	"\x04real\x18\x04 \x01(\x01H\x00R\x04realB\a\n" +
-	"\x05value\"U\n" +
+	"\x05value\"q\n" +
 	"\vSnapshotRef\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\tR\x06object\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x12\n" +
-	"\x04hash\x18\x03 \x01(\fR\x04hash\"\x8b\x01\n" +
+	"\x04hash\x18\x03 \x01(\fR\x04hash\x12\x1a\n" +
+	"\bsegments\x18\x04 \x03(\tR\bsegments\"\x8b\x01\n" +
 	"\x06Notice\x12-\n" +
 	"\bposition\x18\x01 \x01(\v2\x11.loom.v1.PositionR\bposition\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x18\n" +

@@ -24,7 +24,7 @@ var File_loom_v1_loom_proto protoreflect.FileDescriptor
 
 const file_loom_v1_loom_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\xd1R\n" +
+	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\xc0V\n" +
 	"\vHostService\x12\xf3\x01\n" +
 	"\aProject\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xc8\x01\x92\xb5\x18\xc3\x01\n" +
 	"\x01\x01\x1a\n" +
@@ -54,7 +54,11 @@ const file_loom_v1_loom_proto_rawDesc = "" +
 	"\aHistory\x12\x17.loom.v1.HistoryRequest\x1a\x15.loom.v1.HistoryReply\"\xfe\x01\x92\xb5\x18\xf9\x01\n" +
 	"\x01\x01\x1a\texecution*/`HistoryReply`: the transitions of an execution2A\x1a\x1btransitions of an execution\"\texecution\n" +
 	"\x17executions/{id}/history:u\n" +
-	"\ahistory\x12\x1bShow an execution's history\x1a7Show the transitions of an execution, with their times.*\texecution2\texecution\x12\xe2\x01\n" +
+	"\ahistory\x12\x1bShow an execution's history\x1a7Show the transitions of an execution, with their times.*\texecution2\texecution\x12\xec\x03\n" +
+	"\x03Why\x12\x13.loom.v1.WhyRequest\x1a\x11.loom.v1.WhyReply\"\xbc\x03\x92\xb5\x18\xb7\x03\n" +
+	"\x01\x01\x1a\aproject*H`WhyReply`: why a line of code is there, from its commit to its decision2L\x1a.why a line of code is there: `path` and `line`*\x15project path line rev\n" +
+	"\x03why:\x90\x02\n" +
+	"\x03why\x12 Show why a line of code is there\x1a\xc4\x01Show the commit that a line of a project's repository came with and what Loom's records have of it: what was asked for, what was decided and what was not, who approved it, and how it was verified.*\x15project path line rev2\tpath line\x12\xe2\x01\n" +
 	"\x05State\x12\x15.loom.v1.StateRequest\x1a\x13.loom.v1.StateReply\"\xac\x01\x92\xb5\x18\xa7\x01\n" +
 	"\x01\x01\x1a\texecution \x01*D`StateReply`: an execution as of any moment, folded from the journal2O\x1a\x1ban execution as of a moment\"\texecution*\x0eat time number\n" +
 	"\x15executions/{id}/state\x12\x86\x03\n" +
@@ -158,108 +162,112 @@ const file_loom_v1_loom_proto_rawDesc = "" +
 var file_loom_v1_loom_proto_goTypes = []any{
 	(*Query)(nil),            // 0: loom.v1.Query
 	(*HistoryRequest)(nil),   // 1: loom.v1.HistoryRequest
-	(*StateRequest)(nil),     // 2: loom.v1.StateRequest
-	(*NoticesRequest)(nil),   // 3: loom.v1.NoticesRequest
-	(*GraphRequest)(nil),     // 4: loom.v1.GraphRequest
-	(*MetricsRequest)(nil),   // 5: loom.v1.MetricsRequest
-	(*CostRequest)(nil),      // 6: loom.v1.CostRequest
-	(*MemoryRequest)(nil),    // 7: loom.v1.MemoryRequest
-	(*HostRequest)(nil),      // 8: loom.v1.HostRequest
-	(*HostsRequest)(nil),     // 9: loom.v1.HostsRequest
-	(*ClusterRequest)(nil),   // 10: loom.v1.ClusterRequest
-	(*Submission)(nil),       // 11: loom.v1.Submission
-	(*ErrorReport)(nil),      // 12: loom.v1.ErrorReport
-	(*BeadRequest)(nil),      // 13: loom.v1.BeadRequest
-	(*DecisionRequest)(nil),  // 14: loom.v1.DecisionRequest
-	(*ForkRequest)(nil),      // 15: loom.v1.ForkRequest
-	(*SayRequest)(nil),       // 16: loom.v1.SayRequest
-	(*ScaleRole)(nil),        // 17: loom.v1.ScaleRole
-	(*DrainHost)(nil),        // 18: loom.v1.DrainHost
-	(*RetentionRequest)(nil), // 19: loom.v1.RetentionRequest
-	(*ToolkitPart)(nil),      // 20: loom.v1.ToolkitPart
-	(*MembersRequest)(nil),   // 21: loom.v1.MembersRequest
-	(*View)(nil),             // 22: loom.v1.View
-	(*HistoryReply)(nil),     // 23: loom.v1.HistoryReply
-	(*StateReply)(nil),       // 24: loom.v1.StateReply
-	(*NoticesReply)(nil),     // 25: loom.v1.NoticesReply
-	(*GraphReply)(nil),       // 26: loom.v1.GraphReply
-	(*MetricsReply)(nil),     // 27: loom.v1.MetricsReply
-	(*CostReply)(nil),        // 28: loom.v1.CostReply
-	(*Answer)(nil),           // 29: loom.v1.Answer
-	(*HostReply)(nil),        // 30: loom.v1.HostReply
-	(*HostsReply)(nil),       // 31: loom.v1.HostsReply
-	(*ClusterReply)(nil),     // 32: loom.v1.ClusterReply
-	(*SubmitReply)(nil),      // 33: loom.v1.SubmitReply
-	(*StaffingReply)(nil),    // 34: loom.v1.StaffingReply
-	(*RetentionReply)(nil),   // 35: loom.v1.RetentionReply
-	(*ToolkitReply)(nil),     // 36: loom.v1.ToolkitReply
-	(*MembersReply)(nil),     // 37: loom.v1.MembersReply
+	(*WhyRequest)(nil),       // 2: loom.v1.WhyRequest
+	(*StateRequest)(nil),     // 3: loom.v1.StateRequest
+	(*NoticesRequest)(nil),   // 4: loom.v1.NoticesRequest
+	(*GraphRequest)(nil),     // 5: loom.v1.GraphRequest
+	(*MetricsRequest)(nil),   // 6: loom.v1.MetricsRequest
+	(*CostRequest)(nil),      // 7: loom.v1.CostRequest
+	(*MemoryRequest)(nil),    // 8: loom.v1.MemoryRequest
+	(*HostRequest)(nil),      // 9: loom.v1.HostRequest
+	(*HostsRequest)(nil),     // 10: loom.v1.HostsRequest
+	(*ClusterRequest)(nil),   // 11: loom.v1.ClusterRequest
+	(*Submission)(nil),       // 12: loom.v1.Submission
+	(*ErrorReport)(nil),      // 13: loom.v1.ErrorReport
+	(*BeadRequest)(nil),      // 14: loom.v1.BeadRequest
+	(*DecisionRequest)(nil),  // 15: loom.v1.DecisionRequest
+	(*ForkRequest)(nil),      // 16: loom.v1.ForkRequest
+	(*SayRequest)(nil),       // 17: loom.v1.SayRequest
+	(*ScaleRole)(nil),        // 18: loom.v1.ScaleRole
+	(*DrainHost)(nil),        // 19: loom.v1.DrainHost
+	(*RetentionRequest)(nil), // 20: loom.v1.RetentionRequest
+	(*ToolkitPart)(nil),      // 21: loom.v1.ToolkitPart
+	(*MembersRequest)(nil),   // 22: loom.v1.MembersRequest
+	(*View)(nil),             // 23: loom.v1.View
+	(*HistoryReply)(nil),     // 24: loom.v1.HistoryReply
+	(*WhyReply)(nil),         // 25: loom.v1.WhyReply
+	(*StateReply)(nil),       // 26: loom.v1.StateReply
+	(*NoticesReply)(nil),     // 27: loom.v1.NoticesReply
+	(*GraphReply)(nil),       // 28: loom.v1.GraphReply
+	(*MetricsReply)(nil),     // 29: loom.v1.MetricsReply
+	(*CostReply)(nil),        // 30: loom.v1.CostReply
+	(*Answer)(nil),           // 31: loom.v1.Answer
+	(*HostReply)(nil),        // 32: loom.v1.HostReply
+	(*HostsReply)(nil),       // 33: loom.v1.HostsReply
+	(*ClusterReply)(nil),     // 34: loom.v1.ClusterReply
+	(*SubmitReply)(nil),      // 35: loom.v1.SubmitReply
+	(*StaffingReply)(nil),    // 36: loom.v1.StaffingReply
+	(*RetentionReply)(nil),   // 37: loom.v1.RetentionReply
+	(*ToolkitReply)(nil),     // 38: loom.v1.ToolkitReply
+	(*MembersReply)(nil),     // 39: loom.v1.MembersReply
 }
 var file_loom_v1_loom_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.HostService.Project:input_type -> loom.v1.Query
 	0,  // 1: loom.v1.HostService.Bead:input_type -> loom.v1.Query
 	0,  // 2: loom.v1.HostService.Execution:input_type -> loom.v1.Query
 	1,  // 3: loom.v1.HostService.History:input_type -> loom.v1.HistoryRequest
-	2,  // 4: loom.v1.HostService.State:input_type -> loom.v1.StateRequest
-	0,  // 5: loom.v1.HostService.Inbox:input_type -> loom.v1.Query
-	3,  // 6: loom.v1.HostService.Notices:input_type -> loom.v1.NoticesRequest
-	0,  // 7: loom.v1.HostService.Graph:input_type -> loom.v1.Query
-	4,  // 8: loom.v1.HostService.Ask:input_type -> loom.v1.GraphRequest
-	5,  // 9: loom.v1.HostService.Metrics:input_type -> loom.v1.MetricsRequest
-	6,  // 10: loom.v1.HostService.Cost:input_type -> loom.v1.CostRequest
-	0,  // 11: loom.v1.HostService.Lock:input_type -> loom.v1.Query
-	0,  // 12: loom.v1.HostService.Workflow:input_type -> loom.v1.Query
-	0,  // 13: loom.v1.HostService.Pause:input_type -> loom.v1.Query
-	0,  // 14: loom.v1.HostService.Permission:input_type -> loom.v1.Query
-	0,  // 15: loom.v1.HostService.Memory:input_type -> loom.v1.Query
-	7,  // 16: loom.v1.HostService.Remember:input_type -> loom.v1.MemoryRequest
-	8,  // 17: loom.v1.HostService.Host:input_type -> loom.v1.HostRequest
-	9,  // 18: loom.v1.HostService.Hosts:input_type -> loom.v1.HostsRequest
-	10, // 19: loom.v1.HostService.Cluster:input_type -> loom.v1.ClusterRequest
-	11, // 20: loom.v1.HostService.Submit:input_type -> loom.v1.Submission
-	12, // 21: loom.v1.HostService.Report:input_type -> loom.v1.ErrorReport
-	13, // 22: loom.v1.HostService.Update:input_type -> loom.v1.BeadRequest
-	14, // 23: loom.v1.HostService.Decide:input_type -> loom.v1.DecisionRequest
-	15, // 24: loom.v1.HostService.Fork:input_type -> loom.v1.ForkRequest
-	16, // 25: loom.v1.HostService.Say:input_type -> loom.v1.SayRequest
-	17, // 26: loom.v1.HostService.Scale:input_type -> loom.v1.ScaleRole
-	18, // 27: loom.v1.HostService.Drain:input_type -> loom.v1.DrainHost
-	19, // 28: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
-	20, // 29: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
-	21, // 30: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
-	22, // 31: loom.v1.HostService.Project:output_type -> loom.v1.View
-	22, // 32: loom.v1.HostService.Bead:output_type -> loom.v1.View
-	22, // 33: loom.v1.HostService.Execution:output_type -> loom.v1.View
-	23, // 34: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
-	24, // 35: loom.v1.HostService.State:output_type -> loom.v1.StateReply
-	22, // 36: loom.v1.HostService.Inbox:output_type -> loom.v1.View
-	25, // 37: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
-	22, // 38: loom.v1.HostService.Graph:output_type -> loom.v1.View
-	26, // 39: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
-	27, // 40: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
-	28, // 41: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
-	22, // 42: loom.v1.HostService.Lock:output_type -> loom.v1.View
-	22, // 43: loom.v1.HostService.Workflow:output_type -> loom.v1.View
-	22, // 44: loom.v1.HostService.Pause:output_type -> loom.v1.View
-	22, // 45: loom.v1.HostService.Permission:output_type -> loom.v1.View
-	22, // 46: loom.v1.HostService.Memory:output_type -> loom.v1.View
-	29, // 47: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
-	30, // 48: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
-	31, // 49: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
-	32, // 50: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
-	33, // 51: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
-	33, // 52: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
-	33, // 53: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
-	29, // 54: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
-	33, // 55: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
-	33, // 56: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
-	34, // 57: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
-	34, // 58: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
-	35, // 59: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
-	36, // 60: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
-	37, // 61: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
-	31, // [31:62] is the sub-list for method output_type
-	0,  // [0:31] is the sub-list for method input_type
+	2,  // 4: loom.v1.HostService.Why:input_type -> loom.v1.WhyRequest
+	3,  // 5: loom.v1.HostService.State:input_type -> loom.v1.StateRequest
+	0,  // 6: loom.v1.HostService.Inbox:input_type -> loom.v1.Query
+	4,  // 7: loom.v1.HostService.Notices:input_type -> loom.v1.NoticesRequest
+	0,  // 8: loom.v1.HostService.Graph:input_type -> loom.v1.Query
+	5,  // 9: loom.v1.HostService.Ask:input_type -> loom.v1.GraphRequest
+	6,  // 10: loom.v1.HostService.Metrics:input_type -> loom.v1.MetricsRequest
+	7,  // 11: loom.v1.HostService.Cost:input_type -> loom.v1.CostRequest
+	0,  // 12: loom.v1.HostService.Lock:input_type -> loom.v1.Query
+	0,  // 13: loom.v1.HostService.Workflow:input_type -> loom.v1.Query
+	0,  // 14: loom.v1.HostService.Pause:input_type -> loom.v1.Query
+	0,  // 15: loom.v1.HostService.Permission:input_type -> loom.v1.Query
+	0,  // 16: loom.v1.HostService.Memory:input_type -> loom.v1.Query
+	8,  // 17: loom.v1.HostService.Remember:input_type -> loom.v1.MemoryRequest
+	9,  // 18: loom.v1.HostService.Host:input_type -> loom.v1.HostRequest
+	10, // 19: loom.v1.HostService.Hosts:input_type -> loom.v1.HostsRequest
+	11, // 20: loom.v1.HostService.Cluster:input_type -> loom.v1.ClusterRequest
+	12, // 21: loom.v1.HostService.Submit:input_type -> loom.v1.Submission
+	13, // 22: loom.v1.HostService.Report:input_type -> loom.v1.ErrorReport
+	14, // 23: loom.v1.HostService.Update:input_type -> loom.v1.BeadRequest
+	15, // 24: loom.v1.HostService.Decide:input_type -> loom.v1.DecisionRequest
+	16, // 25: loom.v1.HostService.Fork:input_type -> loom.v1.ForkRequest
+	17, // 26: loom.v1.HostService.Say:input_type -> loom.v1.SayRequest
+	18, // 27: loom.v1.HostService.Scale:input_type -> loom.v1.ScaleRole
+	19, // 28: loom.v1.HostService.Drain:input_type -> loom.v1.DrainHost
+	20, // 29: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
+	21, // 30: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
+	22, // 31: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
+	23, // 32: loom.v1.HostService.Project:output_type -> loom.v1.View
+	23, // 33: loom.v1.HostService.Bead:output_type -> loom.v1.View
+	23, // 34: loom.v1.HostService.Execution:output_type -> loom.v1.View
+	24, // 35: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
+	25, // 36: loom.v1.HostService.Why:output_type -> loom.v1.WhyReply
+	26, // 37: loom.v1.HostService.State:output_type -> loom.v1.StateReply
+	23, // 38: loom.v1.HostService.Inbox:output_type -> loom.v1.View
+	27, // 39: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
+	23, // 40: loom.v1.HostService.Graph:output_type -> loom.v1.View
+	28, // 41: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
+	29, // 42: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
+	30, // 43: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
+	23, // 44: loom.v1.HostService.Lock:output_type -> loom.v1.View
+	23, // 45: loom.v1.HostService.Workflow:output_type -> loom.v1.View
+	23, // 46: loom.v1.HostService.Pause:output_type -> loom.v1.View
+	23, // 47: loom.v1.HostService.Permission:output_type -> loom.v1.View
+	23, // 48: loom.v1.HostService.Memory:output_type -> loom.v1.View
+	31, // 49: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
+	32, // 50: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
+	33, // 51: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
+	34, // 52: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
+	35, // 53: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
+	35, // 54: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
+	35, // 55: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
+	31, // 56: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
+	35, // 57: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
+	35, // 58: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
+	36, // 59: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
+	36, // 60: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
+	37, // 61: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
+	38, // 62: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
+	39, // 63: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
+	32, // [32:64] is the sub-list for method output_type
+	0,  // [0:32] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

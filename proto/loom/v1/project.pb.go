@@ -697,6 +697,15 @@ type ProjectState struct {
 	// What landed on the target last, oldest first, at most 64.
 	LandedPatches []*LandedPatch `protobuf:"bytes,31,rep,name=landed_patches,json=landedPatches,proto3" json:"landed_patches,omitempty"`
 	Memory        *MemoryState   `protobuf:"bytes,32,opt,name=memory,proto3" json:"memory,omitempty"`
+	// Teams that have something to say, by their outermost bead, while they work.
+	Teams map[string]*Team `protobuf:"bytes,33,rep,name=teams,proto3" json:"teams,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Names of the segments that hold the ended work which is not in beads, executions
+	// and approvals; what stands in a later one replaces what stands in an earlier one.
+	Segments []string `protobuf:"bytes,34,rep,name=segments,proto3" json:"segments,omitempty"`
+	// Names of the segments that hold the first nodes of the graph, and its first edges,
+	// in order; graph has those that follow.
+	GraphNodes    []string `protobuf:"bytes,35,rep,name=graph_nodes,json=graphNodes,proto3" json:"graph_nodes,omitempty"`
+	GraphEdges    []string `protobuf:"bytes,36,rep,name=graph_edges,json=graphEdges,proto3" json:"graph_edges,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -955,6 +964,342 @@ func (x *ProjectState) GetMemory() *MemoryState {
 	return nil
 }
 
+func (x *ProjectState) GetTeams() map[string]*Team {
+	if x != nil {
+		return x.Teams
+	}
+	return nil
+}
+
+func (x *ProjectState) GetSegments() []string {
+	if x != nil {
+		return x.Segments
+	}
+	return nil
+}
+
+func (x *ProjectState) GetGraphNodes() []string {
+	if x != nil {
+		return x.GraphNodes
+	}
+	return nil
+}
+
+func (x *ProjectState) GetGraphEdges() []string {
+	if x != nil {
+		return x.GraphEdges
+	}
+	return nil
+}
+
+// EndedWork is a bead that has ended, with its executions and, where the bead is
+// an approval, with what was asked. It is a record of a segment.
+type EndedWork struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bead          *Bead                  `protobuf:"bytes,1,opt,name=bead,proto3" json:"bead,omitempty"`
+	Executions    []*Execution           `protobuf:"bytes,2,rep,name=executions,proto3" json:"executions,omitempty"`
+	Approval      *Approval              `protobuf:"bytes,3,opt,name=approval,proto3" json:"approval,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndedWork) Reset() {
+	*x = EndedWork{}
+	mi := &file_loom_v1_project_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndedWork) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndedWork) ProtoMessage() {}
+
+func (x *EndedWork) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_project_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndedWork.ProtoReflect.Descriptor instead.
+func (*EndedWork) Descriptor() ([]byte, []int) {
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *EndedWork) GetBead() *Bead {
+	if x != nil {
+		return x.Bead
+	}
+	return nil
+}
+
+func (x *EndedWork) GetExecutions() []*Execution {
+	if x != nil {
+		return x.Executions
+	}
+	return nil
+}
+
+func (x *EndedWork) GetApproval() *Approval {
+	if x != nil {
+		return x.Approval
+	}
+	return nil
+}
+
+// SegmentIndex says what a segment holds: ended work, or a part of the decision graph.
+// A segment is written once: its name ends in the lower-case hex SHA-256 of its index.
+type SegmentIndex struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// SHA-256 of the records: one EndedWork after the other, or a DecisionGraph.
+	RecordsSha256 []byte `protobuf:"bytes,1,opt,name=records_sha256,json=recordsSha256,proto3" json:"records_sha256,omitempty"`
+	// For each EndedWork.
+	Entries       []*SegmentEntry `protobuf:"bytes,2,rep,name=entries,proto3" json:"entries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SegmentIndex) Reset() {
+	*x = SegmentIndex{}
+	mi := &file_loom_v1_project_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SegmentIndex) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SegmentIndex) ProtoMessage() {}
+
+func (x *SegmentIndex) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_project_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SegmentIndex.ProtoReflect.Descriptor instead.
+func (*SegmentIndex) Descriptor() ([]byte, []int) {
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *SegmentIndex) GetRecordsSha256() []byte {
+	if x != nil {
+		return x.RecordsSha256
+	}
+	return nil
+}
+
+func (x *SegmentIndex) GetEntries() []*SegmentEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+// SegmentEntry is what is to be known of a record without reading it.
+type SegmentEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The bead.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Bytes of the record; each follows the one before it.
+	Size uint32 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	// The first 8 bytes of the record's SHA-256.
+	Digest      uint64     `protobuf:"fixed64,3,opt,name=digest,proto3" json:"digest,omitempty"`
+	Status      BeadStatus `protobuf:"varint,4,opt,name=status,proto3,enum=loom.v1.BeadStatus" json:"status,omitempty"`
+	Type        BeadType   `protobuf:"varint,5,opt,name=type,proto3,enum=loom.v1.BeadType" json:"type,omitempty"`
+	Parent      string     `protobuf:"bytes,6,opt,name=parent,proto3" json:"parent,omitempty"`
+	BlockedBy   []string   `protobuf:"bytes,7,rep,name=blocked_by,json=blockedBy,proto3" json:"blocked_by,omitempty"`
+	Fingerprint string     `protobuf:"bytes,8,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
+	// The execution that an approval was asked by.
+	AskedBy       string              `protobuf:"bytes,9,opt,name=asked_by,json=askedBy,proto3" json:"asked_by,omitempty"`
+	Executions    []*SegmentExecution `protobuf:"bytes,10,rep,name=executions,proto3" json:"executions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SegmentEntry) Reset() {
+	*x = SegmentEntry{}
+	mi := &file_loom_v1_project_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SegmentEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SegmentEntry) ProtoMessage() {}
+
+func (x *SegmentEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_project_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SegmentEntry.ProtoReflect.Descriptor instead.
+func (*SegmentEntry) Descriptor() ([]byte, []int) {
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *SegmentEntry) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SegmentEntry) GetSize() uint32 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *SegmentEntry) GetDigest() uint64 {
+	if x != nil {
+		return x.Digest
+	}
+	return 0
+}
+
+func (x *SegmentEntry) GetStatus() BeadStatus {
+	if x != nil {
+		return x.Status
+	}
+	return BeadStatus_BEAD_STATUS_UNSPECIFIED
+}
+
+func (x *SegmentEntry) GetType() BeadType {
+	if x != nil {
+		return x.Type
+	}
+	return BeadType_BEAD_TYPE_UNSPECIFIED
+}
+
+func (x *SegmentEntry) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *SegmentEntry) GetBlockedBy() []string {
+	if x != nil {
+		return x.BlockedBy
+	}
+	return nil
+}
+
+func (x *SegmentEntry) GetFingerprint() string {
+	if x != nil {
+		return x.Fingerprint
+	}
+	return ""
+}
+
+func (x *SegmentEntry) GetAskedBy() string {
+	if x != nil {
+		return x.AskedBy
+	}
+	return ""
+}
+
+func (x *SegmentEntry) GetExecutions() []*SegmentExecution {
+	if x != nil {
+		return x.Executions
+	}
+	return nil
+}
+
+// SegmentExecution is an execution in a record.
+type SegmentExecution struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Id             string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	StartedAt      *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	DefinitionHash string                 `protobuf:"bytes,3,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
+	Usage          *Usage                 `protobuf:"bytes,4,opt,name=usage,proto3" json:"usage,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *SegmentExecution) Reset() {
+	*x = SegmentExecution{}
+	mi := &file_loom_v1_project_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SegmentExecution) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SegmentExecution) ProtoMessage() {}
+
+func (x *SegmentExecution) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_project_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SegmentExecution.ProtoReflect.Descriptor instead.
+func (*SegmentExecution) Descriptor() ([]byte, []int) {
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SegmentExecution) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SegmentExecution) GetStartedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartedAt
+	}
+	return nil
+}
+
+func (x *SegmentExecution) GetDefinitionHash() string {
+	if x != nil {
+		return x.DefinitionHash
+	}
+	return ""
+}
+
+func (x *SegmentExecution) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
 // LandedPatch is a patch that landed on the target.
 type LandedPatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -968,7 +1313,7 @@ type LandedPatch struct {
 
 func (x *LandedPatch) Reset() {
 	*x = LandedPatch{}
-	mi := &file_loom_v1_project_proto_msgTypes[7]
+	mi := &file_loom_v1_project_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -980,7 +1325,7 @@ func (x *LandedPatch) String() string {
 func (*LandedPatch) ProtoMessage() {}
 
 func (x *LandedPatch) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[7]
+	mi := &file_loom_v1_project_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -993,7 +1338,7 @@ func (x *LandedPatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LandedPatch.ProtoReflect.Descriptor instead.
 func (*LandedPatch) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LandedPatch) GetPatchDigest() string {
@@ -1037,7 +1382,7 @@ type RememberedRequest struct {
 
 func (x *RememberedRequest) Reset() {
 	*x = RememberedRequest{}
-	mi := &file_loom_v1_project_proto_msgTypes[8]
+	mi := &file_loom_v1_project_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1049,7 +1394,7 @@ func (x *RememberedRequest) String() string {
 func (*RememberedRequest) ProtoMessage() {}
 
 func (x *RememberedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[8]
+	mi := &file_loom_v1_project_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1062,7 +1407,7 @@ func (x *RememberedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RememberedRequest.ProtoReflect.Descriptor instead.
 func (*RememberedRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RememberedRequest) GetId() string {
@@ -1090,7 +1435,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xf6\x05\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xf6\x05\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -1160,7 +1505,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xe8\x15\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xc7\x17\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -1200,7 +1545,13 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\ropen_landings\x18\x1d \x03(\v2\x14.loom.v1.OpenLandingR\fopenLandings\x12,\n" +
 	"\btoolkits\x18\x1e \x03(\v2\x10.loom.v1.ToolkitR\btoolkits\x12;\n" +
 	"\x0elanded_patches\x18\x1f \x03(\v2\x14.loom.v1.LandedPatchR\rlandedPatches\x12,\n" +
-	"\x06memory\x18  \x01(\v2\x14.loom.v1.MemoryStateR\x06memory\x1aG\n" +
+	"\x06memory\x18  \x01(\v2\x14.loom.v1.MemoryStateR\x06memory\x126\n" +
+	"\x05teams\x18! \x03(\v2 .loom.v1.ProjectState.TeamsEntryR\x05teams\x12\x1a\n" +
+	"\bsegments\x18\" \x03(\tR\bsegments\x12\x1f\n" +
+	"\vgraph_nodes\x18# \x03(\tR\n" +
+	"graphNodes\x12\x1f\n" +
+	"\vgraph_edges\x18$ \x03(\tR\n" +
+	"graphEdges\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -1245,7 +1596,41 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x0e.loom.v1.ErrorR\x05value:\x028\x01\x1a<\n" +
 	"\x0eRotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"\x88\x01\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\x1aG\n" +
+	"\n" +
+	"TeamsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
+	"\x05value\x18\x02 \x01(\v2\r.loom.v1.TeamR\x05value:\x028\x01\"\x91\x01\n" +
+	"\tEndedWork\x12!\n" +
+	"\x04bead\x18\x01 \x01(\v2\r.loom.v1.BeadR\x04bead\x122\n" +
+	"\n" +
+	"executions\x18\x02 \x03(\v2\x12.loom.v1.ExecutionR\n" +
+	"executions\x12-\n" +
+	"\bapproval\x18\x03 \x01(\v2\x11.loom.v1.ApprovalR\bapproval\"f\n" +
+	"\fSegmentIndex\x12%\n" +
+	"\x0erecords_sha256\x18\x01 \x01(\fR\rrecordsSha256\x12/\n" +
+	"\aentries\x18\x02 \x03(\v2\x15.loom.v1.SegmentEntryR\aentries\"\xcd\x02\n" +
+	"\fSegmentEntry\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\rR\x04size\x12\x16\n" +
+	"\x06digest\x18\x03 \x01(\x06R\x06digest\x12+\n" +
+	"\x06status\x18\x04 \x01(\x0e2\x13.loom.v1.BeadStatusR\x06status\x12%\n" +
+	"\x04type\x18\x05 \x01(\x0e2\x11.loom.v1.BeadTypeR\x04type\x12\x16\n" +
+	"\x06parent\x18\x06 \x01(\tR\x06parent\x12\x1d\n" +
+	"\n" +
+	"blocked_by\x18\a \x03(\tR\tblockedBy\x12 \n" +
+	"\vfingerprint\x18\b \x01(\tR\vfingerprint\x12\x19\n" +
+	"\basked_by\x18\t \x01(\tR\aaskedBy\x129\n" +
+	"\n" +
+	"executions\x18\n" +
+	" \x03(\v2\x19.loom.v1.SegmentExecutionR\n" +
+	"executions\"\xac\x01\n" +
+	"\x10SegmentExecution\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x129\n" +
+	"\n" +
+	"started_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12'\n" +
+	"\x0fdefinition_hash\x18\x03 \x01(\tR\x0edefinitionHash\x12$\n" +
+	"\x05usage\x18\x04 \x01(\v2\x0e.loom.v1.UsageR\x05usage\"\x88\x01\n" +
 	"\vLandedPatch\x12!\n" +
 	"\fpatch_digest\x18\x01 \x01(\tR\vpatchDigest\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x16\n" +
@@ -1268,7 +1653,7 @@ func file_loom_v1_project_proto_rawDescGZIP() []byte {
 	return file_loom_v1_project_proto_rawDescData
 }
 
-var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_loom_v1_project_proto_goTypes = []any{
 	(*ProjectConfig)(nil),         // 0: loom.v1.ProjectConfig
 	(*ProcessRule)(nil),           // 1: loom.v1.ProcessRule
@@ -1277,105 +1662,124 @@ var file_loom_v1_project_proto_goTypes = []any{
 	(*GovernorState)(nil),         // 4: loom.v1.GovernorState
 	(*HostRoles)(nil),             // 5: loom.v1.HostRoles
 	(*ProjectState)(nil),          // 6: loom.v1.ProjectState
-	(*LandedPatch)(nil),           // 7: loom.v1.LandedPatch
-	(*RememberedRequest)(nil),     // 8: loom.v1.RememberedRequest
-	nil,                           // 9: loom.v1.ProjectConfig.PatchEntry
-	nil,                           // 10: loom.v1.Route.AttributesEntry
-	nil,                           // 11: loom.v1.HostRoles.AgentsEntry
-	nil,                           // 12: loom.v1.ProjectState.BeadsEntry
-	nil,                           // 13: loom.v1.ProjectState.ExecutionsEntry
-	nil,                           // 14: loom.v1.ProjectState.ApprovalsEntry
-	nil,                           // 15: loom.v1.ProjectState.DefinitionsEntry
-	nil,                           // 16: loom.v1.ProjectState.LatestEntry
-	nil,                           // 17: loom.v1.ProjectState.TurnsEntry
-	nil,                           // 18: loom.v1.ProjectState.RequestsEntry
-	nil,                           // 19: loom.v1.ProjectState.NoncesEntry
-	nil,                           // 20: loom.v1.ProjectState.ChangedEntry
-	nil,                           // 21: loom.v1.ProjectState.HostsEntry
-	nil,                           // 22: loom.v1.ProjectState.AbsentEntry
-	nil,                           // 23: loom.v1.ProjectState.StoredAtEntry
-	nil,                           // 24: loom.v1.ProjectState.RefusedEntry
-	nil,                           // 25: loom.v1.ProjectState.RotationsEntry
-	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
-	(*Budget)(nil),                // 27: loom.v1.Budget
-	(BeadType)(0),                 // 28: loom.v1.BeadType
-	(Priority)(0),                 // 29: loom.v1.Priority
-	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
-	(*DecisionGraph)(nil),         // 31: loom.v1.DecisionGraph
-	(*CommitLocks)(nil),           // 32: loom.v1.CommitLocks
-	(*Pause)(nil),                 // 33: loom.v1.Pause
-	(*Staffing)(nil),              // 34: loom.v1.Staffing
-	(*Permission)(nil),            // 35: loom.v1.Permission
-	(*OpenLanding)(nil),           // 36: loom.v1.OpenLanding
-	(*Toolkit)(nil),               // 37: loom.v1.Toolkit
-	(*MemoryState)(nil),           // 38: loom.v1.MemoryState
-	(PatchAction)(0),              // 39: loom.v1.PatchAction
-	(*Bead)(nil),                  // 40: loom.v1.Bead
-	(*Execution)(nil),             // 41: loom.v1.Execution
-	(*Approval)(nil),              // 42: loom.v1.Approval
-	(*Definition)(nil),            // 43: loom.v1.Definition
-	(*Turn)(nil),                  // 44: loom.v1.Turn
-	(*Error)(nil),                 // 45: loom.v1.Error
+	(*EndedWork)(nil),             // 7: loom.v1.EndedWork
+	(*SegmentIndex)(nil),          // 8: loom.v1.SegmentIndex
+	(*SegmentEntry)(nil),          // 9: loom.v1.SegmentEntry
+	(*SegmentExecution)(nil),      // 10: loom.v1.SegmentExecution
+	(*LandedPatch)(nil),           // 11: loom.v1.LandedPatch
+	(*RememberedRequest)(nil),     // 12: loom.v1.RememberedRequest
+	nil,                           // 13: loom.v1.ProjectConfig.PatchEntry
+	nil,                           // 14: loom.v1.Route.AttributesEntry
+	nil,                           // 15: loom.v1.HostRoles.AgentsEntry
+	nil,                           // 16: loom.v1.ProjectState.BeadsEntry
+	nil,                           // 17: loom.v1.ProjectState.ExecutionsEntry
+	nil,                           // 18: loom.v1.ProjectState.ApprovalsEntry
+	nil,                           // 19: loom.v1.ProjectState.DefinitionsEntry
+	nil,                           // 20: loom.v1.ProjectState.LatestEntry
+	nil,                           // 21: loom.v1.ProjectState.TurnsEntry
+	nil,                           // 22: loom.v1.ProjectState.RequestsEntry
+	nil,                           // 23: loom.v1.ProjectState.NoncesEntry
+	nil,                           // 24: loom.v1.ProjectState.ChangedEntry
+	nil,                           // 25: loom.v1.ProjectState.HostsEntry
+	nil,                           // 26: loom.v1.ProjectState.AbsentEntry
+	nil,                           // 27: loom.v1.ProjectState.StoredAtEntry
+	nil,                           // 28: loom.v1.ProjectState.RefusedEntry
+	nil,                           // 29: loom.v1.ProjectState.RotationsEntry
+	nil,                           // 30: loom.v1.ProjectState.TeamsEntry
+	(*durationpb.Duration)(nil),   // 31: google.protobuf.Duration
+	(*Budget)(nil),                // 32: loom.v1.Budget
+	(BeadType)(0),                 // 33: loom.v1.BeadType
+	(Priority)(0),                 // 34: loom.v1.Priority
+	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
+	(*DecisionGraph)(nil),         // 36: loom.v1.DecisionGraph
+	(*CommitLocks)(nil),           // 37: loom.v1.CommitLocks
+	(*Pause)(nil),                 // 38: loom.v1.Pause
+	(*Staffing)(nil),              // 39: loom.v1.Staffing
+	(*Permission)(nil),            // 40: loom.v1.Permission
+	(*OpenLanding)(nil),           // 41: loom.v1.OpenLanding
+	(*Toolkit)(nil),               // 42: loom.v1.Toolkit
+	(*MemoryState)(nil),           // 43: loom.v1.MemoryState
+	(*Bead)(nil),                  // 44: loom.v1.Bead
+	(*Execution)(nil),             // 45: loom.v1.Execution
+	(*Approval)(nil),              // 46: loom.v1.Approval
+	(BeadStatus)(0),               // 47: loom.v1.BeadStatus
+	(*Usage)(nil),                 // 48: loom.v1.Usage
+	(PatchAction)(0),              // 49: loom.v1.PatchAction
+	(*Definition)(nil),            // 50: loom.v1.Definition
+	(*Turn)(nil),                  // 51: loom.v1.Turn
+	(*Error)(nil),                 // 52: loom.v1.Error
+	(*Team)(nil),                  // 53: loom.v1.Team
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
 	2,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
 	3,  // 1: loom.v1.ProjectConfig.governor:type_name -> loom.v1.Governor
-	26, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
-	27, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
+	31, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
+	32, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
 	1,  // 4: loom.v1.ProjectConfig.processes:type_name -> loom.v1.ProcessRule
-	9,  // 5: loom.v1.ProjectConfig.patch:type_name -> loom.v1.ProjectConfig.PatchEntry
-	28, // 6: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
-	10, // 7: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
-	29, // 8: loom.v1.Route.priority:type_name -> loom.v1.Priority
-	26, // 9: loom.v1.Governor.window:type_name -> google.protobuf.Duration
-	30, // 10: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
-	11, // 11: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
+	13, // 5: loom.v1.ProjectConfig.patch:type_name -> loom.v1.ProjectConfig.PatchEntry
+	33, // 6: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
+	14, // 7: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
+	34, // 8: loom.v1.Route.priority:type_name -> loom.v1.Priority
+	31, // 9: loom.v1.Governor.window:type_name -> google.protobuf.Duration
+	35, // 10: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
+	15, // 11: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
 	0,  // 12: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
-	30, // 13: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
-	12, // 14: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
-	13, // 15: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
-	14, // 16: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
-	15, // 17: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
-	16, // 18: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
-	31, // 19: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
-	32, // 20: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
-	17, // 21: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
-	18, // 22: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
-	19, // 23: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
-	20, // 24: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
-	33, // 25: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
-	21, // 26: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
-	22, // 27: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
+	35, // 13: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
+	16, // 14: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
+	17, // 15: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
+	18, // 16: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
+	19, // 17: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
+	20, // 18: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
+	36, // 19: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
+	37, // 20: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
+	21, // 21: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
+	22, // 22: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
+	23, // 23: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
+	24, // 24: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
+	38, // 25: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
+	25, // 26: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
+	26, // 27: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
 	4,  // 28: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
-	23, // 29: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
-	30, // 30: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
-	24, // 31: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
-	34, // 32: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
-	25, // 33: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
-	35, // 34: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
-	27, // 35: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
-	36, // 36: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
-	37, // 37: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
-	7,  // 38: loom.v1.ProjectState.landed_patches:type_name -> loom.v1.LandedPatch
-	38, // 39: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
-	30, // 40: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
-	30, // 41: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	39, // 42: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
-	40, // 43: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	41, // 44: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	42, // 45: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	43, // 46: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	44, // 47: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	8,  // 48: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	5,  // 49: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	30, // 50: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	30, // 51: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	45, // 52: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	53, // [53:53] is the sub-list for method output_type
-	53, // [53:53] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	27, // 29: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
+	35, // 30: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
+	28, // 31: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
+	39, // 32: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
+	29, // 33: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
+	40, // 34: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
+	32, // 35: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
+	41, // 36: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
+	42, // 37: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
+	11, // 38: loom.v1.ProjectState.landed_patches:type_name -> loom.v1.LandedPatch
+	43, // 39: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
+	30, // 40: loom.v1.ProjectState.teams:type_name -> loom.v1.ProjectState.TeamsEntry
+	44, // 41: loom.v1.EndedWork.bead:type_name -> loom.v1.Bead
+	45, // 42: loom.v1.EndedWork.executions:type_name -> loom.v1.Execution
+	46, // 43: loom.v1.EndedWork.approval:type_name -> loom.v1.Approval
+	9,  // 44: loom.v1.SegmentIndex.entries:type_name -> loom.v1.SegmentEntry
+	47, // 45: loom.v1.SegmentEntry.status:type_name -> loom.v1.BeadStatus
+	33, // 46: loom.v1.SegmentEntry.type:type_name -> loom.v1.BeadType
+	10, // 47: loom.v1.SegmentEntry.executions:type_name -> loom.v1.SegmentExecution
+	35, // 48: loom.v1.SegmentExecution.started_at:type_name -> google.protobuf.Timestamp
+	48, // 49: loom.v1.SegmentExecution.usage:type_name -> loom.v1.Usage
+	35, // 50: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
+	35, // 51: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	49, // 52: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
+	44, // 53: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	45, // 54: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	46, // 55: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	50, // 56: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	51, // 57: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	12, // 58: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	5,  // 59: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	35, // 60: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	35, // 61: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	52, // 62: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	53, // 63: loom.v1.ProjectState.TeamsEntry.value:type_name -> loom.v1.Team
+	64, // [64:64] is the sub-list for method output_type
+	64, // [64:64] is the sub-list for method input_type
+	64, // [64:64] is the sub-list for extension type_name
+	64, // [64:64] is the sub-list for extension extendee
+	0,  // [0:64] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
@@ -1386,6 +1790,7 @@ func file_loom_v1_project_proto_init() {
 	file_loom_v1_common_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_lock_proto_init()
+	file_loom_v1_mail_proto_init()
 	file_loom_v1_memory_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_staffing_proto_init()
@@ -1399,7 +1804,7 @@ func file_loom_v1_project_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_project_proto_rawDesc), len(file_loom_v1_project_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   26,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2274,6 +2274,384 @@ func (x *HistoryReply) GetTransitions() []*Transition {
 	return nil
 }
 
+// WhyRequest asks why a line of code is there.
+//
+// Subject: loom.v1.svc.why. Answer: WhyReply.
+type WhyRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// From the top of the project's repository, with slashes.
+	Path string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	// From 1, as the revision has the file.
+	Line uint32 `protobuf:"varint,3,opt,name=line,proto3" json:"line,omitempty"`
+	// A branch or the name of a commit; the project's target branch where it is empty.
+	Rev           string `protobuf:"bytes,4,opt,name=rev,proto3" json:"rev,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WhyRequest) Reset() {
+	*x = WhyRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WhyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WhyRequest) ProtoMessage() {}
+
+func (x *WhyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
+func (*WhyRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *WhyRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *WhyRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *WhyRequest) GetLine() uint32 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *WhyRequest) GetRev() string {
+	if x != nil {
+		return x.Rev
+	}
+	return ""
+}
+
+// WhyReply tells the story of a line, from its commit to its decision. What is not
+// known is left out.
+type WhyReply struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Error *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	Path  *string                `protobuf:"bytes,2,opt,name=path,proto3,oneof" json:"path,omitempty"`
+	Line  uint32                 `protobuf:"varint,3,opt,name=line,proto3" json:"line,omitempty"`
+	Text  *string                `protobuf:"bytes,4,opt,name=text,proto3,oneof" json:"text,omitempty"`
+	// The branch or commit whose history was read.
+	Rev *string `protobuf:"bytes,5,opt,name=rev,proto3,oneof" json:"rev,omitempty"`
+	// The commit that the line came with, as it tells of itself. None where the line is
+	// in a checkout alone.
+	Commit    string                 `protobuf:"bytes,6,opt,name=commit,proto3" json:"commit,omitempty"`
+	Subject   string                 `protobuf:"bytes,7,opt,name=subject,proto3" json:"subject,omitempty"`
+	Author    string                 `protobuf:"bytes,8,opt,name=author,proto3" json:"author,omitempty"`
+	Committer string                 `protobuf:"bytes,9,opt,name=committer,proto3" json:"committer,omitempty"`
+	Time      *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=time,proto3" json:"time,omitempty"`
+	// Token of the commit lock, as the trailers have it.
+	Token uint64 `protobuf:"varint,11,opt,name=token,proto3" json:"token,omitempty"`
+	// The history of the repository is cut off at the commit: the line may be older.
+	Boundary bool `protobuf:"varint,12,opt,name=boundary,proto3" json:"boundary,omitempty"`
+	// The records of this deployment vouch for the commit.
+	Loom *bool `protobuf:"varint,13,opt,name=loom,proto3,oneof" json:"loom,omitempty"`
+	// Why they do not, where the commit says that Loom made it.
+	Doubt     string     `protobuf:"bytes,14,opt,name=doubt,proto3" json:"doubt,omitempty"`
+	Bead      *Bead      `protobuf:"bytes,15,opt,name=bead,proto3" json:"bead,omitempty"`
+	Execution *Execution `protobuf:"bytes,16,opt,name=execution,proto3" json:"execution,omitempty"`
+	Approval  *Approval  `protobuf:"bytes,17,opt,name=approval,proto3" json:"approval,omitempty"`
+	// Oldest first: those that led to the one that the commit names, and that one.
+	Decisions     []*WhyDecision `protobuf:"bytes,18,rep,name=decisions,proto3" json:"decisions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WhyReply) Reset() {
+	*x = WhyReply{}
+	mi := &file_loom_v1_service_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WhyReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WhyReply) ProtoMessage() {}
+
+func (x *WhyReply) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
+func (*WhyReply) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *WhyReply) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *WhyReply) GetPath() string {
+	if x != nil && x.Path != nil {
+		return *x.Path
+	}
+	return ""
+}
+
+func (x *WhyReply) GetLine() uint32 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *WhyReply) GetText() string {
+	if x != nil && x.Text != nil {
+		return *x.Text
+	}
+	return ""
+}
+
+func (x *WhyReply) GetRev() string {
+	if x != nil && x.Rev != nil {
+		return *x.Rev
+	}
+	return ""
+}
+
+func (x *WhyReply) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
+func (x *WhyReply) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *WhyReply) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *WhyReply) GetCommitter() string {
+	if x != nil {
+		return x.Committer
+	}
+	return ""
+}
+
+func (x *WhyReply) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *WhyReply) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *WhyReply) GetBoundary() bool {
+	if x != nil {
+		return x.Boundary
+	}
+	return false
+}
+
+func (x *WhyReply) GetLoom() bool {
+	if x != nil && x.Loom != nil {
+		return *x.Loom
+	}
+	return false
+}
+
+func (x *WhyReply) GetDoubt() string {
+	if x != nil {
+		return x.Doubt
+	}
+	return ""
+}
+
+func (x *WhyReply) GetBead() *Bead {
+	if x != nil {
+		return x.Bead
+	}
+	return nil
+}
+
+func (x *WhyReply) GetExecution() *Execution {
+	if x != nil {
+		return x.Execution
+	}
+	return nil
+}
+
+func (x *WhyReply) GetApproval() *Approval {
+	if x != nil {
+		return x.Approval
+	}
+	return nil
+}
+
+func (x *WhyReply) GetDecisions() []*WhyDecision {
+	if x != nil {
+		return x.Decisions
+	}
+	return nil
+}
+
+// WhyDecision is a decision with the options that it took and did not take.
+type WhyDecision struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Decision      *DecisionNode          `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
+	Chosen        []*WhyOption           `protobuf:"bytes,2,rep,name=chosen,proto3" json:"chosen,omitempty"`
+	Rejected      []*WhyOption           `protobuf:"bytes,3,rep,name=rejected,proto3" json:"rejected,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WhyDecision) Reset() {
+	*x = WhyDecision{}
+	mi := &file_loom_v1_service_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WhyDecision) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WhyDecision) ProtoMessage() {}
+
+func (x *WhyDecision) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WhyDecision.ProtoReflect.Descriptor instead.
+func (*WhyDecision) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *WhyDecision) GetDecision() *DecisionNode {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+func (x *WhyDecision) GetChosen() []*WhyOption {
+	if x != nil {
+		return x.Chosen
+	}
+	return nil
+}
+
+func (x *WhyDecision) GetRejected() []*WhyOption {
+	if x != nil {
+		return x.Rejected
+	}
+	return nil
+}
+
+// WhyOption is an option, and why it was taken or not.
+type WhyOption struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Option        *DecisionNode          `protobuf:"bytes,1,opt,name=option,proto3" json:"option,omitempty"`
+	Rationale     string                 `protobuf:"bytes,2,opt,name=rationale,proto3" json:"rationale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WhyOption) Reset() {
+	*x = WhyOption{}
+	mi := &file_loom_v1_service_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WhyOption) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WhyOption) ProtoMessage() {}
+
+func (x *WhyOption) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WhyOption.ProtoReflect.Descriptor instead.
+func (*WhyOption) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *WhyOption) GetOption() *DecisionNode {
+	if x != nil {
+		return x.Option
+	}
+	return nil
+}
+
+func (x *WhyOption) GetRationale() string {
+	if x != nil {
+		return x.Rationale
+	}
+	return ""
+}
+
 // Transition is a row of workflow_transitions.
 type Transition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2293,7 +2671,7 @@ type Transition struct {
 
 func (x *Transition) Reset() {
 	*x = Transition{}
-	mi := &file_loom_v1_service_proto_msgTypes[19]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2305,7 +2683,7 @@ func (x *Transition) String() string {
 func (*Transition) ProtoMessage() {}
 
 func (x *Transition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[19]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2318,7 +2696,7 @@ func (x *Transition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transition.ProtoReflect.Descriptor instead.
 func (*Transition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Transition) GetId() string {
@@ -2388,7 +2766,7 @@ type HostRequest struct {
 
 func (x *HostRequest) Reset() {
 	*x = HostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[20]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2400,7 +2778,7 @@ func (x *HostRequest) String() string {
 func (*HostRequest) ProtoMessage() {}
 
 func (x *HostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[20]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2413,7 +2791,7 @@ func (x *HostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRequest.ProtoReflect.Descriptor instead.
 func (*HostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
 }
 
 // HostReply says what a host is.
@@ -2456,7 +2834,7 @@ type HostReply struct {
 
 func (x *HostReply) Reset() {
 	*x = HostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[21]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2468,7 +2846,7 @@ func (x *HostReply) String() string {
 func (*HostReply) ProtoMessage() {}
 
 func (x *HostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[21]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2481,7 +2859,7 @@ func (x *HostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostReply.ProtoReflect.Descriptor instead.
 func (*HostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *HostReply) GetError() *Error {
@@ -2617,7 +2995,7 @@ type TablesLag struct {
 
 func (x *TablesLag) Reset() {
 	*x = TablesLag{}
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2629,7 +3007,7 @@ func (x *TablesLag) String() string {
 func (*TablesLag) ProtoMessage() {}
 
 func (x *TablesLag) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2642,7 +3020,7 @@ func (x *TablesLag) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TablesLag.ProtoReflect.Descriptor instead.
 func (*TablesLag) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TablesLag) GetBatches() uint64 {
@@ -2685,7 +3063,7 @@ type ProjectDisk struct {
 
 func (x *ProjectDisk) Reset() {
 	*x = ProjectDisk{}
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2697,7 +3075,7 @@ func (x *ProjectDisk) String() string {
 func (*ProjectDisk) ProtoMessage() {}
 
 func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2710,7 +3088,7 @@ func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectDisk.ProtoReflect.Descriptor instead.
 func (*ProjectDisk) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ProjectDisk) GetProject() string {
@@ -2798,7 +3176,7 @@ type RoleCount struct {
 
 func (x *RoleCount) Reset() {
 	*x = RoleCount{}
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2810,7 +3188,7 @@ func (x *RoleCount) String() string {
 func (*RoleCount) ProtoMessage() {}
 
 func (x *RoleCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2823,7 +3201,7 @@ func (x *RoleCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleCount.ProtoReflect.Descriptor instead.
 func (*RoleCount) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RoleCount) GetRole() string {
@@ -2904,7 +3282,7 @@ type GraphRequest struct {
 
 func (x *GraphRequest) Reset() {
 	*x = GraphRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2916,7 +3294,7 @@ func (x *GraphRequest) String() string {
 func (*GraphRequest) ProtoMessage() {}
 
 func (x *GraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2929,7 +3307,7 @@ func (x *GraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphRequest.ProtoReflect.Descriptor instead.
 func (*GraphRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GraphRequest) GetProject() string {
@@ -3076,7 +3454,7 @@ type GraphReply struct {
 
 func (x *GraphReply) Reset() {
 	*x = GraphReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3088,7 +3466,7 @@ func (x *GraphReply) String() string {
 func (*GraphReply) ProtoMessage() {}
 
 func (x *GraphReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3101,7 +3479,7 @@ func (x *GraphReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphReply.ProtoReflect.Descriptor instead.
 func (*GraphReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GraphReply) GetError() *Error {
@@ -3197,7 +3575,7 @@ type DecisionRequest struct {
 
 func (x *DecisionRequest) Reset() {
 	*x = DecisionRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3209,7 +3587,7 @@ func (x *DecisionRequest) String() string {
 func (*DecisionRequest) ProtoMessage() {}
 
 func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3222,7 +3600,7 @@ func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionRequest.ProtoReflect.Descriptor instead.
 func (*DecisionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *DecisionRequest) GetProject() string {
@@ -3370,7 +3748,7 @@ type MemoryRequest struct {
 
 func (x *MemoryRequest) Reset() {
 	*x = MemoryRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3382,7 +3760,7 @@ func (x *MemoryRequest) String() string {
 func (*MemoryRequest) ProtoMessage() {}
 
 func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3395,7 +3773,7 @@ func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryRequest.ProtoReflect.Descriptor instead.
 func (*MemoryRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *MemoryRequest) GetProject() string {
@@ -3478,7 +3856,7 @@ type CostRequest struct {
 
 func (x *CostRequest) Reset() {
 	*x = CostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3490,7 +3868,7 @@ func (x *CostRequest) String() string {
 func (*CostRequest) ProtoMessage() {}
 
 func (x *CostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3503,7 +3881,7 @@ func (x *CostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostRequest.ProtoReflect.Descriptor instead.
 func (*CostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CostRequest) GetBy() CostGroup {
@@ -3550,7 +3928,7 @@ type CostReply struct {
 
 func (x *CostReply) Reset() {
 	*x = CostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[30]
+	mi := &file_loom_v1_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3562,7 +3940,7 @@ func (x *CostReply) String() string {
 func (*CostReply) ProtoMessage() {}
 
 func (x *CostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[30]
+	mi := &file_loom_v1_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3575,7 +3953,7 @@ func (x *CostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostReply.ProtoReflect.Descriptor instead.
 func (*CostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CostReply) GetError() *Error {
@@ -3650,7 +4028,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_loom_v1_service_proto_msgTypes[31]
+	mi := &file_loom_v1_service_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3662,7 +4040,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[31]
+	mi := &file_loom_v1_service_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3675,7 +4053,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Cost) GetName() string {
@@ -3983,7 +4361,44 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\texecution\x18\x01 \x01(\tR\texecution\"k\n" +
 	"\fHistoryReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x125\n" +
-	"\vtransitions\x18\x02 \x03(\v2\x13.loom.v1.TransitionR\vtransitions\"\xeb\x01\n" +
+	"\vtransitions\x18\x02 \x03(\v2\x13.loom.v1.TransitionR\vtransitions\"`\n" +
+	"\n" +
+	"WhyRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12\x12\n" +
+	"\x04line\x18\x03 \x01(\rR\x04line\x12\x10\n" +
+	"\x03rev\x18\x04 \x01(\tR\x03rev\"\xe1\x04\n" +
+	"\bWhyReply\x12$\n" +
+	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x17\n" +
+	"\x04path\x18\x02 \x01(\tH\x00R\x04path\x88\x01\x01\x12\x12\n" +
+	"\x04line\x18\x03 \x01(\rR\x04line\x12\x17\n" +
+	"\x04text\x18\x04 \x01(\tH\x01R\x04text\x88\x01\x01\x12\x15\n" +
+	"\x03rev\x18\x05 \x01(\tH\x02R\x03rev\x88\x01\x01\x12\x16\n" +
+	"\x06commit\x18\x06 \x01(\tR\x06commit\x12\x18\n" +
+	"\asubject\x18\a \x01(\tR\asubject\x12\x16\n" +
+	"\x06author\x18\b \x01(\tR\x06author\x12\x1c\n" +
+	"\tcommitter\x18\t \x01(\tR\tcommitter\x12.\n" +
+	"\x04time\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
+	"\x05token\x18\v \x01(\x04R\x05token\x12\x1a\n" +
+	"\bboundary\x18\f \x01(\bR\bboundary\x12\x17\n" +
+	"\x04loom\x18\r \x01(\bH\x03R\x04loom\x88\x01\x01\x12\x14\n" +
+	"\x05doubt\x18\x0e \x01(\tR\x05doubt\x12!\n" +
+	"\x04bead\x18\x0f \x01(\v2\r.loom.v1.BeadR\x04bead\x120\n" +
+	"\texecution\x18\x10 \x01(\v2\x12.loom.v1.ExecutionR\texecution\x12-\n" +
+	"\bapproval\x18\x11 \x01(\v2\x11.loom.v1.ApprovalR\bapproval\x122\n" +
+	"\tdecisions\x18\x12 \x03(\v2\x14.loom.v1.WhyDecisionR\tdecisionsB\a\n" +
+	"\x05_pathB\a\n" +
+	"\x05_textB\x06\n" +
+	"\x04_revB\a\n" +
+	"\x05_loom\"\x9c\x01\n" +
+	"\vWhyDecision\x121\n" +
+	"\bdecision\x18\x01 \x01(\v2\x15.loom.v1.DecisionNodeR\bdecision\x12*\n" +
+	"\x06chosen\x18\x02 \x03(\v2\x12.loom.v1.WhyOptionR\x06chosen\x12.\n" +
+	"\brejected\x18\x03 \x03(\v2\x12.loom.v1.WhyOptionR\brejected\"X\n" +
+	"\tWhyOption\x12-\n" +
+	"\x06option\x18\x01 \x01(\v2\x15.loom.v1.DecisionNodeR\x06option\x12\x1c\n" +
+	"\trationale\x18\x02 \x01(\tR\trationale\"\xeb\x01\n" +
 	"\n" +
 	"Transition\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n" +
@@ -4165,7 +4580,7 @@ func file_loom_v1_service_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_loom_v1_service_proto_goTypes = []any{
 	(GraphQuestion)(0),            // 0: loom.v1.GraphQuestion
 	(CostGroup)(0),                // 1: loom.v1.CostGroup
@@ -4188,168 +4603,183 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*NoticesReply)(nil),          // 18: loom.v1.NoticesReply
 	(*HistoryRequest)(nil),        // 19: loom.v1.HistoryRequest
 	(*HistoryReply)(nil),          // 20: loom.v1.HistoryReply
-	(*Transition)(nil),            // 21: loom.v1.Transition
-	(*HostRequest)(nil),           // 22: loom.v1.HostRequest
-	(*HostReply)(nil),             // 23: loom.v1.HostReply
-	(*TablesLag)(nil),             // 24: loom.v1.TablesLag
-	(*ProjectDisk)(nil),           // 25: loom.v1.ProjectDisk
-	(*RoleCount)(nil),             // 26: loom.v1.RoleCount
-	(*GraphRequest)(nil),          // 27: loom.v1.GraphRequest
-	(*GraphReply)(nil),            // 28: loom.v1.GraphReply
-	(*DecisionRequest)(nil),       // 29: loom.v1.DecisionRequest
-	(*MemoryRequest)(nil),         // 30: loom.v1.MemoryRequest
-	(*CostRequest)(nil),           // 31: loom.v1.CostRequest
-	(*CostReply)(nil),             // 32: loom.v1.CostReply
-	(*Cost)(nil),                  // 33: loom.v1.Cost
-	nil,                           // 34: loom.v1.View.StaleEntry
-	nil,                           // 35: loom.v1.GraphReply.StaleEntry
-	(*timestamppb.Timestamp)(nil), // 36: google.protobuf.Timestamp
-	(*Definition)(nil),            // 37: loom.v1.Definition
-	(*UpdateBead)(nil),            // 38: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 39: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 40: loom.v1.ReopenBead
-	(*Position)(nil),              // 41: loom.v1.Position
-	(*Error)(nil),                 // 42: loom.v1.Error
-	(*Execution)(nil),             // 43: loom.v1.Execution
-	(Severity)(0),                 // 44: loom.v1.Severity
-	(*Bead)(nil),                  // 45: loom.v1.Bead
-	(*Approval)(nil),              // 46: loom.v1.Approval
-	(*DecisionGraph)(nil),         // 47: loom.v1.DecisionGraph
-	(*CommitLock)(nil),            // 48: loom.v1.CommitLock
-	(*ProjectConfig)(nil),         // 49: loom.v1.ProjectConfig
-	(*Pause)(nil),                 // 50: loom.v1.Pause
-	(*FileClaim)(nil),             // 51: loom.v1.FileClaim
-	(*Staffing)(nil),              // 52: loom.v1.Staffing
-	(*ModelBlock)(nil),            // 53: loom.v1.ModelBlock
-	(*Permission)(nil),            // 54: loom.v1.Permission
-	(*Toolkit)(nil),               // 55: loom.v1.Toolkit
-	(*MemoryEntry)(nil),           // 56: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 57: loom.v1.MemoryContext
-	(*MemoryOffer)(nil),           // 58: loom.v1.MemoryOffer
-	(*Cursor)(nil),                // 59: loom.v1.Cursor
-	(*Notice)(nil),                // 60: loom.v1.Notice
-	(*JournalCut)(nil),            // 61: loom.v1.JournalCut
-	(*Identity)(nil),              // 62: loom.v1.Identity
-	(*durationpb.Duration)(nil),   // 63: google.protobuf.Duration
-	(DecisionType)(0),             // 64: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 65: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 66: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 67: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 68: loom.v1.Narrative
-	(*Pulse)(nil),                 // 69: loom.v1.Pulse
-	(*Ballot)(nil),                // 70: loom.v1.Ballot
-	(*AddDecision)(nil),           // 71: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 72: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 73: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 74: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 75: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 76: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 77: loom.v1.ImportDecisions
-	(*KeepMemory)(nil),            // 78: loom.v1.KeepMemory
-	(*ChangeMemory)(nil),          // 79: loom.v1.ChangeMemory
-	(*ForgetMemory)(nil),          // 80: loom.v1.ForgetMemory
+	(*WhyRequest)(nil),            // 21: loom.v1.WhyRequest
+	(*WhyReply)(nil),              // 22: loom.v1.WhyReply
+	(*WhyDecision)(nil),           // 23: loom.v1.WhyDecision
+	(*WhyOption)(nil),             // 24: loom.v1.WhyOption
+	(*Transition)(nil),            // 25: loom.v1.Transition
+	(*HostRequest)(nil),           // 26: loom.v1.HostRequest
+	(*HostReply)(nil),             // 27: loom.v1.HostReply
+	(*TablesLag)(nil),             // 28: loom.v1.TablesLag
+	(*ProjectDisk)(nil),           // 29: loom.v1.ProjectDisk
+	(*RoleCount)(nil),             // 30: loom.v1.RoleCount
+	(*GraphRequest)(nil),          // 31: loom.v1.GraphRequest
+	(*GraphReply)(nil),            // 32: loom.v1.GraphReply
+	(*DecisionRequest)(nil),       // 33: loom.v1.DecisionRequest
+	(*MemoryRequest)(nil),         // 34: loom.v1.MemoryRequest
+	(*CostRequest)(nil),           // 35: loom.v1.CostRequest
+	(*CostReply)(nil),             // 36: loom.v1.CostReply
+	(*Cost)(nil),                  // 37: loom.v1.Cost
+	nil,                           // 38: loom.v1.View.StaleEntry
+	nil,                           // 39: loom.v1.GraphReply.StaleEntry
+	(*timestamppb.Timestamp)(nil), // 40: google.protobuf.Timestamp
+	(*Definition)(nil),            // 41: loom.v1.Definition
+	(*UpdateBead)(nil),            // 42: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 43: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 44: loom.v1.ReopenBead
+	(*Position)(nil),              // 45: loom.v1.Position
+	(*Error)(nil),                 // 46: loom.v1.Error
+	(*Execution)(nil),             // 47: loom.v1.Execution
+	(Severity)(0),                 // 48: loom.v1.Severity
+	(*Bead)(nil),                  // 49: loom.v1.Bead
+	(*Approval)(nil),              // 50: loom.v1.Approval
+	(*DecisionGraph)(nil),         // 51: loom.v1.DecisionGraph
+	(*CommitLock)(nil),            // 52: loom.v1.CommitLock
+	(*ProjectConfig)(nil),         // 53: loom.v1.ProjectConfig
+	(*Pause)(nil),                 // 54: loom.v1.Pause
+	(*FileClaim)(nil),             // 55: loom.v1.FileClaim
+	(*Staffing)(nil),              // 56: loom.v1.Staffing
+	(*ModelBlock)(nil),            // 57: loom.v1.ModelBlock
+	(*Permission)(nil),            // 58: loom.v1.Permission
+	(*Toolkit)(nil),               // 59: loom.v1.Toolkit
+	(*MemoryEntry)(nil),           // 60: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 61: loom.v1.MemoryContext
+	(*MemoryOffer)(nil),           // 62: loom.v1.MemoryOffer
+	(*Cursor)(nil),                // 63: loom.v1.Cursor
+	(*Notice)(nil),                // 64: loom.v1.Notice
+	(*JournalCut)(nil),            // 65: loom.v1.JournalCut
+	(*DecisionNode)(nil),          // 66: loom.v1.DecisionNode
+	(*Identity)(nil),              // 67: loom.v1.Identity
+	(*durationpb.Duration)(nil),   // 68: google.protobuf.Duration
+	(DecisionType)(0),             // 69: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 70: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 71: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 72: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 73: loom.v1.Narrative
+	(*Pulse)(nil),                 // 74: loom.v1.Pulse
+	(*Ballot)(nil),                // 75: loom.v1.Ballot
+	(*AddDecision)(nil),           // 76: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 77: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 78: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 79: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 80: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 81: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 82: loom.v1.ImportDecisions
+	(*KeepMemory)(nil),            // 83: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 84: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 85: loom.v1.ForgetMemory
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
-	36, // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
-	37, // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
-	38, // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
-	39, // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
-	40, // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
-	41, // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
-	36, // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
-	41, // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
-	36, // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
-	42, // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
-	43, // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
-	37, // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
-	36, // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
-	41, // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
-	36, // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
-	36, // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
-	42, // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
-	11, // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
-	36, // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
-	13, // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
-	13, // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
-	14, // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
-	15, // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
-	12, // 23: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
-	44, // 24: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
-	13, // 25: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
-	42, // 26: loom.v1.View.error:type_name -> loom.v1.Error
-	45, // 27: loom.v1.View.beads:type_name -> loom.v1.Bead
-	43, // 28: loom.v1.View.executions:type_name -> loom.v1.Execution
-	46, // 29: loom.v1.View.approvals:type_name -> loom.v1.Approval
-	47, // 30: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
-	48, // 31: loom.v1.View.locks:type_name -> loom.v1.CommitLock
-	49, // 32: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
-	37, // 33: loom.v1.View.definition:type_name -> loom.v1.Definition
-	3,  // 34: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
-	50, // 35: loom.v1.View.pauses:type_name -> loom.v1.Pause
-	51, // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
-	52, // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
-	34, // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
-	53, // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
-	54, // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	55, // 41: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
-	56, // 42: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
-	57, // 43: loom.v1.View.found:type_name -> loom.v1.MemoryContext
-	58, // 44: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
-	59, // 45: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	36, // 46: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	42, // 47: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	60, // 48: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	59, // 49: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	61, // 50: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	42, // 51: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	21, // 52: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	36, // 53: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	62, // 54: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	42, // 55: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	26, // 56: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	36, // 57: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	25, // 58: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
-	53, // 59: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
-	63, // 60: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
-	42, // 61: loom.v1.HostReply.damage:type_name -> loom.v1.Error
-	24, // 62: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
-	63, // 63: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
-	36, // 64: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
-	0,  // 65: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	64, // 66: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	65, // 67: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	66, // 68: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	36, // 69: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	42, // 70: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	47, // 71: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	67, // 72: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	68, // 73: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	69, // 74: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	70, // 75: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	35, // 76: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	71, // 77: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	72, // 78: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	73, // 79: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	74, // 80: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	75, // 81: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	76, // 82: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	77, // 83: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	78, // 84: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
-	79, // 85: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
-	80, // 86: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
-	1,  // 87: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	36, // 88: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	36, // 89: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	42, // 90: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	33, // 91: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	33, // 92: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	36, // 93: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	13, // 94: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	95, // [95:95] is the sub-list for method output_type
-	95, // [95:95] is the sub-list for method input_type
-	95, // [95:95] is the sub-list for extension type_name
-	95, // [95:95] is the sub-list for extension extendee
-	0,  // [0:95] is the sub-list for field type_name
+	40,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
+	41,  // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
+	42,  // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
+	43,  // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
+	44,  // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
+	45,  // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
+	40,  // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
+	45,  // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
+	40,  // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
+	46,  // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
+	47,  // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
+	41,  // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
+	40,  // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
+	45,  // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
+	40,  // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
+	40,  // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
+	46,  // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
+	11,  // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
+	40,  // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
+	13,  // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
+	13,  // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
+	14,  // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
+	15,  // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
+	12,  // 23: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
+	48,  // 24: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
+	13,  // 25: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
+	46,  // 26: loom.v1.View.error:type_name -> loom.v1.Error
+	49,  // 27: loom.v1.View.beads:type_name -> loom.v1.Bead
+	47,  // 28: loom.v1.View.executions:type_name -> loom.v1.Execution
+	50,  // 29: loom.v1.View.approvals:type_name -> loom.v1.Approval
+	51,  // 30: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
+	52,  // 31: loom.v1.View.locks:type_name -> loom.v1.CommitLock
+	53,  // 32: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
+	41,  // 33: loom.v1.View.definition:type_name -> loom.v1.Definition
+	3,   // 34: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
+	54,  // 35: loom.v1.View.pauses:type_name -> loom.v1.Pause
+	55,  // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
+	56,  // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
+	38,  // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
+	57,  // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
+	58,  // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
+	59,  // 41: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
+	60,  // 42: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
+	61,  // 43: loom.v1.View.found:type_name -> loom.v1.MemoryContext
+	62,  // 44: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
+	63,  // 45: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	40,  // 46: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	46,  // 47: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	64,  // 48: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	63,  // 49: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	65,  // 50: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	46,  // 51: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	25,  // 52: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	46,  // 53: loom.v1.WhyReply.error:type_name -> loom.v1.Error
+	40,  // 54: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
+	49,  // 55: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
+	47,  // 56: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
+	50,  // 57: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
+	23,  // 58: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
+	66,  // 59: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
+	24,  // 60: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
+	24,  // 61: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
+	66,  // 62: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
+	40,  // 63: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	67,  // 64: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	46,  // 65: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	30,  // 66: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	40,  // 67: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	29,  // 68: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
+	57,  // 69: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
+	68,  // 70: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
+	46,  // 71: loom.v1.HostReply.damage:type_name -> loom.v1.Error
+	28,  // 72: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
+	68,  // 73: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
+	40,  // 74: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	0,   // 75: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	69,  // 76: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	70,  // 77: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	71,  // 78: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	40,  // 79: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	46,  // 80: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	51,  // 81: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	72,  // 82: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	73,  // 83: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	74,  // 84: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	75,  // 85: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	39,  // 86: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	76,  // 87: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	77,  // 88: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	78,  // 89: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	79,  // 90: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	80,  // 91: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	81,  // 92: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	82,  // 93: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	83,  // 94: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
+	84,  // 95: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
+	85,  // 96: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
+	1,   // 97: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	40,  // 98: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	40,  // 99: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	46,  // 100: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	37,  // 101: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	37,  // 102: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	40,  // 103: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	13,  // 104: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	105, // [105:105] is the sub-list for method output_type
+	105, // [105:105] is the sub-list for method input_type
+	105, // [105:105] is the sub-list for extension type_name
+	105, // [105:105] is the sub-list for extension extendee
+	0,   // [0:105] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -4378,8 +4808,9 @@ func file_loom_v1_service_proto_init() {
 	file_loom_v1_service_proto_msgTypes[9].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[12].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[13].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[25].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[27].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[20].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[29].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[31].OneofWrappers = []any{
 		(*DecisionRequest_Add)(nil),
 		(*DecisionRequest_Link)(nil),
 		(*DecisionRequest_Supersede)(nil),
@@ -4388,19 +4819,19 @@ func file_loom_v1_service_proto_init() {
 		(*DecisionRequest_Abandon)(nil),
 		(*DecisionRequest_Import)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[28].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[32].OneofWrappers = []any{
 		(*MemoryRequest_Keep)(nil),
 		(*MemoryRequest_Change)(nil),
 		(*MemoryRequest_Forget)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[31].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[35].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_service_proto_rawDesc), len(file_loom_v1_service_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   34,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

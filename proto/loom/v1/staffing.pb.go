@@ -22,6 +22,72 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// LifeKind is what happens to an agent in its life. That it is idle or works is
+// no fact of its own: claims and outcomes tell.
+type LifeKind int32
+
+const (
+	// Not set.
+	LifeKind_LIFE_KIND_UNSPECIFIED LifeKind = 0
+	// It takes work from now on.
+	LifeKind_LIFE_KIND_STARTED LifeKind = 1
+	// It does again, after a crash.
+	LifeKind_LIFE_KIND_RESTARTED LifeKind = 2
+	// It failed with an error of Loom's own.
+	LifeKind_LIFE_KIND_CRASHED LifeKind = 3
+	// It crashed too often within a time, and is replaced later.
+	LifeKind_LIFE_KIND_GIVEN_UP LifeKind = 4
+	// It takes no new work: its role is scaled down, or its host drained.
+	LifeKind_LIFE_KIND_DRAINED LifeKind = 5
+)
+
+// Enum value maps for LifeKind.
+var (
+	LifeKind_name = map[int32]string{
+		0: "LIFE_KIND_UNSPECIFIED",
+		1: "LIFE_KIND_STARTED",
+		2: "LIFE_KIND_RESTARTED",
+		3: "LIFE_KIND_CRASHED",
+		4: "LIFE_KIND_GIVEN_UP",
+		5: "LIFE_KIND_DRAINED",
+	}
+	LifeKind_value = map[string]int32{
+		"LIFE_KIND_UNSPECIFIED": 0,
+		"LIFE_KIND_STARTED":     1,
+		"LIFE_KIND_RESTARTED":   2,
+		"LIFE_KIND_CRASHED":     3,
+		"LIFE_KIND_GIVEN_UP":    4,
+		"LIFE_KIND_DRAINED":     5,
+	}
+)
+
+func (x LifeKind) Enum() *LifeKind {
+	p := new(LifeKind)
+	*p = x
+	return p
+}
+
+func (x LifeKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LifeKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_staffing_proto_enumTypes[0].Descriptor()
+}
+
+func (LifeKind) Type() protoreflect.EnumType {
+	return &file_loom_v1_staffing_proto_enumTypes[0]
+}
+
+func (x LifeKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LifeKind.Descriptor instead.
+func (LifeKind) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_staffing_proto_rawDescGZIP(), []int{0}
+}
+
 // Scale says how many agents of a role are wanted in the deployment. Where
 // nothing is said, each host has as many as it is configured with.
 type Scale struct {
@@ -437,8 +503,10 @@ type Staffing struct {
 	// Up to which list of hosts, and of which lineage, changes are journaled.
 	MembersLineage    string `protobuf:"bytes,3,opt,name=members_lineage,json=membersLineage,proto3" json:"members_lineage,omitempty"`
 	MembersGeneration uint64 `protobuf:"varint,4,opt,name=members_generation,json=membersGeneration,proto3" json:"members_generation,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Up to which of its records of lives each host was heard, by host.
+	Lives         map[string]*LifeMark `protobuf:"bytes,5,rep,name=lives,proto3" json:"lives,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Staffing) Reset() {
@@ -499,6 +567,301 @@ func (x *Staffing) GetMembersGeneration() uint64 {
 	return 0
 }
 
+func (x *Staffing) GetLives() map[string]*LifeMark {
+	if x != nil {
+		return x.Lives
+	}
+	return nil
+}
+
+// LifeMark is the last record of lives that is journaled of a host.
+type LifeMark struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LifeMark) Reset() {
+	*x = LifeMark{}
+	mi := &file_loom_v1_staffing_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LifeMark) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LifeMark) ProtoMessage() {}
+
+func (x *LifeMark) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_staffing_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LifeMark.ProtoReflect.Descriptor instead.
+func (*LifeMark) Descriptor() ([]byte, []int) {
+	return file_loom_v1_staffing_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *LifeMark) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *LifeMark) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+// RecordLives has what a host saw of its agents' lives journaled, in the project
+// "system". A record that is journaled already changes nothing. Only hosts may send
+// it, each of itself.
+type RecordLives struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Host  string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
+	// Of the host's present start.
+	Epoch uint64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// At most 64, their sequence numbers rising.
+	Records       []*LifeRecord `protobuf:"bytes,3,rep,name=records,proto3" json:"records,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordLives) Reset() {
+	*x = RecordLives{}
+	mi := &file_loom_v1_staffing_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordLives) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordLives) ProtoMessage() {}
+
+func (x *RecordLives) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_staffing_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordLives.ProtoReflect.Descriptor instead.
+func (*RecordLives) Descriptor() ([]byte, []int) {
+	return file_loom_v1_staffing_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *RecordLives) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *RecordLives) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *RecordLives) GetRecords() []*LifeRecord {
+	if x != nil {
+		return x.Records
+	}
+	return nil
+}
+
+// LifeRecord is one thing that happened to agents.
+type LifeRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          LifeKind               `protobuf:"varint,1,opt,name=kind,proto3,enum=loom.v1.LifeKind" json:"kind,omitempty"`
+	Life          *AgentLife             `protobuf:"bytes,2,opt,name=life,proto3" json:"life,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LifeRecord) Reset() {
+	*x = LifeRecord{}
+	mi := &file_loom_v1_staffing_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LifeRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LifeRecord) ProtoMessage() {}
+
+func (x *LifeRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_staffing_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LifeRecord.ProtoReflect.Descriptor instead.
+func (*LifeRecord) Descriptor() ([]byte, []int) {
+	return file_loom_v1_staffing_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *LifeRecord) GetKind() LifeKind {
+	if x != nil {
+		return x.Kind
+	}
+	return LifeKind_LIFE_KIND_UNSPECIFIED
+}
+
+func (x *LifeRecord) GetLife() *AgentLife {
+	if x != nil {
+		return x.Life
+	}
+	return nil
+}
+
+// AgentLife is something in the life of an agent or, where a host had more to tell
+// than it may at once, of several of one role.
+type AgentLife struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "ROLE/N"; empty for several.
+	Agent string `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	Role  string `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
+	Host  string `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`
+	// Start of the host.
+	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Why, at most 300 bytes; of several, that of the last.
+	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// How many agents, at least 1.
+	Agents uint32 `protobuf:"varint,6,opt,name=agents,proto3" json:"agents,omitempty"`
+	// How often it happened since the host told of it last, at least 1.
+	Times uint32 `protobuf:"varint,7,opt,name=times,proto3" json:"times,omitempty"`
+	// When the host saw it last, by its clock; it is journaled later.
+	At *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=at,proto3" json:"at,omitempty"`
+	// Of the host's records since it started, from 1.
+	Sequence      uint64 `protobuf:"varint,9,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AgentLife) Reset() {
+	*x = AgentLife{}
+	mi := &file_loom_v1_staffing_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AgentLife) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AgentLife) ProtoMessage() {}
+
+func (x *AgentLife) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_staffing_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AgentLife.ProtoReflect.Descriptor instead.
+func (*AgentLife) Descriptor() ([]byte, []int) {
+	return file_loom_v1_staffing_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *AgentLife) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *AgentLife) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *AgentLife) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *AgentLife) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *AgentLife) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *AgentLife) GetAgents() uint32 {
+	if x != nil {
+		return x.Agents
+	}
+	return 0
+}
+
+func (x *AgentLife) GetTimes() uint32 {
+	if x != nil {
+		return x.Times
+	}
+	return 0
+}
+
+func (x *AgentLife) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *AgentLife) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
 // RecordMembers has a change of the list of hosts journaled that is done
 // already: the same again changes nothing. Its actor is who wanted it, or the
 // host that joined. Only hosts may send it.
@@ -511,7 +874,7 @@ type RecordMembers struct {
 
 func (x *RecordMembers) Reset() {
 	*x = RecordMembers{}
-	mi := &file_loom_v1_staffing_proto_msgTypes[7]
+	mi := &file_loom_v1_staffing_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -523,7 +886,7 @@ func (x *RecordMembers) String() string {
 func (*RecordMembers) ProtoMessage() {}
 
 func (x *RecordMembers) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_staffing_proto_msgTypes[7]
+	mi := &file_loom_v1_staffing_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -536,7 +899,7 @@ func (x *RecordMembers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordMembers.ProtoReflect.Descriptor instead.
 func (*RecordMembers) Descriptor() ([]byte, []int) {
-	return file_loom_v1_staffing_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_staffing_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RecordMembers) GetChange() *MembersChanged {
@@ -572,7 +935,7 @@ type MembersChanged struct {
 
 func (x *MembersChanged) Reset() {
 	*x = MembersChanged{}
-	mi := &file_loom_v1_staffing_proto_msgTypes[8]
+	mi := &file_loom_v1_staffing_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -584,7 +947,7 @@ func (x *MembersChanged) String() string {
 func (*MembersChanged) ProtoMessage() {}
 
 func (x *MembersChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_staffing_proto_msgTypes[8]
+	mi := &file_loom_v1_staffing_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -597,7 +960,7 @@ func (x *MembersChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersChanged.ProtoReflect.Descriptor instead.
 func (*MembersChanged) Descriptor() ([]byte, []int) {
-	return file_loom_v1_staffing_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_staffing_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *MembersChanged) GetLineage() string {
@@ -706,18 +1069,44 @@ const file_loom_v1_staffing_proto_rawDesc = "" +
 	"\vHostDrained\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x16\n" +
 	"\x06undone\x18\x02 \x01(\bR\x06undone\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xda\x02\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xdb\x03\n" +
 	"\bStaffing\x125\n" +
 	"\x06scales\x18\x01 \x03(\v2\x1d.loom.v1.Staffing.ScalesEntryR\x06scales\x128\n" +
 	"\adrained\x18\x02 \x03(\v2\x1e.loom.v1.Staffing.DrainedEntryR\adrained\x12'\n" +
 	"\x0fmembers_lineage\x18\x03 \x01(\tR\x0emembersLineage\x12-\n" +
-	"\x12members_generation\x18\x04 \x01(\x04R\x11membersGeneration\x1aI\n" +
+	"\x12members_generation\x18\x04 \x01(\x04R\x11membersGeneration\x122\n" +
+	"\x05lives\x18\x05 \x03(\v2\x1c.loom.v1.Staffing.LivesEntryR\x05lives\x1aI\n" +
 	"\vScalesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12$\n" +
 	"\x05value\x18\x02 \x01(\v2\x0e.loom.v1.ScaleR\x05value:\x028\x01\x1a:\n" +
 	"\fDrainedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\bR\x05value:\x028\x01\"@\n" +
+	"\x05value\x18\x02 \x01(\bR\x05value:\x028\x01\x1aK\n" +
+	"\n" +
+	"LivesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.loom.v1.LifeMarkR\x05value:\x028\x01\"<\n" +
+	"\bLifeMark\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1a\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\"f\n" +
+	"\vRecordLives\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12-\n" +
+	"\arecords\x18\x03 \x03(\v2\x13.loom.v1.LifeRecordR\arecords\"[\n" +
+	"\n" +
+	"LifeRecord\x12%\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x11.loom.v1.LifeKindR\x04kind\x12&\n" +
+	"\x04life\x18\x02 \x01(\v2\x12.loom.v1.AgentLifeR\x04life\"\xed\x01\n" +
+	"\tAgentLife\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
+	"\x04role\x18\x02 \x01(\tR\x04role\x12\x12\n" +
+	"\x04host\x18\x03 \x01(\tR\x04host\x12\x14\n" +
+	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06agents\x18\x06 \x01(\rR\x06agents\x12\x14\n" +
+	"\x05times\x18\a \x01(\rR\x05times\x12*\n" +
+	"\x02at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x1a\n" +
+	"\bsequence\x18\t \x01(\x04R\bsequence\"@\n" +
 	"\rRecordMembers\x12/\n" +
 	"\x06change\x18\x01 \x01(\v2\x17.loom.v1.MembersChangedR\x06change\"\x8a\x02\n" +
 	"\x0eMembersChanged\x12\x18\n" +
@@ -731,7 +1120,14 @@ const file_loom_v1_staffing_proto_rawDesc = "" +
 	"\aremoved\x18\x06 \x01(\tR\aremoved\x12\x18\n" +
 	"\ainvited\x18\a \x01(\bR\ainvited\x12\x14\n" +
 	"\x05hosts\x18\b \x01(\rR\x05hosts\x12\x16\n" +
-	"\x06reason\x18\t \x01(\tR\x06reasonB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\x06reason\x18\t \x01(\tR\x06reason*\x9b\x01\n" +
+	"\bLifeKind\x12\x19\n" +
+	"\x15LIFE_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11LIFE_KIND_STARTED\x10\x01\x12\x17\n" +
+	"\x13LIFE_KIND_RESTARTED\x10\x02\x12\x15\n" +
+	"\x11LIFE_KIND_CRASHED\x10\x03\x12\x16\n" +
+	"\x12LIFE_KIND_GIVEN_UP\x10\x04\x12\x15\n" +
+	"\x11LIFE_KIND_DRAINED\x10\x05B.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_staffing_proto_rawDescOnce sync.Once
@@ -745,40 +1141,53 @@ func file_loom_v1_staffing_proto_rawDescGZIP() []byte {
 	return file_loom_v1_staffing_proto_rawDescData
 }
 
-var file_loom_v1_staffing_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_loom_v1_staffing_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_loom_v1_staffing_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_loom_v1_staffing_proto_goTypes = []any{
-	(*Scale)(nil),                 // 0: loom.v1.Scale
-	(*ScaleRole)(nil),             // 1: loom.v1.ScaleRole
-	(*Confinement)(nil),           // 2: loom.v1.Confinement
-	(*DrainHost)(nil),             // 3: loom.v1.DrainHost
-	(*RoleScaled)(nil),            // 4: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 5: loom.v1.HostDrained
-	(*Staffing)(nil),              // 6: loom.v1.Staffing
-	(*RecordMembers)(nil),         // 7: loom.v1.RecordMembers
-	(*MembersChanged)(nil),        // 8: loom.v1.MembersChanged
-	nil,                           // 9: loom.v1.Scale.OnHostEntry
-	nil,                           // 10: loom.v1.Scale.LabelsEntry
-	nil,                           // 11: loom.v1.Confinement.LabelsEntry
-	nil,                           // 12: loom.v1.Staffing.ScalesEntry
-	nil,                           // 13: loom.v1.Staffing.DrainedEntry
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(LifeKind)(0),                 // 0: loom.v1.LifeKind
+	(*Scale)(nil),                 // 1: loom.v1.Scale
+	(*ScaleRole)(nil),             // 2: loom.v1.ScaleRole
+	(*Confinement)(nil),           // 3: loom.v1.Confinement
+	(*DrainHost)(nil),             // 4: loom.v1.DrainHost
+	(*RoleScaled)(nil),            // 5: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 6: loom.v1.HostDrained
+	(*Staffing)(nil),              // 7: loom.v1.Staffing
+	(*LifeMark)(nil),              // 8: loom.v1.LifeMark
+	(*RecordLives)(nil),           // 9: loom.v1.RecordLives
+	(*LifeRecord)(nil),            // 10: loom.v1.LifeRecord
+	(*AgentLife)(nil),             // 11: loom.v1.AgentLife
+	(*RecordMembers)(nil),         // 12: loom.v1.RecordMembers
+	(*MembersChanged)(nil),        // 13: loom.v1.MembersChanged
+	nil,                           // 14: loom.v1.Scale.OnHostEntry
+	nil,                           // 15: loom.v1.Scale.LabelsEntry
+	nil,                           // 16: loom.v1.Confinement.LabelsEntry
+	nil,                           // 17: loom.v1.Staffing.ScalesEntry
+	nil,                           // 18: loom.v1.Staffing.DrainedEntry
+	nil,                           // 19: loom.v1.Staffing.LivesEntry
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
 }
 var file_loom_v1_staffing_proto_depIdxs = []int32{
-	9,  // 0: loom.v1.Scale.on_host:type_name -> loom.v1.Scale.OnHostEntry
-	10, // 1: loom.v1.Scale.labels:type_name -> loom.v1.Scale.LabelsEntry
-	2,  // 2: loom.v1.ScaleRole.confine:type_name -> loom.v1.Confinement
-	11, // 3: loom.v1.Confinement.labels:type_name -> loom.v1.Confinement.LabelsEntry
-	0,  // 4: loom.v1.RoleScaled.scale:type_name -> loom.v1.Scale
-	12, // 5: loom.v1.Staffing.scales:type_name -> loom.v1.Staffing.ScalesEntry
-	13, // 6: loom.v1.Staffing.drained:type_name -> loom.v1.Staffing.DrainedEntry
-	8,  // 7: loom.v1.RecordMembers.change:type_name -> loom.v1.MembersChanged
-	14, // 8: loom.v1.MembersChanged.at:type_name -> google.protobuf.Timestamp
-	0,  // 9: loom.v1.Staffing.ScalesEntry.value:type_name -> loom.v1.Scale
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	14, // 0: loom.v1.Scale.on_host:type_name -> loom.v1.Scale.OnHostEntry
+	15, // 1: loom.v1.Scale.labels:type_name -> loom.v1.Scale.LabelsEntry
+	3,  // 2: loom.v1.ScaleRole.confine:type_name -> loom.v1.Confinement
+	16, // 3: loom.v1.Confinement.labels:type_name -> loom.v1.Confinement.LabelsEntry
+	1,  // 4: loom.v1.RoleScaled.scale:type_name -> loom.v1.Scale
+	17, // 5: loom.v1.Staffing.scales:type_name -> loom.v1.Staffing.ScalesEntry
+	18, // 6: loom.v1.Staffing.drained:type_name -> loom.v1.Staffing.DrainedEntry
+	19, // 7: loom.v1.Staffing.lives:type_name -> loom.v1.Staffing.LivesEntry
+	10, // 8: loom.v1.RecordLives.records:type_name -> loom.v1.LifeRecord
+	0,  // 9: loom.v1.LifeRecord.kind:type_name -> loom.v1.LifeKind
+	11, // 10: loom.v1.LifeRecord.life:type_name -> loom.v1.AgentLife
+	20, // 11: loom.v1.AgentLife.at:type_name -> google.protobuf.Timestamp
+	13, // 12: loom.v1.RecordMembers.change:type_name -> loom.v1.MembersChanged
+	20, // 13: loom.v1.MembersChanged.at:type_name -> google.protobuf.Timestamp
+	1,  // 14: loom.v1.Staffing.ScalesEntry.value:type_name -> loom.v1.Scale
+	8,  // 15: loom.v1.Staffing.LivesEntry.value:type_name -> loom.v1.LifeMark
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_staffing_proto_init() }
@@ -793,13 +1202,14 @@ func file_loom_v1_staffing_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_staffing_proto_rawDesc), len(file_loom_v1_staffing_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   14,
+			NumEnums:      1,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_loom_v1_staffing_proto_goTypes,
 		DependencyIndexes: file_loom_v1_staffing_proto_depIdxs,
+		EnumInfos:         file_loom_v1_staffing_proto_enumTypes,
 		MessageInfos:      file_loom_v1_staffing_proto_msgTypes,
 	}.Build()
 	File_loom_v1_staffing_proto = out.File

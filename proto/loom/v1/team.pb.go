@@ -22,7 +22,7 @@ const (
 )
 
 // AskTeam carries out the calls by which an agent gives work to others, watches
-// and stops it, or asks a person. If one of them waits, the attempt is parked in
+// and stops it, writes to other members of its team, or asks a person. If one of them waits, the attempt is parked in
 // the same command, and its agent asks the same again when it goes on: what was
 // given or asked is not given or asked twice.
 //
@@ -99,6 +99,7 @@ type TeamCall struct {
 	//	*TeamCall_Watch
 	//	*TeamCall_Stop
 	//	*TeamCall_Ask
+	//	*TeamCall_Write
 	Verb          isTeamCall_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -184,6 +185,15 @@ func (x *TeamCall) GetAsk() *AskUser {
 	return nil
 }
 
+func (x *TeamCall) GetWrite() *WriteMail {
+	if x != nil {
+		if x, ok := x.Verb.(*TeamCall_Write); ok {
+			return x.Write
+		}
+	}
+	return nil
+}
+
 type isTeamCall_Verb interface {
 	isTeamCall_Verb()
 }
@@ -204,6 +214,10 @@ type TeamCall_Ask struct {
 	Ask *AskUser `protobuf:"bytes,5,opt,name=ask,proto3,oneof"`
 }
 
+type TeamCall_Write struct {
+	Write *WriteMail `protobuf:"bytes,6,opt,name=write,proto3,oneof"`
+}
+
 func (*TeamCall_Give) isTeamCall_Verb() {}
 
 func (*TeamCall_Watch) isTeamCall_Verb() {}
@@ -211,6 +225,8 @@ func (*TeamCall_Watch) isTeamCall_Verb() {}
 func (*TeamCall_Stop) isTeamCall_Verb() {}
 
 func (*TeamCall_Ask) isTeamCall_Verb() {}
+
+func (*TeamCall_Write) isTeamCall_Verb() {}
 
 // GiveTask has an agent of another role do something: a bead, with an execution
 // of its own. The same call again is the same task.
@@ -540,8 +556,13 @@ type TeamReply struct {
 	// The tasks that it is about, as they stand.
 	Tasks []*TeamTask `protobuf:"bytes,4,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// What a person answered, and whether she answered at all rather than refuse.
-	Answer        string `protobuf:"bytes,5,opt,name=answer,proto3" json:"answer,omitempty"`
-	Answered      bool   `protobuf:"varint,6,opt,name=answered,proto3" json:"answered,omitempty"`
+	Answer   string `protobuf:"bytes,5,opt,name=answer,proto3" json:"answer,omitempty"`
+	Answered bool   `protobuf:"varint,6,opt,name=answered,proto3" json:"answered,omitempty"`
+	// Of mail: the members that it was written to, each as "AGENT (BEAD)".
+	Reached []string `protobuf:"bytes,7,rep,name=reached,proto3" json:"reached,omitempty"`
+	// It does not wait though it was to: a member has asked the caller something, which
+	// comes first.
+	Interrupted   bool `protobuf:"varint,8,opt,name=interrupted,proto3" json:"interrupted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -618,21 +639,36 @@ func (x *TeamReply) GetAnswered() bool {
 	return false
 }
 
+func (x *TeamReply) GetReached() []string {
+	if x != nil {
+		return x.Reached
+	}
+	return nil
+}
+
+func (x *TeamReply) GetInterrupted() bool {
+	if x != nil {
+		return x.Interrupted
+	}
+	return false
+}
+
 var File_loom_v1_team_proto protoreflect.FileDescriptor
 
 const file_loom_v1_team_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/team.proto\x12\aloom.v1\x1a\x14loom/v1/common.proto\x1a\x16loom/v1/workflow.proto\"{\n" +
+	"\x12loom/v1/team.proto\x12\aloom.v1\x1a\x14loom/v1/common.proto\x1a\x12loom/v1/mail.proto\x1a\x16loom/v1/workflow.proto\"{\n" +
 	"\aAskTeam\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12'\n" +
-	"\x05calls\x18\x03 \x03(\v2\x11.loom.v1.TeamCallR\x05calls\"\xcb\x01\n" +
+	"\x05calls\x18\x03 \x03(\v2\x11.loom.v1.TeamCallR\x05calls\"\xf7\x01\n" +
 	"\bTeamCall\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12'\n" +
 	"\x04give\x18\x02 \x01(\v2\x11.loom.v1.GiveTaskH\x00R\x04give\x12+\n" +
 	"\x05watch\x18\x03 \x01(\v2\x13.loom.v1.WatchTasksH\x00R\x05watch\x12'\n" +
 	"\x04stop\x18\x04 \x01(\v2\x11.loom.v1.StopTaskH\x00R\x04stop\x12$\n" +
-	"\x03ask\x18\x05 \x01(\v2\x10.loom.v1.AskUserH\x00R\x03askB\x06\n" +
+	"\x03ask\x18\x05 \x01(\v2\x10.loom.v1.AskUserH\x00R\x03ask\x12*\n" +
+	"\x05write\x18\x06 \x01(\v2\x12.loom.v1.WriteMailH\x00R\x05writeB\x06\n" +
 	"\x04verb\"\xe5\x01\n" +
 	"\bGiveTask\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x12\n" +
@@ -656,14 +692,16 @@ const file_loom_v1_team_proto_rawDesc = "" +
 	"\bquestion\x18\x01 \x01(\tR\bquestion\x12\x18\n" +
 	"\aanswers\x18\x02 \x03(\tR\aanswers\";\n" +
 	"\vTeamReplies\x12,\n" +
-	"\areplies\x18\x01 \x03(\v2\x12.loom.v1.TeamReplyR\areplies\"\xb8\x01\n" +
+	"\areplies\x18\x01 \x03(\v2\x12.loom.v1.TeamReplyR\areplies\"\xf4\x01\n" +
 	"\tTeamReply\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12\x14\n" +
 	"\x05waits\x18\x02 \x01(\bR\x05waits\x12$\n" +
 	"\x05error\x18\x03 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12'\n" +
 	"\x05tasks\x18\x04 \x03(\v2\x11.loom.v1.TeamTaskR\x05tasks\x12\x16\n" +
 	"\x06answer\x18\x05 \x01(\tR\x06answer\x12\x1a\n" +
-	"\banswered\x18\x06 \x01(\bR\bansweredB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\banswered\x18\x06 \x01(\bR\banswered\x12\x18\n" +
+	"\areached\x18\a \x03(\tR\areached\x12 \n" +
+	"\vinterrupted\x18\b \x01(\bR\vinterruptedB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_team_proto_rawDescOnce sync.Once
@@ -688,9 +726,10 @@ var file_loom_v1_team_proto_goTypes = []any{
 	(*TeamReplies)(nil), // 6: loom.v1.TeamReplies
 	(*TeamReply)(nil),   // 7: loom.v1.TeamReply
 	(*Claimant)(nil),    // 8: loom.v1.Claimant
-	(*Budget)(nil),      // 9: loom.v1.Budget
-	(*Error)(nil),       // 10: loom.v1.Error
-	(*TeamTask)(nil),    // 11: loom.v1.TeamTask
+	(*WriteMail)(nil),   // 9: loom.v1.WriteMail
+	(*Budget)(nil),      // 10: loom.v1.Budget
+	(*Error)(nil),       // 11: loom.v1.Error
+	(*TeamTask)(nil),    // 12: loom.v1.TeamTask
 }
 var file_loom_v1_team_proto_depIdxs = []int32{
 	8,  // 0: loom.v1.AskTeam.claimant:type_name -> loom.v1.Claimant
@@ -699,15 +738,16 @@ var file_loom_v1_team_proto_depIdxs = []int32{
 	3,  // 3: loom.v1.TeamCall.watch:type_name -> loom.v1.WatchTasks
 	4,  // 4: loom.v1.TeamCall.stop:type_name -> loom.v1.StopTask
 	5,  // 5: loom.v1.TeamCall.ask:type_name -> loom.v1.AskUser
-	9,  // 6: loom.v1.GiveTask.budget:type_name -> loom.v1.Budget
-	7,  // 7: loom.v1.TeamReplies.replies:type_name -> loom.v1.TeamReply
-	10, // 8: loom.v1.TeamReply.error:type_name -> loom.v1.Error
-	11, // 9: loom.v1.TeamReply.tasks:type_name -> loom.v1.TeamTask
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	9,  // 6: loom.v1.TeamCall.write:type_name -> loom.v1.WriteMail
+	10, // 7: loom.v1.GiveTask.budget:type_name -> loom.v1.Budget
+	7,  // 8: loom.v1.TeamReplies.replies:type_name -> loom.v1.TeamReply
+	11, // 9: loom.v1.TeamReply.error:type_name -> loom.v1.Error
+	12, // 10: loom.v1.TeamReply.tasks:type_name -> loom.v1.TeamTask
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_team_proto_init() }
@@ -716,12 +756,14 @@ func file_loom_v1_team_proto_init() {
 		return
 	}
 	file_loom_v1_common_proto_init()
+	file_loom_v1_mail_proto_init()
 	file_loom_v1_workflow_proto_init()
 	file_loom_v1_team_proto_msgTypes[1].OneofWrappers = []any{
 		(*TeamCall_Give)(nil),
 		(*TeamCall_Watch)(nil),
 		(*TeamCall_Stop)(nil),
 		(*TeamCall_Ask)(nil),
+		(*TeamCall_Write)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

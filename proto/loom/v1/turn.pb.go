@@ -194,6 +194,67 @@ func (TodoStatus) EnumDescriptor() ([]byte, []int) {
 	return file_loom_v1_turn_proto_rawDescGZIP(), []int{2}
 }
 
+// MailKind is what a message between members of a team is.
+type MailKind int32
+
+const (
+	// Not mail.
+	MailKind_MAIL_KIND_UNSPECIFIED MailKind = 0
+	// Its writer waits for an answer.
+	MailKind_MAIL_KIND_QUESTION MailKind = 1
+	// The answer to a question.
+	MailKind_MAIL_KIND_ANSWER MailKind = 2
+	// Nobody waits for an answer.
+	MailKind_MAIL_KIND_NOTE MailKind = 3
+	// The runtime tells a lead what became of one whom it gave work.
+	MailKind_MAIL_KIND_NEWS MailKind = 4
+)
+
+// Enum value maps for MailKind.
+var (
+	MailKind_name = map[int32]string{
+		0: "MAIL_KIND_UNSPECIFIED",
+		1: "MAIL_KIND_QUESTION",
+		2: "MAIL_KIND_ANSWER",
+		3: "MAIL_KIND_NOTE",
+		4: "MAIL_KIND_NEWS",
+	}
+	MailKind_value = map[string]int32{
+		"MAIL_KIND_UNSPECIFIED": 0,
+		"MAIL_KIND_QUESTION":    1,
+		"MAIL_KIND_ANSWER":      2,
+		"MAIL_KIND_NOTE":        3,
+		"MAIL_KIND_NEWS":        4,
+	}
+)
+
+func (x MailKind) Enum() *MailKind {
+	p := new(MailKind)
+	*p = x
+	return p
+}
+
+func (x MailKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (MailKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_turn_proto_enumTypes[3].Descriptor()
+}
+
+func (MailKind) Type() protoreflect.EnumType {
+	return &file_loom_v1_turn_proto_enumTypes[3]
+}
+
+func (x MailKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use MailKind.Descriptor instead.
+func (MailKind) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{3}
+}
+
 // ToolCall is a model's wish to use a tool.
 type ToolCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -912,7 +973,11 @@ type Said struct {
 	// Only who works on this node is meant; empty means anybody.
 	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
 	// The attempt that heard it; empty while nobody has.
-	Heard         string `protobuf:"bytes,6,opt,name=heard,proto3" json:"heard,omitempty"`
+	Heard string `protobuf:"bytes,6,opt,name=heard,proto3" json:"heard,omitempty"`
+	// Of mail between members of a team: what it is. Unset for what a person says.
+	Kind MailKind `protobuf:"varint,7,opt,name=kind,proto3,enum=loom.v1.MailKind" json:"kind,omitempty"`
+	// Of mail: the bead that its writer works on; empty where the runtime wrote it.
+	Bead          string `protobuf:"bytes,8,opt,name=bead,proto3" json:"bead,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -985,6 +1050,20 @@ func (x *Said) GetNode() string {
 func (x *Said) GetHeard() string {
 	if x != nil {
 		return x.Heard
+	}
+	return ""
+}
+
+func (x *Said) GetKind() MailKind {
+	if x != nil {
+		return x.Kind
+	}
+	return MailKind_MAIL_KIND_UNSPECIFIED
+}
+
+func (x *Said) GetBead() string {
+	if x != nil {
+		return x.Bead
 	}
 	return ""
 }
@@ -1224,14 +1303,16 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\asummary\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\asummary\x12\x12\n" +
 	"\x04clip\x18\x03 \x01(\x04R\x04clip\x12\x14\n" +
 	"\x05steps\x18\x04 \x01(\rR\x05steps\x12,\n" +
-	"\x06answer\x18\x05 \x01(\v2\x14.loom.v1.ModelAnswerR\x06answer\"\xab\x01\n" +
+	"\x06answer\x18\x05 \x01(\v2\x14.loom.v1.ModelAnswerR\x06answer\"\xe6\x01\n" +
 	"\x04Said\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04from\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x04from\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12.\n" +
 	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
 	"\x04node\x18\x05 \x01(\tR\x04node\x12\x14\n" +
-	"\x05heard\x18\x06 \x01(\tR\x05heard\"\xa2\x01\n" +
+	"\x05heard\x18\x06 \x01(\tR\x05heard\x12%\n" +
+	"\x04kind\x18\a \x01(\x0e2\x11.loom.v1.MailKindR\x04kind\x12\x12\n" +
+	"\x04bead\x18\b \x01(\tR\x04bead\"\xa2\x01\n" +
 	"\bToolStep\x12%\n" +
 	"\x04call\x18\x01 \x01(\v2\x11.loom.v1.ToolCallR\x04call\x12(\n" +
 	"\x05class\x18\x02 \x01(\x0e2\x12.loom.v1.ToolClassR\x05class\x12+\n" +
@@ -1266,7 +1347,13 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\x17TODO_STATUS_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13TODO_STATUS_PENDING\x10\x01\x12\x1b\n" +
 	"\x17TODO_STATUS_IN_PROGRESS\x10\x02\x12\x14\n" +
-	"\x10TODO_STATUS_DONE\x10\x03B.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\x10TODO_STATUS_DONE\x10\x03*{\n" +
+	"\bMailKind\x12\x19\n" +
+	"\x15MAIL_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12MAIL_KIND_QUESTION\x10\x01\x12\x14\n" +
+	"\x10MAIL_KIND_ANSWER\x10\x02\x12\x12\n" +
+	"\x0eMAIL_KIND_NOTE\x10\x03\x12\x12\n" +
+	"\x0eMAIL_KIND_NEWS\x10\x04B.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_turn_proto_rawDescOnce sync.Once
@@ -1280,60 +1367,62 @@ func file_loom_v1_turn_proto_rawDescGZIP() []byte {
 	return file_loom_v1_turn_proto_rawDescData
 }
 
-var file_loom_v1_turn_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_loom_v1_turn_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_loom_v1_turn_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_loom_v1_turn_proto_goTypes = []any{
 	(ToolClass)(0),                // 0: loom.v1.ToolClass
 	(ToolStatus)(0),               // 1: loom.v1.ToolStatus
 	(TodoStatus)(0),               // 2: loom.v1.TodoStatus
-	(*ToolCall)(nil),              // 3: loom.v1.ToolCall
-	(*TodoItem)(nil),              // 4: loom.v1.TodoItem
-	(*TodoList)(nil),              // 5: loom.v1.TodoList
-	(*ToolResult)(nil),            // 6: loom.v1.ToolResult
-	(*Picture)(nil),               // 7: loom.v1.Picture
-	(*TurnStep)(nil),              // 8: loom.v1.TurnStep
-	(*ModelAnswer)(nil),           // 9: loom.v1.ModelAnswer
-	(*Compaction)(nil),            // 10: loom.v1.Compaction
-	(*Said)(nil),                  // 11: loom.v1.Said
-	(*ToolStep)(nil),              // 12: loom.v1.ToolStep
-	(*Turn)(nil),                  // 13: loom.v1.Turn
-	(*BlobRef)(nil),               // 14: loom.v1.BlobRef
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*Usage)(nil),                 // 16: loom.v1.Usage
-	(*Identity)(nil),              // 17: loom.v1.Identity
+	(MailKind)(0),                 // 3: loom.v1.MailKind
+	(*ToolCall)(nil),              // 4: loom.v1.ToolCall
+	(*TodoItem)(nil),              // 5: loom.v1.TodoItem
+	(*TodoList)(nil),              // 6: loom.v1.TodoList
+	(*ToolResult)(nil),            // 7: loom.v1.ToolResult
+	(*Picture)(nil),               // 8: loom.v1.Picture
+	(*TurnStep)(nil),              // 9: loom.v1.TurnStep
+	(*ModelAnswer)(nil),           // 10: loom.v1.ModelAnswer
+	(*Compaction)(nil),            // 11: loom.v1.Compaction
+	(*Said)(nil),                  // 12: loom.v1.Said
+	(*ToolStep)(nil),              // 13: loom.v1.ToolStep
+	(*Turn)(nil),                  // 14: loom.v1.Turn
+	(*BlobRef)(nil),               // 15: loom.v1.BlobRef
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(*Usage)(nil),                 // 17: loom.v1.Usage
+	(*Identity)(nil),              // 18: loom.v1.Identity
 }
 var file_loom_v1_turn_proto_depIdxs = []int32{
 	2,  // 0: loom.v1.TodoItem.status:type_name -> loom.v1.TodoStatus
-	4,  // 1: loom.v1.TodoList.items:type_name -> loom.v1.TodoItem
+	5,  // 1: loom.v1.TodoList.items:type_name -> loom.v1.TodoItem
 	1,  // 2: loom.v1.ToolResult.status:type_name -> loom.v1.ToolStatus
-	14, // 3: loom.v1.ToolResult.output:type_name -> loom.v1.BlobRef
-	5,  // 4: loom.v1.ToolResult.todo:type_name -> loom.v1.TodoList
-	7,  // 5: loom.v1.ToolResult.picture:type_name -> loom.v1.Picture
-	14, // 6: loom.v1.Picture.data:type_name -> loom.v1.BlobRef
-	15, // 7: loom.v1.TurnStep.time:type_name -> google.protobuf.Timestamp
-	9,  // 8: loom.v1.TurnStep.answer:type_name -> loom.v1.ModelAnswer
-	12, // 9: loom.v1.TurnStep.tool:type_name -> loom.v1.ToolStep
-	10, // 10: loom.v1.TurnStep.compacted:type_name -> loom.v1.Compaction
-	11, // 11: loom.v1.TurnStep.said:type_name -> loom.v1.Said
-	14, // 12: loom.v1.ModelAnswer.text:type_name -> loom.v1.BlobRef
-	3,  // 13: loom.v1.ModelAnswer.calls:type_name -> loom.v1.ToolCall
-	16, // 14: loom.v1.ModelAnswer.usage:type_name -> loom.v1.Usage
-	14, // 15: loom.v1.ModelAnswer.opaque:type_name -> loom.v1.BlobRef
-	14, // 16: loom.v1.Compaction.summary:type_name -> loom.v1.BlobRef
-	9,  // 17: loom.v1.Compaction.answer:type_name -> loom.v1.ModelAnswer
-	17, // 18: loom.v1.Said.from:type_name -> loom.v1.Identity
-	15, // 19: loom.v1.Said.time:type_name -> google.protobuf.Timestamp
-	3,  // 20: loom.v1.ToolStep.call:type_name -> loom.v1.ToolCall
-	0,  // 21: loom.v1.ToolStep.class:type_name -> loom.v1.ToolClass
-	6,  // 22: loom.v1.ToolStep.result:type_name -> loom.v1.ToolResult
-	14, // 23: loom.v1.Turn.prompt:type_name -> loom.v1.BlobRef
-	8,  // 24: loom.v1.Turn.steps:type_name -> loom.v1.TurnStep
-	15, // 25: loom.v1.Turn.started_at:type_name -> google.protobuf.Timestamp
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	15, // 3: loom.v1.ToolResult.output:type_name -> loom.v1.BlobRef
+	6,  // 4: loom.v1.ToolResult.todo:type_name -> loom.v1.TodoList
+	8,  // 5: loom.v1.ToolResult.picture:type_name -> loom.v1.Picture
+	15, // 6: loom.v1.Picture.data:type_name -> loom.v1.BlobRef
+	16, // 7: loom.v1.TurnStep.time:type_name -> google.protobuf.Timestamp
+	10, // 8: loom.v1.TurnStep.answer:type_name -> loom.v1.ModelAnswer
+	13, // 9: loom.v1.TurnStep.tool:type_name -> loom.v1.ToolStep
+	11, // 10: loom.v1.TurnStep.compacted:type_name -> loom.v1.Compaction
+	12, // 11: loom.v1.TurnStep.said:type_name -> loom.v1.Said
+	15, // 12: loom.v1.ModelAnswer.text:type_name -> loom.v1.BlobRef
+	4,  // 13: loom.v1.ModelAnswer.calls:type_name -> loom.v1.ToolCall
+	17, // 14: loom.v1.ModelAnswer.usage:type_name -> loom.v1.Usage
+	15, // 15: loom.v1.ModelAnswer.opaque:type_name -> loom.v1.BlobRef
+	15, // 16: loom.v1.Compaction.summary:type_name -> loom.v1.BlobRef
+	10, // 17: loom.v1.Compaction.answer:type_name -> loom.v1.ModelAnswer
+	18, // 18: loom.v1.Said.from:type_name -> loom.v1.Identity
+	16, // 19: loom.v1.Said.time:type_name -> google.protobuf.Timestamp
+	3,  // 20: loom.v1.Said.kind:type_name -> loom.v1.MailKind
+	4,  // 21: loom.v1.ToolStep.call:type_name -> loom.v1.ToolCall
+	0,  // 22: loom.v1.ToolStep.class:type_name -> loom.v1.ToolClass
+	7,  // 23: loom.v1.ToolStep.result:type_name -> loom.v1.ToolResult
+	15, // 24: loom.v1.Turn.prompt:type_name -> loom.v1.BlobRef
+	9,  // 25: loom.v1.Turn.steps:type_name -> loom.v1.TurnStep
+	16, // 26: loom.v1.Turn.started_at:type_name -> google.protobuf.Timestamp
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_turn_proto_init() }
@@ -1353,7 +1442,7 @@ func file_loom_v1_turn_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_turn_proto_rawDesc), len(file_loom_v1_turn_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      4,
 			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,

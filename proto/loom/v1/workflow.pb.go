@@ -3218,7 +3218,7 @@ type Attempt struct {
 	// Raised whenever it is queued anew; part of the work subject.
 	Generation uint32 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
 	// What it waits for while it is parked: "lock", "rate", "permission", "team",
-	// "budget" or "operator".
+	// "mail", "budget" or "operator".
 	Parked   string                 `protobuf:"bytes,10,opt,name=parked,proto3" json:"parked,omitempty"`
 	EndedAt  *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
 	Outcome  *Outcome               `protobuf:"bytes,12,opt,name=outcome,proto3" json:"outcome,omitempty"`

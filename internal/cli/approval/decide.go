@@ -1,0 +1,150 @@
+package approval
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/cli/bead"
+	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/net/ceokey"
+	"github.com/loomrun/loom/internal/net/client"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Approve returns the command of that name.
+func (a *Commands) Approve() *cobra.Command {
+	var retry, skip, always bool
+	var choice, pattern string
+	cmd := a.decider("approve", "let work go on", func(d *loomv1.DecideApproval) error {
+		d.Decision, d.Choice = loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, choice
+		switch {
+		case retry && skip:
+			return fault.New("usage/argument", "--retry and --skip exclude each other")
+		case always && (retry || skip || choice != ""):
+			return fault.New("usage/argument", "--always excludes --retry, --skip and --choice")
+		case pattern != "" && !always:
+			return fault.New("usage/argument", "a pattern is for what is allowed for good").At("--pattern").Want("--always")
+		case always:
+			d.Decision, d.Choice = loomv1.ApprovalDecision_APPROVAL_DECISION_ALWAYS, pattern
+		case retry:
+			d.Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_RETRY
+		case skip:
+			d.Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_SKIP
+		}
+		return nil
+	})
+	cmd.Long = `Approve signs an approval with the CEO's key and sends it to the host. The
+signature covers the digest of exactly what was shown: give it with --digest, or
+the approval as it stands now is what you approve. "loom inbox ID" shows it.`
+	cmd.Example = "  loom inbox shop-2\n  loom approve shop-2 --digest 20382bb731739c46 --wait\n  loom approve shop-5 --retry --comment \"the network was down\""
+	cmd.Flags().StringVar(&choice, "choice", "", "for a vote that was not decided: the `OPTION` that is chosen")
+	cmd.Flags().BoolVar(&always, "always", false, "for a tool call: and never ask about the same again")
+	cmd.Flags().StringVar(&pattern, "pattern", "", "with --always: about all that matches this `GLOB`")
+	cmd.Flags().BoolVar(&retry, "retry", false, "for an escalation: grant more attempts")
+	cmd.Flags().BoolVar(&skip, "skip", false, "for an escalation: go on without that node")
+	return cmd
+}
+
+// Reject returns the command of that name.
+func (a *Commands) Reject() *cobra.Command {
+	var changes bool
+	cmd := a.decider("reject", "close a workflow and its bead, or ask for changes", func(d *loomv1.DecideApproval) error {
+		d.Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT
+		if changes {
+			d.Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES
+		}
+		return nil
+	})
+	cmd.Long = "Reject signs a refusal with the CEO's key: workflow and bead are closed. With\n--request-changes the work goes back to whoever did it, with your comment."
+	cmd.Example = "  loom reject shop-2 --comment \"not worth it\"\n  loom reject shop-2 --request-changes --comment \"keep the old constant\""
+	cmd.Flags().BoolVar(&changes, "request-changes", false, "send the work back with the comment")
+	return cmd
+}
+
+// decider is a verb that answers an approval with the CEO's signature.
+func (a *Commands) decider(verb, short string, answer func(*loomv1.DecideApproval) error) *cobra.Command {
+	var keyPath, name string
+	var wait bool
+	d := &loomv1.DecideApproval{}
+	cmd := &cobra.Command{
+		Use: verb + " APPROVAL [flags]", Short: short, Args: console.Takes("APPROVAL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := cmp.Or(console.CheckID("APPROVAL", args[0]), console.CheckName("--project", name))
+			if err != nil {
+				return err
+			}
+			d.Approval = args[0]
+			if err := answer(d); err != nil {
+				return err
+			}
+			key, err := OpenKey(keyPath)
+			if err != nil {
+				return err
+			}
+			return a.decide(cmd.Context(), key, cmp.Or(name, project.Of(args[0])), d, wait)
+		},
+	}
+	cmd.Flags().StringVar(&d.Comment, "comment", "", "`TEXT` that says why, for the record and for whoever goes on")
+	cmd.Flags().StringVar(&d.Digest, "digest", "", "`DIGEST` of what you were shown (default: as it stands now)")
+	cmd.Flags().StringVar(&keyPath, "key", "", "the CEO's key `FILE` (default: in your configuration directory)")
+	cmd.Flags().BoolVar(&wait, "wait", false, bead.WaitUsage)
+	console.ProjectFlag(cmd, &name)
+	return cmd
+}
+
+// OpenKey opens the CEO's key, by default the one in the user's configuration directory.
+func OpenKey(path string) (*ceokey.Key, error) {
+	if path == "" {
+		var err error
+		if path, err = ceokey.DefaultPath(); err != nil {
+			return nil, err
+		}
+	}
+	return ceokey.Open(path)
+}
+
+// decide signs d and presents it over the CEO's own connection.
+func (a *Commands) decide(ctx context.Context, key *ceokey.Key, name string, d *loomv1.DecideApproval, wait bool) error {
+	return a.With(ctx, func(c *client.Client) error {
+		about, err := c.Host(ctx, &loomv1.HostRequest{})
+		if err != nil {
+			return err
+		}
+		v, err := c.Inbox(ctx, &loomv1.Query{Project: name, Id: d.Approval})
+		if err != nil {
+			return err
+		}
+		if len(v.Approvals) != 1 {
+			return fault.New("approval/unknown", "%d approvals wait about %s", len(v.Approvals), d.Approval).At("APPROVAL").Want("name one; \"loom inbox\" lists them")
+		}
+		asked := v.Approvals[0]
+		d.Approval, d.Digest = asked.Id, wholeDigest(d.Digest, asked.Digest)
+		cmd, err := key.Decide(about.Deployment, name, d)
+		if err != nil {
+			return err
+		}
+		if err := a.present(ctx, cmd); err != nil {
+			return err
+		}
+		err = a.Print(d, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", d.Approval, Answered(d.Decision)) })
+		if err != nil || !wait {
+			return err
+		}
+		return bead.New(a.Console).Wait(ctx, c, asked.Bead, d.Approval)
+	})
+}
+
+func (a *Commands) present(ctx context.Context, cmd *loomv1.SignedCommand) error {
+	ceo, err := client.OpenCEO(a.Target())
+	if err != nil {
+		return err
+	}
+	defer ceo.Close()
+	return ceo.Present(ctx, "decide", cmd)
+}

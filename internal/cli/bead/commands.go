@@ -1,0 +1,10 @@
+// Package bead is the verbs about units of work: submit, report, list, change, close, wait.
+package bead
+
+import "github.com/loomrun/loom/internal/cli/console"
+
+// Commands makes the commands of this package over one console.
+type Commands struct{ *console.Console }
+
+// New returns the commands of this package.
+func New(c *console.Console) *Commands { return &Commands{Console: c} }

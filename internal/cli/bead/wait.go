@@ -1,0 +1,152 @@
+package bead
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/workflow"
+	"github.com/loomrun/loom/internal/net/client"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// WaitUsage says what the flag --wait does.
+const WaitUsage = "stay until the bead is closed; exit 1 if it failed, 10 if it waits for a human"
+
+// errStop ends a Follow that has seen enough.
+var errStop = errors.New("stop")
+
+// Wait follows a bead until it ends or a human must decide. It begins after the
+// answer to an approval, if one is named, else at the bead's beginning.
+func (a *Commands) Wait(ctx context.Context, c *client.Client, bead, approval string) error {
+	p := Progress{Commands: a, Spin: console.NewSpinner(a.Console)}
+	defer p.Spin.Stop()
+	begun := approval == ""
+	var status loomv1.BeadStatus
+	var asked *loomv1.Approval
+	var block *loomv1.ModelBlock
+	err := c.Follow(ctx, &loomv1.NoticesRequest{Bead: bead, Project: project.Of(bead)}, true, func(n *loomv1.Notice) error {
+		begun = begun || n.Event.GetApprovalDecided().GetApproval() == approval
+		if !begun {
+			return nil
+		}
+		p.Show(n)
+		if q := n.Event.GetApprovalRequested().GetApproval(); q != nil {
+			asked = q
+		}
+		if b := n.Event.GetAttemptParked().GetBlock(); b != nil {
+			if stands, err := blocked(ctx, c, bead, b); err != nil || stands {
+				block = b
+				return cmp.Or(err, errStop)
+			}
+		}
+		if n.Event.GetBeadStatusChanged() == nil {
+			return nil
+		}
+		var err error
+		if status, err = standing(ctx, c, bead); err == nil && rests(status) {
+			err = errStop
+		}
+		return err
+	})
+	if errors.Is(err, context.Canceled) {
+		p.Spin.Stop()
+		fmt.Fprintf(a.Err, "no longer waiting; work on %s goes on\n", bead)
+		return console.ExitError{Status: fault.Unavailable}
+	}
+	if !errors.Is(err, errStop) {
+		return err
+	}
+	if block != nil {
+		p.Spin.Stop()
+		fmt.Fprint(a.Err, console.BlockText(block))
+		return console.ExitError{Status: fault.Waits}
+	}
+	switch status {
+	case loomv1.BeadStatus_BEAD_STATUS_CLOSED:
+		return nil
+	case loomv1.BeadStatus_BEAD_STATUS_WAITING:
+		p.Spin.Stop()
+		fmt.Fprint(a.Err, stopped(bead, asked))
+		return console.ExitError{Status: fault.Waits}
+	}
+	return console.ExitError{Status: fault.WorkFailed}
+}
+
+// blocked reports whether work of a bead's project still waits for what the operator
+// has to mend: an event may be an old one.
+func blocked(ctx context.Context, c *client.Client, bead string, b *loomv1.ModelBlock) (bool, error) {
+	v, err := c.Inbox(ctx, &loomv1.Query{Project: project.Of(bead), Limit: 1})
+	return slices.ContainsFunc(v.GetBlocks(), func(known *loomv1.ModelBlock) bool { return known.Model == b.Model && known.Code == b.Code }), err
+}
+
+// stopped says of a bead that its budget has stopped it, what is used of it, and
+// how to go on; nothing where it waits for something else.
+func stopped(bead string, asked *loomv1.Approval) string {
+	why, is := strings.CutPrefix(asked.GetReason(), "budget/exhausted: ")
+	if !is {
+		return ""
+	}
+	return fmt.Sprintf("the budget of %s is used up: %s\ngo on with \"loom approve %s\", end it with \"loom reject %s\"\n", bead, console.Line(why, 200), asked.Id, asked.Id)
+}
+
+// standing returns a bead's status as it is now: what an event says may have
+// been overtaken.
+func standing(ctx context.Context, c *client.Client, bead string) (loomv1.BeadStatus, error) {
+	v, err := c.Bead(ctx, &loomv1.Query{Project: project.Of(bead), Id: bead})
+	if err != nil {
+		return 0, err
+	}
+	return v.Beads[0].Status, nil
+}
+
+// rests says whether a bead with that status goes on only if a person does
+// something. One that is blocked goes on when others are closed.
+func rests(s loomv1.BeadStatus) bool {
+	switch s {
+	case loomv1.BeadStatus_BEAD_STATUS_OPEN, loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS, loomv1.BeadStatus_BEAD_STATUS_BLOCKED:
+		return false
+	}
+	return true
+}
+
+// Progress shows on standard error what happens: a line a step, and what is
+// between two steps at the spinner.
+type Progress struct {
+	*Commands
+	Spin *console.Spinner
+}
+
+// Show writes a notice as a step of the work, in one line.
+func (p Progress) Show(n *loomv1.Notice) {
+	if p.JSON {
+		_ = json.NewEncoder(p.Err).Encode(console.JSONOf(n))
+		return
+	}
+	p.Spin.Say(console.Line(n.Summary, 100))
+	if IsStep(n.Event) {
+		p.Spin.Stop()
+		fmt.Fprintf(p.Err, "%s  %s\n", console.Clock(n.Event.Time), console.Line(n.Summary, 160))
+	}
+}
+
+// IsStep says whether an event is one that people want to read of: a transition,
+// or what comes of one.
+func IsStep(e *loomv1.Event) bool {
+	switch f := e.Fact.(type) {
+	case *loomv1.Event_BeadFiled:
+		return f.BeadFiled.GetBead().GetAbout() == ""
+	case *loomv1.Event_PlanAdopted, *loomv1.Event_ApprovalRequested, *loomv1.Event_ApprovalDecided, *loomv1.Event_LockGranted,
+		*loomv1.Event_CandidateMade, *loomv1.Event_Landed, *loomv1.Event_LandingSettled, *loomv1.Event_ExecutionEnded:
+		return true
+	}
+	_, _, _, moved := workflow.Transition(e)
+	return moved
+}

@@ -1,0 +1,10 @@
+// Package cluster is the verbs about several hosts: members, growing and shrinking, scale, drain.
+package cluster
+
+import "github.com/loomrun/loom/internal/cli/console"
+
+// Commands makes the commands of this package over one console.
+type Commands struct{ *console.Console }
+
+// New returns the commands of this package.
+func New(c *console.Console) *Commands { return &Commands{Console: c} }

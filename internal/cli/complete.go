@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/cli/mcp"
+	"github.com/loomrun/loom/internal/net/client"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// completeAll lets the shell complete ids and names, by the word that stands
+// for them in a command's usage.
+func completeAll(a *console.Console, cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		completeAll(a, sub)
+	}
+	if cmd.ValidArgsFunction != nil || len(cmd.ValidArgs) > 0 {
+		return
+	}
+	for _, word := range strings.Fields(cmd.Use)[1:] {
+		if list := lister(a, strings.Trim(word, "[]")); list != nil {
+			cmd.ValidArgsFunction = forFirst(list)
+			break
+		}
+	}
+	if f := cmd.Flags().Lookup("project"); f != nil && f.Value.Type() == "string" {
+		_ = cmd.RegisterFlagCompletionFunc("project", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return a.Offered(cmd, projectIDs), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+}
+
+// forFirst offers something for the first word alone.
+func forFirst(list func(cmd *cobra.Command) []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return list(cmd), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// lister returns what lists candidates for a word of a usage, or nil.
+func lister(a *console.Console, word string) func(cmd *cobra.Command) []string {
+	switch word {
+	case "BEAD":
+		return func(cmd *cobra.Command) []string { return a.Offered(cmd, beadIDs) }
+	case "EXECUTION|BEAD":
+		return func(cmd *cobra.Command) []string { return a.Offered(cmd, executionIDs) }
+	case "APPROVAL":
+		return func(cmd *cobra.Command) []string { return a.Offered(cmd, approvalIDs) }
+	case "SERVER":
+		return mcp.ServerNames
+	case "ROLE", "ROLE=N":
+		return func(*cobra.Command) []string { return a.RoleSet().Names() }
+	}
+	return nil
+}
+
+func beadIDs(ctx context.Context, c *client.Client, q *loomv1.Query) (list []string) {
+	v, err := c.Bead(ctx, q)
+	if err != nil {
+		return nil
+	}
+	for _, b := range v.Beads {
+		list = append(list, b.Id+"\t"+console.Line(b.Goal, 60))
+	}
+	return list
+}
+
+func executionIDs(ctx context.Context, c *client.Client, q *loomv1.Query) (list []string) {
+	v, err := c.Execution(ctx, q)
+	if err != nil {
+		return nil
+	}
+	for _, x := range v.Executions {
+		list = append(list, x.Id)
+	}
+	return list
+}
+
+func approvalIDs(ctx context.Context, c *client.Client, q *loomv1.Query) (list []string) {
+	v, err := c.Inbox(ctx, q)
+	if err != nil {
+		return nil
+	}
+	for _, p := range v.Approvals {
+		list = append(list, p.Id+"\t"+console.Line(p.Question, 60))
+	}
+	return list
+}
+
+func projectIDs(ctx context.Context, c *client.Client, _ *loomv1.Query) []string {
+	h, err := c.Host(ctx, &loomv1.HostRequest{})
+	if err != nil {
+		return nil
+	}
+	return h.Projects
+}

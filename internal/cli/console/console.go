@@ -1,0 +1,143 @@
+// Package console is what all verbs of the command line share: the connection to a
+// host, output for people and machines, flags and help, errors and the status to exit
+// with, and the configuration that stands behind flags.
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/ops/config"
+	"github.com/loomrun/loom/roles"
+)
+
+// Console is what every verb needs.
+type Console struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Data     string // the host's data directory
+	Creds    string // or: a file of credentials
+	URL      string // and where that host is
+	JSON     bool
+
+	RolesDir   string                // of roles beside the built-in ones
+	Known      *roles.Set            // with those; nil before they are read
+	ConfigFile string                // read in the place of all others, "" for none
+	Config     *config.Config        // what files and environment say; nil before they are read
+	Given      map[string][]string   // flags of the command line, and their entries
+	Tree       func() *cobra.Command // all commands anew, for what their flags say of settings
+	Mistakes   error                 // in the configuration, for the command that goes on in spite of them
+}
+
+// ExitError ends the command with a status and has said why already.
+type ExitError struct{ Status fault.Exit }
+
+func (e ExitError) Error() string { return fmt.Sprintf("exit status %d", e.Status) }
+
+// Fail writes an error as people or machines read it.
+func (a *Console) Fail(err error) {
+	f := fault.From(err)
+	if a.JSON {
+		_ = json.NewEncoder(a.Err).Encode(map[string]any{"error": JSONOf(f.Proto())})
+		return
+	}
+	fmt.Fprintf(a.Err, "loom: %s [%s]\n", Printable(f.Error()), f.Code)
+	for _, m := range f.More {
+		fmt.Fprintf(a.Err, "loom: %s [%s]\n", Printable(m.Error()), m.Code)
+	}
+}
+
+func (a *Console) defaults() {
+	if a.Data == "" {
+		a.Data = os.Getenv("LOOM_DATA")
+	}
+	if a.Data == "" {
+		a.Data = host.DefaultData()
+	}
+}
+
+// Tilde is a path with ~ in the place of the home directory.
+func Tilde(path string) string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return path
+	}
+	if rest, err := filepath.Rel(home, path); err == nil && !strings.HasPrefix(rest, "..") {
+		return filepath.Join("~", rest)
+	}
+	return path
+}
+
+// Print writes m as JSON, or what human writes.
+func (a *Console) Print(m proto.Message, human func(w io.Writer)) error {
+	if !a.JSON {
+		human(a.Out)
+		return nil
+	}
+	return json.NewEncoder(a.Out).Encode(JSONOf(m))
+}
+
+// JSONOf returns canonical JSON in one spelling, with the fields' own names.
+func JSONOf(m proto.Message) json.RawMessage {
+	data, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+	if err != nil {
+		return json.RawMessage(`{"error":"cannot be written as JSON"}`)
+	}
+	return Escaped(data)
+}
+
+// Escaped returns JSON in which what a terminal would obey is escaped: it can
+// only stand in strings.
+func Escaped(data []byte) json.RawMessage {
+	var b []byte
+	for _, r := range string(data) {
+		if !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) {
+			b = utf8.AppendRune(b, r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			b = fmt.Appendf(b, "\\u%04x", unit)
+		}
+	}
+	return b
+}
+
+// Terminal reports whether f is a person's terminal.
+func Terminal(f any) bool {
+	file, ok := f.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// PrintAny prints a value as JSON, or what human writes.
+func (a *Console) PrintAny(v any, human func(w io.Writer)) error {
+	if !a.JSON {
+		human(a.Out)
+		return nil
+	}
+	return encodeJSON(a.Out, v)
+}
+
+// encodeJSON writes a value as one line of JSON that a terminal obeys nothing
+// of.
+func encodeJSON(w io.Writer, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", Escaped(data))
+	return err
+}

@@ -1,0 +1,225 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
+)
+
+// Screen is how wide help may be.
+const Screen = 80
+
+// Help writes what a command is for: usage, words, subcommands, flags and an
+// example, in that order.
+func Help(cmd *cobra.Command, w io.Writer) {
+	fmt.Fprintf(w, "usage: %s\n\n%s\n", cmd.UseLine(), strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)))
+	subcommands(w, cmd)
+	flags(w, cmd.LocalFlags())
+	if cmd.HasParent() {
+		fmt.Fprintf(w, "\nAlso: --data DIR, --json and --help; see \"loom help\".\n")
+	}
+	if cmd.HasExample() {
+		fmt.Fprintf(w, "\nExample:\n\n%s\n", cmd.Example)
+	}
+}
+
+// first are the commands that the help of loom itself says a word about; of the
+// others it tells the names, so that it always fits a screen.
+var first = []string{
+	"demo", "up", "run", "submit", "bead", "execution", "events", "inbox", "approve", "reject", "graph", "why",
+	"workflow", "process", "status", "doctor", "auth",
+}
+
+func subcommands(w io.Writer, cmd *cobra.Command) {
+	if !cmd.HasAvailableSubCommands() {
+		return
+	}
+	var others []string
+	fmt.Fprintln(w)
+	for _, c := range cmd.Commands() {
+		if !c.IsAvailableCommand() {
+			continue
+		}
+		if !cmd.HasParent() && !slices.Contains(first, c.Name()) {
+			others = append(others, c.Name())
+			continue
+		}
+		fmt.Fprintf(w, "  %-11s %s\n", c.Name(), c.Short)
+	}
+	if len(others) > 0 {
+		text := "And " + strings.Join(others, ", ") + "."
+		fmt.Fprintf(w, "\n%s\n", strings.Join(wrap(text, Screen), "\n"))
+	}
+}
+
+// flags writes one flag a line, wrapped between its column and the screen's
+// edge.
+func flags(w io.Writer, set *pflag.FlagSet) {
+	var heads, texts []string
+	set.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		_, text := pflag.UnquoteUsage(f)
+		heads = append(heads, spelled(f))
+		texts = append(texts, text+standard(f))
+	})
+	if len(heads) == 0 {
+		return
+	}
+	width := len(slices.MaxFunc(heads, func(x, y string) int { return cmp.Compare(len(x), len(y)) }))
+	fmt.Fprintln(w)
+	for i, h := range heads {
+		lines := wrap(texts[i], Screen-width-4)
+		fmt.Fprintf(w, "  %-*s  %s\n", width, h, lines[0])
+		for _, l := range lines[1:] {
+			fmt.Fprintf(w, "  %*s  %s\n", width, "", l)
+		}
+	}
+}
+
+// spelled is a flag as one writes it, with what it takes.
+func spelled(f *pflag.Flag) string {
+	name, _ := pflag.UnquoteUsage(f)
+	return strings.TrimRight("--"+f.Name+" "+name, " ")
+}
+
+// standard tells a flag's default, unless that is nothing or told already.
+func standard(f *pflag.Flag) string {
+	if strings.Contains(f.Usage, "(default") || slices.Contains([]string{"", "false", "0", "[]", "0s"}, f.DefValue) {
+		return ""
+	}
+	return " (default: " + f.DefValue + ")"
+}
+
+// wrap breaks text between words into lines of at most n bytes.
+func wrap(text string, n int) []string {
+	lines := []string{""}
+	for _, word := range strings.Fields(text) {
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case len(*last)+1+len(word) <= n:
+			*last += " " + word
+		default:
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
+// Helper is the verb "help".
+func (a *Console) Helper() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND...]", Short: "what a command does, and an example of it",
+		Example: "  loom help submit\n  loom help bead list",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, _ := cmd.Root().Find(args)
+			if len(rest) > 0 {
+				return unknownCommand(about, rest[0])
+			}
+			Help(about, a.Out)
+			return nil
+		},
+	}
+}
+
+// Completion is the verb that writes a shell's completion script.
+func (a *Console) Completion() *cobra.Command {
+	shells := map[string]func(root *cobra.Command) error{
+		"bash": func(r *cobra.Command) error { return r.GenBashCompletionV2(a.Out, true) },
+		"fish": func(r *cobra.Command) error { return r.GenFishCompletion(a.Out, true) },
+		"zsh":  func(r *cobra.Command) error { return r.GenZshCompletion(a.Out) },
+	}
+	names := []string{"bash", "fish", "zsh"}
+	return &cobra.Command{
+		Use: "completion SHELL", Short: "completion script for bash, fish or zsh",
+		Long:      "Completion prints a script that completes loom's commands and flags; SHELL is\nbash, fish or zsh.",
+		Example:   "  source <(loom completion bash)\n  loom completion fish > ~/.config/fish/completions/loom.fish",
+		ValidArgs: names, Args: Takes("SHELL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			write, ok := shells[args[0]]
+			if !ok {
+				return fault.New("usage/argument", "unknown shell").At("SHELL").Got(args[0]).Want("%s", suggest.Among(args[0], names))
+			}
+			return write(cmd.Root())
+		},
+	}
+}
+
+// Takes returns a check for exactly these arguments; one in brackets, which
+// comes last, may be left out.
+func Takes(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) > len(names):
+			return fault.New("usage/argument", "one argument too many").Got(args[len(names)]).Want("%s", SeeHelp(cmd))
+		case len(args) < len(names) && !strings.HasPrefix(names[len(args)], "["):
+			return fault.New("usage/argument", "%s is missing", names[len(args)]).Want("%s", SeeHelp(cmd))
+		}
+		return nil
+	}
+}
+
+// SeeHelp names the usage of a command, and where more is said.
+func SeeHelp(cmd *cobra.Command) string {
+	return fmt.Sprintf("usage: %s; see \"%s --help\"", cmd.UseLine(), cmd.CommandPath())
+}
+
+// OnlyCommands is the check of a command that only has subcommands.
+func OnlyCommands(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return unknownCommand(cmd, args[0])
+	}
+	return nil
+}
+
+func unknownCommand(of *cobra.Command, word string) error {
+	var known []string
+	for _, c := range of.Commands() {
+		if c.IsAvailableCommand() {
+			known = append(known, c.Name())
+		}
+	}
+	return fault.New("usage/argument", "%q has no such command", of.CommandPath()).Got(word).
+		Want("%s", cmp.Or(suggest.Among(word, known), fmt.Sprintf("see \"%s --help\"", of.CommandPath())))
+}
+
+// BadFlag says what is wrong with a flag. Where the word before it is no
+// command, that is the mistake.
+func BadFlag(cmd *cobra.Command, err error) error {
+	if word := cmd.Flags().Arg(0); cmd.HasSubCommands() && word != "" {
+		return unknownCommand(cmd, word)
+	}
+	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return unknownFlag(cmd, e)
+	}
+	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return fault.New("usage/argument", "a value is missing").At("--"+e.GetFlag().Name).Want("%s", spelled(e.GetFlag()))
+	}
+	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return fault.New("usage/argument", "not a value that it takes").At("--"+e.GetFlag().Name).Got(e.GetValue()).Want("%s", spelled(e.GetFlag()))
+	}
+	return fault.New("usage/argument", "not a flag").Got(err.Error()).Want("see \"%s --help\"", cmd.CommandPath())
+}
+
+func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
+	if short := e.GetSpecifiedShortnames(); short != "" {
+		return fault.New("usage/argument", "unknown flag").Got("-"+short).Want("see \"%s --help\"", cmd.CommandPath())
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
+	word := "--" + e.GetSpecifiedName()
+	return fault.New("usage/argument", "unknown flag").Got(word).
+		Want("%s", cmp.Or(suggest.Hint(word, known), fmt.Sprintf("see \"%s --help\"", cmd.CommandPath())))
+}

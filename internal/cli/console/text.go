@@ -1,0 +1,165 @@
+package console
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// BlocksText says which models cannot be asked, and what the operator can do.
+func BlocksText(w io.Writer, list []*loomv1.ModelBlock) {
+	for _, b := range list {
+		fmt.Fprint(w, BlockText(b))
+	}
+}
+
+// BlockText says which model cannot be asked, and what the operator can do.
+func BlockText(b *loomv1.ModelBlock) string {
+	return fmt.Sprintf("work waits for the operator, and goes on by itself when it is mended: %s [%s]\n  %s\n", Printable(b.Message), b.Code, b.Remedy)
+}
+
+// ParseTime reads a time as RFC 3339 has it, or how long before now.
+func ParseTime(flag, s string, now time.Time) (*timestamppb.Timestamp, error) {
+	if ago, err := time.ParseDuration(s); err == nil && ago >= 0 {
+		return timestamppb.New(now.Add(-ago)), nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil || timestamppb.New(t).CheckValid() != nil {
+		return nil, fault.New("usage/argument", "not a moment").At(flag).Got(s).
+			Want("for example 2026-01-02T12:00:00Z, or 10m for ten minutes ago")
+	}
+	return timestamppb.New(t), nil
+}
+
+// Printable takes out of a text what a terminal would obey: control characters
+// but for line ends and tabs, and characters that turn or hide text.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// Plainly is s with what steers a terminal or is not seen spelt out: for what
+// somebody looks at before he trusts it.
+func Plainly(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// Line is printable on one line, at most n runes.
+func Line(s string, n int) string {
+	r := []rune(strings.Join(strings.Fields(Printable(s)), " "))
+	if len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return string(r)
+}
+
+// cellMost is the most runes of a cell; what can be longer is cut before.
+const cellMost = 1000
+
+// Table writes rows with aligned columns, under heads in capitals, without
+// blanks at the ends of lines. A cell is one line, and steers no terminal.
+func Table(w io.Writer, heads []string, rows [][]string) {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, strings.ToUpper(strings.Join(heads, "\t")))
+	for _, r := range rows {
+		cells := make([]string, len(r))
+		for i, cell := range r {
+			cells[i] = Line(cell, cellMost)
+		}
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
+	}
+	_ = t.Flush()
+	for l := range strings.Lines(b.String()) {
+		fmt.Fprintln(w, strings.TrimRight(l, " \n"))
+	}
+}
+
+// Who names somebody for people.
+func Who(id *loomv1.Identity) string {
+	switch {
+	case id.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_CEO:
+		return "the CEO"
+	case id.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_ANONYMOUS:
+		return "a client without credentials"
+	case id.GetName() == "" && id.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_PUBLISHER:
+		return "a publisher"
+	}
+	return Dash(Line(id.GetName(), 80))
+}
+
+// Clock is a time of the day.
+func Clock(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return "-"
+	}
+	return t.AsTime().Local().Format("15:04:05.000")
+}
+
+// Exact is a moment to the last digit, as flags take it.
+func Exact(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return "-"
+	}
+	return t.AsTime().Format(time.RFC3339Nano)
+}
+
+// Stamp is a moment in the zone of the reader, "-" for none.
+func Stamp(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return "-"
+	}
+	return t.AsTime().Local().Format("2006-01-02 15:04:05")
+}
+
+// Since is the time between two moments, up to now where there is no second; "-" where there is no first.
+func Since(from, to *timestamppb.Timestamp) string {
+	if from == nil {
+		return "-"
+	}
+	end := time.Now()
+	if to != nil {
+		end = to.AsTime()
+	}
+	return end.Sub(from.AsTime()).Round(time.Millisecond).String()
+}
+
+// Dash is s, or "-" where it is empty.
+func Dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// Count is a number with its noun.
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

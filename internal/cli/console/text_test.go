@@ -1,0 +1,76 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+func TestCLI01_TextOfOthersIsPrintable(t *testing.T) {
+	for _, tt := range []struct{ in, text, oneLine string }{
+		{"plain", "plain", "plain"},
+		{"two\nlines\tand a tab", "two\nlines\tand a tab", "two lines and a tab"},
+		{"\x1b[31mred\x1b[0m", "[31mred[0m", "[31mred[0m"},
+		{"over\rwritten\x08", "overwritten", "overwritten"},
+		{"c1 \u009b31m", "c1 31m", "c1 31m"},
+		{"evil \u202etxt.exe", "evil txt.exe", "evil txt.exe"},
+		{"zero\u200bwidth", "zerowidth", "zerowidth"},
+		{"grüße 世界", "grüße 世界", "grüße 世界"},
+		{"12345678901234567890", "12345678901234567890", "12345678901234567890"},
+		{"123456789012345678901", "123456789012345678901", "1234567890123456789…"},
+	} {
+		if got := Printable(tt.in); got != tt.text {
+			t.Errorf("printable(%q) = %q, want %q", tt.in, got, tt.text)
+		}
+		if got := Line(tt.in, 20); got != tt.oneLine {
+			t.Errorf("line(%q, 20) = %q, want %q", tt.in, got, tt.oneLine)
+		}
+	}
+}
+
+// JSON output says the same as the message, and holds nothing that a terminal
+// obeys.
+func TestCLI01_JSONIsPrintableAndSaysTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		goal := strings.ToValidUTF8(string(rapid.SliceOf(rapid.Rune()).Draw(t, "goal")), "?")
+		data := JSONOf(&loomv1.Bead{Goal: goal})
+		for _, r := range string(data) {
+			if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+				t.Fatalf("jsonOf(%q) holds %U: %s", goal, r, data)
+			}
+		}
+		var back struct{ Goal string }
+		if err := json.Unmarshal(data, &back); err != nil || back.Goal != goal || !utf8.Valid(data) {
+			t.Fatalf("jsonOf(%q) = %s, which says %q: %v", goal, data, back.Goal, err)
+		}
+	})
+}
+
+func TestCLI01_TablesAlignAndEndWithoutBlanks(t *testing.T) {
+	var b bytes.Buffer
+	Table(&b, []string{"bead", "goal"}, [][]string{{"shop-1", "mend"}, {"shop-22", ""}, {"a\tb\x1b[2J", "c\nd"}})
+	if want := "BEAD     GOAL\nshop-1   mend\nshop-22\na b[2J   c d\n"; b.String() != want {
+		t.Errorf("table:\n%s\nwant:\n%s", b.String(), want)
+	}
+}
+
+func TestCLI01_WhoFiledIt(t *testing.T) {
+	for want, id := range map[string]*loomv1.Identity{
+		"the CEO":                      {Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: "UAXGDV"},
+		"a client without credentials": {Kind: loomv1.IdentityKind_IDENTITY_KIND_ANONYMOUS, Name: "anonymous"},
+		"a publisher":                  {Kind: loomv1.IdentityKind_IDENTITY_KIND_PUBLISHER},
+		"billing":                      {Kind: loomv1.IdentityKind_IDENTITY_KIND_PUBLISHER, Name: "billing"},
+		"-":                            nil,
+	} {
+		if got := Who(id); got != want {
+			t.Errorf("who(%v) = %q, want %q", id, got, want)
+		}
+	}
+}

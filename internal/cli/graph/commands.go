@@ -1,0 +1,10 @@
+// Package graph is the verbs about the decision graph and the commit lock.
+package graph
+
+import "github.com/loomrun/loom/internal/cli/console"
+
+// Commands makes the commands of this package over one console.
+type Commands struct{ *console.Console }
+
+// New returns the commands of this package.
+func New(c *console.Console) *Commands { return &Commands{Console: c} }

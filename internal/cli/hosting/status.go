@@ -1,0 +1,116 @@
+package hosting
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/net/client"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Status returns the command of that name.
+func (a *Commands) Status() *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "is a host running, and what does it do", Args: console.Takes(),
+		Example: "  loom status",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.With(cmd.Context(), func(c *client.Client) error {
+				h, err := c.Host(cmd.Context(), &loomv1.HostRequest{})
+				if err != nil {
+					return err
+				}
+				return a.Print(h, func(w io.Writer) { hostText(w, h) })
+			})
+		},
+	}
+}
+
+func hostText(w io.Writer, h *loomv1.HostReply) {
+	fmt.Fprintf(w, "host %s of deployment %s, loom %s, start %d, up since %s\n", h.Host, h.Deployment, h.Version, h.Epoch, console.Stamp(h.StartedAt))
+	fmt.Fprintf(w, "model %s\nCEO key %s\nprojects %s\nsandbox %s\ntables %s\n\n", console.Dash(h.Model), h.Ceo, console.Dash(strings.Join(h.Projects, ", ")), sandboxText(h), tablesText(h.Tables))
+	clocksText(w, h)
+	for _, e := range h.Damage {
+		fmt.Fprintf(w, "DAMAGED: %s [%s]\n  %s\n", console.Printable(e.Message), e.Code, console.Printable(e.Hint))
+	}
+	console.BlocksText(w, h.Blocks)
+	roleTable(w, h.Roles)
+	if len(h.Disk) > 0 {
+		fmt.Fprintln(w)
+		diskTable(w, h.Disk)
+	}
+}
+
+// clocksText says that journal time is not what the host's clock says.
+func clocksText(w io.Writer, h *loomv1.HostReply) {
+	if h.ClocksApart == nil {
+		return
+	}
+	where, apart := "ahead of", h.ClocksApart.AsDuration().Round(time.Second)
+	if apart < 0 {
+		where = "behind"
+	}
+	fmt.Fprintf(w, "journal time is %s %s the host's clock: that was wrong once, or the machine slept;\n", apart.Abs(), where)
+	fmt.Fprint(w, "  signed commands and deadlines go by the clock, leases and timeouts by the journal\n\n")
+}
+
+// tablesText says how far the tables are behind the journals.
+func tablesText(l *loomv1.TablesLag) string {
+	if l.GetBatches() == 0 {
+		return "have what the journals have"
+	}
+	return fmt.Sprintf("%d batches behind the journals, for %s", l.GetBatches(), l.GetSince().AsDuration().Round(time.Millisecond))
+}
+
+// diskTable says what projects have on the disk of a host, in MiB.
+func diskTable(w io.Writer, list []*loomv1.ProjectDisk) {
+	mib := func(n uint64) string { return strconv.FormatUint(n>>20, 10) }
+	rows := make([][]string, 0, len(list))
+	for _, d := range list {
+		rows = append(rows, []string{
+			d.Project, strconv.Itoa(int(d.Worktrees)), mib(d.WorktreeBytes), mib(d.Repository), mib(d.Caches), mib(d.Setups), mib(d.Checkouts), mib(d.Total), mib(d.Limit),
+		})
+	}
+	console.Table(w, []string{"disk (MiB)", "worktrees", "of worktrees", "repository", "caches", "setups", "checkouts", "in all", "limit"}, rows)
+}
+
+// sandboxText says how a host keeps commands of agents apart.
+func sandboxText(h *loomv1.HostReply) string {
+	switch {
+	case h.Unsandboxed:
+		return "none: tools, checks and hooks run on the machine as it is (--unsandboxed)"
+	case h.Sandbox == "":
+		return "none on this system: tools, checks and hooks that start processes are refused"
+	}
+	return "at most " + h.Sandbox
+}
+
+func roleTable(w io.Writer, list []*loomv1.RoleCount) {
+	rows := make([][]string, 0, len(list))
+	for _, r := range list {
+		rows = append(rows, []string{r.Role, strconv.Itoa(int(r.Desired)), strconv.Itoa(int(r.Actual)), strconv.Itoa(int(r.Busy)), console.Dash(r.Model)})
+	}
+	console.Table(w, []string{"role", "desired", "agents", "busy", "model"}, rows)
+}
+
+// Version returns the command of that name.
+func (a *Commands) Version() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "what this is", Args: console.Takes(), Example: "  loom version",
+		RunE: func(*cobra.Command, []string) error {
+			if a.JSON {
+				return json.NewEncoder(a.Out).Encode(map[string]string{"version": host.Version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
+			}
+			fmt.Fprintf(a.Out, "loom %s (github.com/loomrun/loom) %s %s/%s\n", host.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,10 @@
+// Package models reads the flags that say which model answers for which role, and records what models say.
+package models
+
+import "github.com/loomrun/loom/internal/cli/console"
+
+// Commands makes the commands of this package over one console.
+type Commands struct{ *console.Console }
+
+// New returns the commands of this package.
+func New(c *console.Console) *Commands { return &Commands{Console: c} }

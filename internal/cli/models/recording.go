@@ -1,0 +1,66 @@
+package models
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/recording"
+	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/host"
+)
+
+// RecordFlag adds the switch that records a run.
+func RecordFlag(f *pflag.FlagSet, file *string) {
+	f.StringVar(file, "record", "", "write what models and tools say to a new `FILE`")
+}
+
+// Recorded has do record into a file; without one nothing is recorded.
+func (a *Commands) Recorded(file, from string, m model.Provider, do func(*recording.Writer) error) error {
+	if file == "" {
+		return do(nil)
+	}
+	w, err := recording.Create(file, recording.Header{Made: time.Now().UTC(), By: host.Version, From: from, Model: m.Name()}, a.Confidential())
+	if err != nil {
+		return err
+	}
+	err = do(w)
+	if bad := w.Close(); bad != nil {
+		return cmp.Or(err, bad)
+	}
+	fmt.Fprintf(a.Err, "recorded in %s: \"loom replay %s\" goes through it, and --model replay:%s answers from it\n", file, file, file)
+	return err
+}
+
+// Confidential are the variables that may hold some, those of files included.
+func (a *Commands) Confidential() []string {
+	list := os.Environ()
+	names := slices.Clone(console.SecretNames)
+	if a.Config != nil { // the demo has none
+		for _, s := range a.Config.Get(console.SecretFiles) {
+			names = append(names, s.Entry)
+		}
+	}
+	for _, name := range names {
+		if value := a.Env(name); value != "" {
+			list = append(list, name+"="+value)
+		}
+	}
+	return list
+}
+
+// StandIn says what answers in the place of a language model, or "".
+func StandIn(m model.Provider) string {
+	switch {
+	case recording.PlayedBy(m) != nil:
+		return "a recording"
+	case m.Scripted():
+		return "a script"
+	}
+	return ""
+}

@@ -1,0 +1,10 @@
+// Package process is the verbs about processes and their packages: list, show, make, validate, plan, trust.
+package process
+
+import "github.com/loomrun/loom/internal/cli/console"
+
+// Commands makes the commands of this package over one console.
+type Commands struct{ *console.Console }
+
+// New returns the commands of this package.
+func New(c *console.Console) *Commands { return &Commands{Console: c} }

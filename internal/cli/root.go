@@ -1,0 +1,125 @@
+// Package cli is the command line of Loom. A package below it has the verbs of one
+// noun, and console what they share; this one puts them together.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/cli/approval"
+	"github.com/loomrun/loom/internal/cli/auth"
+	"github.com/loomrun/loom/internal/cli/bead"
+	"github.com/loomrun/loom/internal/cli/cluster"
+	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/cli/data"
+	"github.com/loomrun/loom/internal/cli/doc"
+	"github.com/loomrun/loom/internal/cli/execution"
+	"github.com/loomrun/loom/internal/cli/graph"
+	"github.com/loomrun/loom/internal/cli/hosting"
+	"github.com/loomrun/loom/internal/cli/mcp"
+	"github.com/loomrun/loom/internal/cli/memory"
+	"github.com/loomrun/loom/internal/cli/pattern"
+	"github.com/loomrun/loom/internal/cli/process"
+	"github.com/loomrun/loom/internal/cli/project"
+	"github.com/loomrun/loom/internal/cli/role"
+	"github.com/loomrun/loom/internal/cli/run"
+	"github.com/loomrun/loom/internal/cli/setting"
+	"github.com/loomrun/loom/internal/cli/stats"
+	"github.com/loomrun/loom/internal/cli/why"
+	"github.com/loomrun/loom/internal/cli/workflow"
+	"github.com/loomrun/loom/internal/host"
+)
+
+// Run carries out one command line and returns the status to exit with. What went
+// wrong is on errOut.
+func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) fault.Exit {
+	c := &console.Console{In: in, Out: out, Err: errOut, Tree: Tree}
+	root := root(c)
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return fault.Done
+	}
+	var quiet console.ExitError
+	if errors.As(err, &quiet) {
+		return quiet.Status
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		fmt.Fprintln(c.Err, "interrupted")
+		return fault.WorkFailed
+	}
+	c.JSON = c.JSON || slices.Contains(args, "--json") // the flags may not have been read that far
+	c.Fail(c.Whence(err))
+	return fault.Status(err)
+}
+
+// Tree returns all commands, none of which may be carried out: they have no console.
+func Tree() *cobra.Command { return root(&console.Console{}) }
+
+func root(c *console.Console) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "loom COMMAND",
+		Short:         "A supervised team of agents, working through durable workflows on NATS.",
+		Long:          "A supervised team of agents, working through durable workflows on NATS.\n\nNew here? \"loom demo\" runs the main job with nothing installed and no key.",
+		Example:       "  loom demo\n  loom up --project shop=/src/shop\n  loom submit --project shop \"The total is wrong for orders of exactly 50.00\"",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          console.OnlyCommands,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { console.Help(cmd, c.Out) })
+	root.SetHelpCommand(c.Helper())
+	root.SetFlagErrorFunc(console.BadFlag)
+	root.PersistentFlags().StringVar(&c.Data, "data", "", "`DIR` of the host (default: $LOOM_DATA, "+console.Tilde(host.DefaultData())+")")
+	root.PersistentFlags().StringVar(&c.Creds, "creds", "", "credentials `FILE`, for a host elsewhere (default: $LOOM_CREDS)")
+	root.PersistentFlags().StringVar(&c.URL, "nats", "", "`URL` of that host (default: what the credentials say)")
+	root.PersistentFlags().BoolVar(&c.JSON, "json", false, "print JSON, one value a line")
+	root.PersistentFlags().StringVar(&c.RolesDir, "roles", "", "`DIR` of role files, beside and in the place of the built-in ones")
+	root.PersistentFlags().StringVar(&c.ConfigFile, "config", "", "configuration `FILE`, read in the place of all others")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return c.Configure(cmd) }
+	runs := run.New(c)
+	hosts := hosting.New(c)
+	beads := bead.New(c)
+	executions := execution.New(c)
+	answers := approval.New(c)
+	graphs := graph.New(c)
+	figures := stats.New(c)
+	clusters := cluster.New(c)
+	store := data.New(c)
+	settings := setting.New(c)
+	root.AddCommand(
+		runs.Demo(), runs.Run(), runs.Replay(),
+		hosts.Up(), hosts.Status(), hosts.Health(), hosts.Version(),
+		beads.Submit(), beads.Report(), beads.Bead(),
+		executions.Execution(), executions.Events(),
+		answers.Inbox(), answers.Approve(), answers.Reject(), answers.Override(), answers.Pause(), answers.Resume(), answers.Permission(),
+		workflow.New(c).Workflow(process.New(c).ValidateWorkflow()),
+		process.New(c).Process(run.New(c).TestProcess()),
+		pattern.New(c).Pattern(),
+		project.New(c).Project(),
+		role.New(c).Role(),
+		graphs.Graph(), graphs.Lock(),
+		memory.New(c).Memory(),
+		why.New(c).Why(),
+		doc.New(c).Doc(),
+		figures.Stats(), figures.Cost(),
+		clusters.Host(), clusters.Scale(), clusters.Drain(), clusters.Cluster(),
+		auth.New(c).Auth(),
+		store.Verify(), store.Audit(), store.Backup(), store.Restore(), store.Retention(),
+		settings.Configuration(), settings.Doctor(),
+		mcp.New(c).MCP(),
+		c.Completion(),
+	)
+	completeAll(c, root)
+	return root
+}

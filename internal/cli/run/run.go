@@ -1,0 +1,247 @@
+package run
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/internal/agents/model/recording"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/cli/bead"
+	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/cli/models"
+	"github.com/loomrun/loom/internal/cli/process"
+	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/ops/config"
+	"github.com/loomrun/loom/internal/ops/errand"
+	"github.com/loomrun/loom/processes"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// errandFlags are what run takes beside a submission.
+type errandFlags struct {
+	workspace, out, approve string
+	record                  string
+	chosen                  models.Models
+	agents                  map[string]int
+	unsandboxed             bool
+	checks                  []string
+	key                     string
+	planner                 string
+	plan                    bool
+}
+
+// Run returns the command of that name.
+func (a *Commands) Run() *cobra.Command {
+	s := &loomv1.Submission{Type: loomv1.BeadType_BEAD_TYPE_TASK}
+	var f errandFlags
+	var values []string
+	cmd := &cobra.Command{
+		Use: "run GOAL... [flags]", Short: "reach a goal in this directory, by a process", Args: cobra.ArbitraryArgs,
+		Long: `Run works on a goal in a directory and leaves what was delivered there, or in
+--out. It runs a host of its own, or files the goal with the one that there is.
+
+A directory that is no git repository is copied into one that Loom makes for
+itself, and only delivered files are written back: none over what you changed.
+Without --process it is loom.toml's, [process] default, or the workspace's only.`,
+		Example: "  loom run \"Who else sells this, and for how much?\" --process competitive-intel\n  loom run \"Shall we buy it?\" --process ./ours.yaml --out result",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if s.Goal = strings.TrimSpace(strings.Join(args, " ")); s.Goal == "" {
+				return fault.New("submit/empty-goal", "no goal is given").At("GOAL").Want("say in a few words what is to be achieved")
+			}
+			if err := bead.FillContext(s, values); err != nil {
+				return err
+			}
+			if err := process.PlanContext(s, f.planner, f.plan); err != nil {
+				return err
+			}
+			return a.runErrand(cmd.Context(), s, &f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&s.Process, "process", "", "`NAME` of a process, or a file or directory that holds one")
+	fl.StringVarP(&f.workspace, "workspace", "w", ".", "work in this `DIR`, also -w")
+	fl.StringVar(&f.out, "out", "", "write what is delivered to `DIR` (default: the workspace)")
+	fl.StringVar(&f.approve, "approve", "", "`HOW` to answer: ask, auto or later (default: ask at a terminal, else later)")
+	fl.BoolVar(&f.plan, "plan", false, "ask about the plan before anything of it is done")
+	fl.StringVar(&f.planner, "planner", "", "`WHO` plans what is not strict: model or rules (default: model)")
+	fl.StringVar(&s.Description, "description", "", "`TEXT` with everything else worth knowing")
+	fl.StringArrayVar(&values, "set", nil, "context value `KEY=VALUE` (VALUE is JSON, else text); may be given again")
+	fl.StringVar(&s.IdempotencyKey, "key", "", "idempotency `KEY`: the same goes on with work that was cut off")
+	fl.StringArrayVar(&f.checks, "check", nil, "`COMMAND` that verification must see pass; may be given again")
+	fl.StringToIntVar(&f.agents, "agents", nil, "agents of a role, `ROLE=N,...`")
+	fl.BoolVar(&f.unsandboxed, "unsandboxed", false, "run tools, checks and hooks without a sandbox")
+	models.RecordFlag(fl, &f.record)
+	fl.StringVar(&f.key, "ceo-key", "", "the CEO's key `FILE`, made if absent (default: yours)")
+	f.chosen.Console = a.Console
+	f.chosen.Flags(fl)
+	return cmd
+}
+
+func (a *Commands) runErrand(ctx context.Context, s *loomv1.Submission, f *errandFlags) error {
+	c, err := process.New(a.Console).Catalog(f.workspace)
+	if err != nil {
+		return err
+	}
+	which := process.Preferred{Name: s.Process, From: config.Origin{From: config.FromFlag, Name: "--process"}}
+	if which.Name == "" {
+		which, err = process.New(a.Console).StandardProcess(f.workspace, c)
+	}
+	if err != nil {
+		return err
+	}
+	if which.Name == "" {
+		return fault.New("usage/argument", "no process is named, and the workspace does not have exactly one").At("--process").
+			Want("one of %s; or a loom.toml with [process] default = \"NAME\"", strings.Join(c.Library().Names(), ", "))
+	}
+	e, err := which.Take(process.New(a.Console), c)
+	if err != nil {
+		return err
+	}
+	s.Process = e.Name
+	o := errand.Options{
+		Data: a.Data, Workspace: f.workspace, Out: f.out, Submission: s, Checks: f.checks, CEOKey: f.key, Agents: f.agents, Roles: a.Known,
+		Processes: c.Library().With(processes.NewLibrary(e.Definition)), Unsandboxed: f.unsandboxed,
+	}
+	hc := &host.Config{}
+	if err := f.chosen.Open(hc, a.RoleSet()); err != nil {
+		return err
+	}
+	o.Model, o.Models, o.Tiers = hc.Model, hc.Models, hc.Tiers
+	if o.View, err = a.errandView(f.approve); err != nil {
+		return err
+	}
+	var r *errand.Result
+	err = models.New(a.Console).Recorded(f.record, "run", o.Model, func(w *recording.Writer) (err error) {
+		o.Tape, o.Secrets = w, models.New(a.Console).Confidential()
+		r, err = a.carryOut(ctx, o)
+		return err
+	})
+	if fault.Code(err) == "data/locked" {
+		return a.hand(ctx, s, f)
+	}
+	if err != nil {
+		a.toGoOn(r, s.IdempotencyKey)
+		return err
+	}
+	return a.errandResult(r)
+}
+
+// toGoOn says how work goes on that was filed and has not ended.
+func (a *Commands) toGoOn(r *errand.Result, key string) {
+	switch {
+	case r == nil:
+	case key != "":
+		fmt.Fprintf(a.Err, "%s has not ended; the same command, with the same --key, goes on with it\n", r.Bead)
+	default:
+		fmt.Fprintf(a.Err, "%s has not ended; it goes on when a host starts: loom up --project %s=%s\n", r.Bead, r.Project, r.Repository)
+	}
+}
+
+func (a *Commands) carryOut(ctx context.Context, o errand.Options) (*errand.Result, error) {
+	if by := models.StandIn(o.Model); by != "" {
+		o.View.Say("model " + o.Model.Name() + ": " + by + " stands in for the language model, and for nothing else")
+	}
+	r, err := errand.Run(ctx, o)
+	o.View.(*errandView).spin.Stop()
+	return r, err
+}
+
+// hand files the goal with the host that has the data directory.
+func (a *Commands) hand(ctx context.Context, s *loomv1.Submission, f *errandFlags) error {
+	if f.out != "" {
+		return fault.New("usage/argument", "a host runs on the data directory already, and lands work in its projects' repositories").At("--out").
+			Want("leave it out, or use another data directory with --data")
+	}
+	fmt.Fprintln(a.Err, "a host runs on the data directory already; it does the work")
+	return a.With(ctx, func(c *client.Client) error {
+		reply, err := c.Submit(ctx, s)
+		if err != nil {
+			return err
+		}
+		return bead.New(a.Console).Submitted(ctx, c, reply, true)
+	})
+}
+
+// errandView shows an errand as the demo is shown, on standard error, and can
+// leave questions open.
+type errandView struct {
+	*demoView
+	later bool
+}
+
+func (a *Commands) errandView(approve string) (*errandView, error) {
+	v := &errandView{demoView: &demoView{Commands: a, in: bufio.NewReader(a.In), spin: console.NewSpinner(a.Console)}}
+	switch {
+	case approve == "auto":
+		v.auto = true
+	case approve == "later", approve == "" && !console.Terminal(a.In):
+		v.later = true
+	case approve != "ask" && approve != "":
+		return nil, fault.New("usage/argument", "unknown way to approve").At("--approve").Got(approve).Want("ask, auto or later")
+	}
+	return v, nil
+}
+
+func (v *errandView) Say(text string) {
+	v.spin.Stop()
+	fmt.Fprintln(v.Err, "· "+console.Line(text, 300))
+}
+
+func (v *errandView) Event(n *loomv1.Notice) {
+	bead.Progress{Commands: bead.New(v.Commands.Console), Spin: v.spin}.Show(n)
+}
+
+func (v *errandView) Decide(ctx context.Context, ap *loomv1.Approval, diff string) (loomv1.ApprovalDecision, string, error) {
+	if v.later || v.auto && ap.Kind == loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION {
+		v.Say(fmt.Sprintf("%s waits for you: %s", ap.Id, ap.Question))
+		return 0, "", errand.ErrLater
+	}
+	return v.demoView.Decide(ctx, ap, diff)
+}
+
+func (a *Commands) errandResult(r *errand.Result) error {
+	if err := a.PrintAny(r, func(w io.Writer) { errandText(w, r) }); err != nil {
+		return err
+	}
+	switch {
+	case r.Waits:
+		fmt.Fprintf(a.Err, "start the host on this data directory to answer: loom up --project %s=%s, then loom inbox\n", r.Project, r.Repository)
+		return console.ExitError{Status: fault.Waits}
+	case r.Status != "completed":
+		return console.ExitError{Status: fault.WorkFailed}
+	}
+	for _, f := range r.Files {
+		if f.Why != "" {
+			return console.ExitError{Status: fault.Conflict}
+		}
+	}
+	return nil
+}
+
+func errandText(w io.Writer, r *errand.Result) {
+	fmt.Fprintf(w, "%s %s", r.Bead, r.Status)
+	if r.Reason != "" {
+		fmt.Fprintf(w, ": %s", console.Line(r.Reason, 300))
+	}
+	fmt.Fprintln(w)
+	for _, f := range r.Files {
+		if f.Why != "" {
+			fmt.Fprintf(w, "  %s was not written: %s; it is in %s\n", f.Path, f.Why, r.Repository)
+		} else {
+			fmt.Fprintf(w, "  %s\n", f.Written)
+		}
+	}
+	for _, g := range r.Gaps {
+		fmt.Fprintf(w, "gap: %s\n", console.Line(g, 300))
+	}
+	if r.Commit != "" && len(r.Files) == 0 {
+		fmt.Fprintf(w, "commit %s in %s\n", r.Commit, r.Repository)
+	}
+	fmt.Fprintf(w, "%d model calls, %d tokens%s\n", r.ModelCalls, r.Tokens, map[bool]string{true: ", scripted"}[r.Scripted])
+}

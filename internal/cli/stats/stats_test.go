@@ -1,0 +1,44 @@
+package stats
+
+import (
+	"slices"
+	"testing"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// TestWF14_TargetsOfBugsAreForBugs shows the targets of processes that mend bugs,
+// that might, and that do not.
+func TestWF14_TargetsOfBugsAreForBugs(t *testing.T) {
+	one := 1.0
+	simple, verified, escalated := "resolution of simple bugs", "fixes that pass verification", escalates
+	safe := "commits that passed every hook"
+	for _, tt := range []struct {
+		process  string
+		measured []string
+		want     int
+	}{
+		{"auto-bug-workflow", nil, 4},
+		{"investment-analysis", nil, 1},
+		{"investment-analysis", []string{verified, escalated}, 1},
+		{"mend-it", []string{simple}, 4},
+		{"feature-delivery", []string{safe}, 2},
+		{"feature-delivery", []string{verified, escalated, safe}, 2},
+		{"auto-bug-workflow", []string{safe}, 4},
+	} {
+		m := &loomv1.WorkflowMetrics{Process: tt.process}
+		for _, name := range []string{simple, verified, safe, escalated} {
+			target := &loomv1.Target{Name: name}
+			if slices.Contains(tt.measured, name) {
+				target.Measured = &one
+			}
+			m.Targets = append(m.Targets, target)
+		}
+		if got := targetsOf(m); len(got) != tt.want || got[len(got)-1].Name != escalated {
+			t.Errorf("%s, measured %q: %v, want %d", tt.process, tt.measured, got, tt.want)
+		}
+		if len(m.Targets) != 4 {
+			t.Error("the answer itself was changed")
+		}
+	}
+}
