@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/place/git"
@@ -179,12 +180,17 @@ func folded(s string) string {
 	var out strings.Builder
 	for line := range strings.Lines(s) {
 		for len(line) > most {
-			at := strings.LastIndex(line[:most], " ")
-			if at <= 1 { // what is left is one word, perhaps behind its indent
-				break
+			at, rest := strings.LastIndex(line[:most], " "), ""
+			if at > 1 {
+				rest = line[at+1:]
+			} else { // one long word, perhaps behind its indent
+				for at = most; !utf8.RuneStart(line[at]); {
+					at--
+				}
+				rest = line[at:]
 			}
 			fmt.Fprintln(&out, line[:at])
-			line = "  " + line[at+1:]
+			line = "  " + rest
 		}
 		out.WriteString(line)
 	}
