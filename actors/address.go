@@ -73,7 +73,7 @@ func cellOf(message any) loomv1.Core {
 func ofSystem(cmd *loomv1.Command) bool {
 	switch cmd.Body.(type) {
 	case *loomv1.Command_RecordRejection, *loomv1.Command_Signed, *loomv1.Command_ScaleRole, *loomv1.Command_DrainHost, *loomv1.Command_NoteSecurity,
-		*loomv1.Command_RecordMembers:
+		*loomv1.Command_RecordMembers, *loomv1.Command_RecordLives:
 		return true
 	}
 	return false

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/store/journal"
+	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -214,5 +215,17 @@ func TestACT04_AStoppingPartitionBeginsNothing(t *testing.T) {
 	<-over
 	if n := served.Load(); n != 1 {
 		t.Errorf("the partition was opened %d times, want once: it was to stop", n)
+	}
+}
+
+// TestSUB04_TheFirstThingThatADeploymentKnowsMayBeALife has a host tell of its agents
+// before anything else is known of the deployment as a whole.
+func TestSUB04_TheFirstThingThatADeploymentKnowsMayBeALife(t *testing.T) {
+	r := newRig(t).start()
+	r.must(&loomv1.Command{Project: project.System, Body: &loomv1.Command_RecordLives{RecordLives: &loomv1.RecordLives{
+		Host: "h1", Epoch: 1, Records: []*loomv1.LifeRecord{{Kind: loomv1.LifeKind_LIFE_KIND_STARTED, Life: &loomv1.AgentLife{Agent: "lead/1", Role: "lead", Sequence: 1}}},
+	}}})
+	if n := count(r.events(), func(e *loomv1.Event) bool { return e.GetAgentStarted() != nil }); n != 1 {
+		t.Errorf("%d starts are in the journal, want 1", n)
 	}
 }
