@@ -22,8 +22,7 @@ const (
 	maxOutside = 1600
 )
 
-const useAbout = "Call a tool below, as {\"tool\": NAME, \"arguments\": {...}}. ? may be left out; text where no type stands. " +
-	"The name alone gets the schema of a tool that needs arguments."
+const useAbout = "Call a tool below: {\"tool\": NAME, \"arguments\": {...}}. ?: may be left out; no type: text. NAME alone tells what it takes."
 
 // Use returns one tool in the place of several. Its description has a line for
 // each: the signature and the first sentence of what it does. Of tools from outside

@@ -195,14 +195,19 @@ func (d *decision) rememberComment(e *loomv1.Event, f *loomv1.ApprovalDecided) e
 	})
 }
 
+// malformedCall is what the summary begins with of a call whose arguments were not what
+// the tool takes: that says nothing of the work.
+const malformedCall = "tool/arguments: "
+
 // rememberToolError remembers for the session what a tool of Loom's own could not do.
 func (d *decision) rememberToolError(e *loomv1.Event, f *loomv1.ToolFinished) error {
-	if f.GetResult().GetStatus() != loomv1.ToolStatus_TOOL_STATUS_ERROR || f.Tool == "" || ofOutside(f.Tool) || oneLine(f.Result.Summary) == "" {
+	said := oneLine(f.GetResult().GetSummary())
+	if f.GetResult().GetStatus() != loomv1.ToolStatus_TOOL_STATUS_ERROR || f.Tool == "" || ofOutside(f.Tool) || said == "" || strings.HasPrefix(said, malformedCall) {
 		return nil
 	}
 	return d.rememberOwn(e, &loomv1.MemoryEntry{
 		Type: "error", Layer: loomv1.MemoryLayer_MEMORY_LAYER_SESSION, Confidence: 50,
-		Text: fmt.Sprintf("The tool %s could not do what was asked: %s", f.Tool, cut(oneLine(f.Result.Summary), mostSummary)), Tags: tagged(f.Tool),
+		Text: fmt.Sprintf("The tool %s could not do what was asked: %s", f.Tool, cut(said, mostSummary)), Tags: tagged(f.Tool),
 	})
 }
 

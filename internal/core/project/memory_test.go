@@ -211,6 +211,22 @@ func TestMEM01_TheRuntimeRemembers(t *testing.T) {
 	}
 }
 
+// A call that a tool could not read says nothing of the work, and is not remembered.
+func TestMEM01_AMalformedCallIsNotRemembered(t *testing.T) {
+	for summary, want := range map[string]int{"tool/arguments: /: missing property 'path'": 0, "no file a.go": 1} {
+		d := newDesk(t)
+		d.report()
+		b, who := d.claim("qa-engineer")
+		call := &loomv1.ToolCall{Id: "c1-1", Tool: "file_read", Arguments: "{}"}
+		d.calls(b, who, call)
+		d.ok(recordOf(b, who, intent(call)))
+		d.ok(recordOf(b, who, turn.FinishedFact(call.Id, &loomv1.ToolResult{Status: loomv1.ToolStatus_TOOL_STATUS_ERROR, Summary: summary})))
+		if got := d.remembered(&loomv1.Query{}); len(got) != want {
+			t.Errorf("%q: %q is remembered, want %d", summary, got, want)
+		}
+	}
+}
+
 func TestMEM01_ExpiryIsATick(t *testing.T) {
 	d := newDesk(t)
 	d.ok(keeps("", &loomv1.MemoryEntry{Type: "context", Text: "code freeze", Expires: timestamppb.New(d.now.Add(time.Hour))}))
