@@ -8,6 +8,7 @@ import (
 	"embed"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -121,7 +122,10 @@ func (t Tools) InFull(name string) bool {
 	if len(main) == 0 {
 		main = MainTools()
 	}
-	return slices.ContainsFunc(main, func(m string) bool { return m == name || m == "*" })
+	return slices.ContainsFunc(main, func(m string) bool {
+		start, open := strings.CutSuffix(m, "*")
+		return m == name || open && strings.HasPrefix(name, start)
+	})
 }
 
 // All returns the tools that a role has, also those that it asks about.

@@ -130,6 +130,32 @@ restart: {max: 1, within: 1s, backoff: 1ms}
 	}
 }
 
+// Which tools are shown in full: those named, all of a server's, or all.
+func TestROLE01_ToolsInFull(t *testing.T) {
+	for main, want := range map[string]string{
+		"": "file_read", "git_log": "git_log", "mcp_x_*": "mcp_x_find", "*": "file_read git_log mcp_x_find pkg_sum", "pkg_s*, git_log": "git_log pkg_sum",
+	} {
+		r, err := roles.Parse("poet.yaml", []byte(sound+"tools: {allow: [file_read, git_log, 'mcp_x_*', 'pkg_s*'], main: ["+quoted(main)+"]}\n"))
+		var got []string
+		for _, name := range []string{"file_read", "git_log", "mcp_x_find", "pkg_sum"} {
+			if r.Tools.InFull(name) {
+				got = append(got, name)
+			}
+		}
+		if strings.Join(got, " ") != want || err != nil {
+			t.Errorf("%q shows %q, want %q: %v", main, got, want, err)
+		}
+	}
+}
+
+// quoted are words of a list as YAML takes them.
+func quoted(list string) string {
+	if list == "" {
+		return ""
+	}
+	return "'" + strings.ReplaceAll(list, ", ", "', '") + "'"
+}
+
 // listing prints every problem as WHERE CODE VALUE.
 func listing(err error) []string {
 	first, ok := errors.AsType[*fault.Error](err)
