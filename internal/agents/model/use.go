@@ -3,7 +3,6 @@ package model
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -21,6 +20,9 @@ const (
 	maxUse     = 1200
 	maxOutside = 1600
 )
+
+// maxDeep is how many objects and lists in each other a signature shows.
+const maxDeep = 4
 
 const useAbout = "Call a tool below: {\"tool\": NAME, \"arguments\": {...}}. ?: may be left out; no type: text. NAME alone tells what it takes."
 
@@ -61,7 +63,10 @@ func listing(list []ToolSpec, most int, forms ...func(ToolSpec) string) (text st
 
 func named(t ToolSpec) string { return t.Name }
 
-func signed(t ToolSpec) string { return t.Name + "(" + signature(t.Schema) + ")" }
+// signed is a tool with its arguments, on one line whatever a server names them.
+func signed(t ToolSpec) string {
+	return t.Name + "(" + strings.Join(strings.Fields(signature(t.Schema, maxDeep)), " ") + ")"
+}
 
 func described(t ToolSpec) string {
 	first, _, _ := strings.Cut(strings.Join(strings.Fields(t.Description), " "), ". ")
@@ -70,15 +75,16 @@ func described(t ToolSpec) string {
 
 // schemaPart is what a signature says of a JSON Schema.
 type schemaPart struct {
-	Type       json.RawMessage `json:"type"`
-	Enum       []any           `json:"enum"`
-	Required   []string        `json:"required"`
-	Properties json.RawMessage `json:"properties"`
-	Items      json.RawMessage `json:"items"`
+	Type       json.RawMessage   `json:"type"`
+	Enum       []json.RawMessage `json:"enum"`
+	Required   []string          `json:"required"`
+	Properties json.RawMessage   `json:"properties"`
+	Items      json.RawMessage   `json:"items"`
 }
 
-// signature lists the arguments of an object schema in its order: "path, limit?: int".
-func signature(schema json.RawMessage) string {
+// signature lists the arguments of an object schema in its order, those in objects as
+// far as deep goes: "path, limit?: int".
+func signature(schema json.RawMessage, deep int) string {
 	var s schemaPart
 	if json.Unmarshal(schema, &s) != nil {
 		return "..."
@@ -96,7 +102,7 @@ func signature(schema json.RawMessage) string {
 		if !slices.Contains(s.Required, name) {
 			name += "?"
 		}
-		if kind := typeOf(property); kind != "" {
+		if kind := typeOf(property, deep-1); kind != "" {
 			name += ": " + kind
 		}
 		list = append(list, name)
@@ -105,7 +111,7 @@ func signature(schema json.RawMessage) string {
 }
 
 // typeOf is the type of a value in a signature; "" stands for text.
-func typeOf(schema json.RawMessage) string {
+func typeOf(schema json.RawMessage, deep int) string {
 	var s schemaPart
 	if json.Unmarshal(schema, &s) != nil {
 		return "any"
@@ -116,7 +122,11 @@ func typeOf(schema json.RawMessage) string {
 	case len(s.Enum) > 0:
 		var words []string
 		for _, v := range s.Enum {
-			words = append(words, fmt.Sprint(v))
+			var text string
+			if json.Unmarshal(v, &text) != nil || string(v) == "null" {
+				text = string(v)
+			}
+			words = append(words, text)
 		}
 		return strings.Join(words, "|")
 	case kind == "string":
@@ -125,10 +135,10 @@ func typeOf(schema json.RawMessage) string {
 		return "int"
 	case kind == "boolean":
 		return "bool"
-	case kind == "array":
-		return "[" + typeOf(s.Items) + "]"
-	case kind == "object" && len(s.Properties) > 0:
-		return "{" + signature(schema) + "}"
+	case kind == "array" && deep > 0:
+		return "[" + typeOf(s.Items, deep-1) + "]"
+	case kind == "object" && len(s.Properties) > 0 && deep > 0:
+		return "{" + signature(schema, deep) + "}"
 	case kind == "":
 		return "any"
 	}
@@ -138,7 +148,7 @@ func typeOf(schema json.RawMessage) string {
 // Wrap returns a call of a tool as the call of [UseName] that it is shown as in the
 // conversation.
 func Wrap(c *loomv1.ToolCall) *loomv1.ToolCall {
-	data, err := json.Marshal(struct {
+	data, err := written(struct {
 		Tool      string          `json:"tool"`
 		Arguments json.RawMessage `json:"arguments"`
 	}{c.Tool, json.RawMessage(c.Arguments)})
@@ -146,38 +156,60 @@ func Wrap(c *loomv1.ToolCall) *loomv1.ToolCall {
 		return c // it was called with what is no JSON, and is shown so
 	}
 	w := proto.CloneOf(c)
-	w.Tool, w.Arguments = UseName, string(data)
+	w.Tool, w.Arguments = UseName, data
 	return w
+}
+
+// written is JSON with <, > and & as a model writes them: a page of HTML is not made
+// longer by what stands for them.
+func written(v any) (string, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return strings.TrimSuffix(out.String(), "\n"), err
 }
 
 // Unwrap returns the call that a call of [UseName] is about, with the same id.
 // Arguments may be an object, an object written as text, or stand beside the name.
 // Any other call is returned as it is, and so is one that cannot be read.
 func Unwrap(c *loomv1.ToolCall) *loomv1.ToolCall {
-	if c.GetTool() != UseName {
+	said, name := heard(c)
+	if name == "" {
 		return c
 	}
-	var said map[string]json.RawMessage
-	var name, text string
-	if json.Unmarshal([]byte(c.Arguments), &said) != nil || json.Unmarshal(said["tool"], &name) != nil || !plain(name) || name == UseName {
-		return c
-	}
+	var text string
 	delete(said, "tool")
-	arguments, given := said["arguments"]
+	given := said["arguments"]
+	arguments := string(given)
 	switch {
-	case !given:
-		arguments, _ = json.Marshal(said) // decoded from JSON
-	case json.Unmarshal(arguments, &text) == nil && string(arguments) != "null":
-		arguments = json.RawMessage(text)
+	case given == nil:
+		arguments, _ = written(said) // decoded from JSON
+	case json.Unmarshal(given, &text) == nil && arguments != "null":
+		arguments = text
 	}
-	var object map[string]json.RawMessage
-	if len(said) > 1 && given || json.Unmarshal(arguments, &object) != nil {
+	arguments, err := object(arguments)
+	if given != nil && len(said) > 1 || err != nil {
 		return c
-	}
-	if object == nil { // null
-		arguments = json.RawMessage("{}")
 	}
 	u := proto.CloneOf(c)
-	u.Tool, u.Arguments = name, string(arguments)
+	u.Tool, u.Arguments = name, arguments
 	return u
+}
+
+// NameAlone returns the tool that a call of [UseName] names and says nothing else of,
+// or "".
+func NameAlone(c *loomv1.ToolCall) string {
+	if said, name := heard(c); len(said) == 1 {
+		return name
+	}
+	return ""
+}
+
+// heard is what a call of [UseName] says, and the tool that it is about, if any.
+func heard(c *loomv1.ToolCall) (said map[string]json.RawMessage, name string) {
+	if c.GetTool() != UseName || json.Unmarshal([]byte(c.Arguments), &said) != nil || json.Unmarshal(said["tool"], &name) != nil || !plain(name) || name == UseName {
+		return nil, ""
+	}
+	return said, name
 }
