@@ -65,23 +65,23 @@ func (r *run) offered() []model.ToolSpec {
 
 // folded puts one tool in the place of those that the role has no schemas of.
 func (r *run) folded(list []model.ToolSpec) []model.ToolSpec {
-	full, behind := split(list, r.role.Tools.InFull)
-	if len(behind) < 2 { // it would take more than it spares
+	full, others := split(list, r.role.Tools.InFull)
+	if len(others) < 2 { // it would take more than it spares
 		return list
 	}
-	return append(full, model.Use(behind, tool.FromOutside))
+	return append(full, model.Use(others, tool.FromOutside))
 }
 
 // split parts tools into those with schemas and those behind one tool.
-func split(list []model.ToolSpec, inFull func(string) bool) (full, behind []model.ToolSpec) {
+func split(list []model.ToolSpec, inFull func(string) bool) (full, others []model.ToolSpec) {
 	for _, t := range list {
 		if inFull(t.Name) {
 			full = append(full, t)
 		} else {
-			behind = append(behind, t)
+			others = append(others, t)
 		}
 	}
-	return full, behind
+	return full, others
 }
 
 // shownAs are calls as the model is shown that it made them: those of tools behind
@@ -89,26 +89,30 @@ func split(list []model.ToolSpec, inFull func(string) bool) (full, behind []mode
 func shownAs(calls []*loomv1.ToolCall, offered []model.ToolSpec) []*loomv1.ToolCall {
 	var list []*loomv1.ToolCall
 	for _, c := range calls {
-		for _, t := range offered {
-			if slices.ContainsFunc(t.Behind, func(b model.ToolSpec) bool { return b.Name == c.Tool }) {
-				c = model.Wrap(c)
-				break
-			}
+		if behind(offered, c.Tool) {
+			c = model.Wrap(c)
 		}
 		list = append(list, c)
 	}
 	return list
 }
 
+// behind reports whether a tool stands behind another one.
+func behind(offered []model.ToolSpec, name string) bool {
+	return slices.ContainsFunc(offered, func(t model.ToolSpec) bool {
+		return slices.ContainsFunc(t.Behind, func(b model.ToolSpec) bool { return b.Name == name })
+	})
+}
+
 // schemaTold adds to what is said of arguments that do not fit what they should be,
 // for a tool whose schema the model is not shown.
-func (r *run) schemaTold(name string, res tool.Result) tool.Result {
+func (r *run) schemaTold(c *loomv1.ToolCall, res tool.Result) tool.Result {
 	if res.Code != "tool/arguments" {
 		return res
 	}
 	for _, o := range r.offered() {
 		for _, t := range o.Behind {
-			if t.Name == name {
+			if t.Name == c.Tool || t.Name == model.NameAlone(c) {
 				res.Output = strings.TrimRight(res.Output, "\n") + fmt.Sprintf("\n%s: %s\nIts arguments: %s", t.Name, t.Description, t.Schema)
 			}
 		}
@@ -183,8 +187,10 @@ func undescribe(v any) {
 	}
 }
 
+// terse is a tool with the first sentence of what it does; one that others stand
+// behind has bounds of its own, and tells of each.
 func terse(t model.ToolSpec) model.ToolSpec {
-	if first, _, more := strings.Cut(t.Description, ". "); more {
+	if first, _, more := strings.Cut(t.Description, ". "); more && len(t.Behind) == 0 {
 		t.Description = first + "."
 	}
 	return t

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/tool"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -78,7 +79,7 @@ func (r *run) ask(ctx context.Context) (*turn.Stop, error) {
 	resp, err := m.Ask(ctx, req, live)
 	ended()
 	if err == nil {
-		resp.Calls = unwrapped(resp.Calls)
+		resp.Calls = unwrapped(resp.Calls, req.Tools)
 		err = r.together(ctx, resp)
 	}
 	took := uint64(max(time.Since(began).Milliseconds(), 1))
@@ -97,11 +98,15 @@ func (r *run) ask(ctx context.Context) (*turn.Stop, error) {
 	return nil, r.record(ctx, turn.AnsweredFact(answer))
 }
 
-// unwrapped are calls of the tools that they are about.
-func unwrapped(calls []*loomv1.ToolCall) []*loomv1.ToolCall {
+// unwrapped are calls of the tools that they are about. To name a tool from outside
+// and nothing else is no call of it: its arguments are told, and nothing is done.
+func unwrapped(calls []*loomv1.ToolCall, offered []model.ToolSpec) []*loomv1.ToolCall {
 	var list []*loomv1.ToolCall
 	for _, c := range calls {
-		list = append(list, model.Unwrap(c))
+		if name := model.NameAlone(c); !behind(offered, name) || !tool.FromOutside(name) {
+			c = model.Unwrap(c)
+		}
+		list = append(list, c)
 	}
 	return list
 }

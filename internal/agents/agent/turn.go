@@ -355,7 +355,7 @@ func (r *run) carryOut(ctx context.Context, c turn.Call) (*loomv1.ToolResult, er
 		}
 	}
 	res := r.call(ctx, c.ToolCall, func() tool.Result {
-		return r.schemaTold(c.Tool, r.tools.Call(ctx, r.allowed(), r.toolTimeout(), c.ToolCall))
+		return r.schemaTold(c.ToolCall, r.tools.Call(ctx, r.allowed(), r.toolTimeout(), c.ToolCall))
 	})
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // cut off: it stays an intent without an outcome
