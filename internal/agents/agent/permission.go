@@ -72,7 +72,7 @@ func (r *run) deny(ctx context.Context, calls []turn.Call, verdicts map[string]*
 		p, refusal := verdicts[c.Id], tool.Result{}
 		switch {
 		case r.looked(c) && !r.has(c) && r.narrowed(): // the project would not take it for one that is refused anyway
-			refusal = r.tools.Call(ctx, r.allowed(), r.toolTimeout(), c.ToolCall)
+			refusal = r.schemaTold(c.ToolCall, r.tools.Call(ctx, r.allowed(), r.toolTimeout(), c.ToolCall))
 			refusal.Status = loomv1.ToolStatus_TOOL_STATUS_DENIED
 		case r.looked(c) && r.has(c) && r.says(c) == permission.Deny:
 			refusal = tool.Denied("the file of your role denies it")

@@ -55,8 +55,16 @@ func TestAGENT03_NoToolIsLostBehindAnother(t *testing.T) {
 	}
 }
 
-// To ask what a tool from outside takes does nothing.
+// To ask what a tool from outside takes does nothing, also where permissions are looked
+// at for each call.
 func TestAGENT03_ANameAloneIsAnsweredAndNotCalled(t *testing.T) {
+	for _, permissions := range [][]*loomv1.Permission{nil, {{Id: "p1", Verdict: loomv1.PermissionVerdict_PERMISSION_VERDICT_DENY, Tool: "shell"}}} {
+		asksByName(t, permissions)
+	}
+}
+
+func asksByName(t *testing.T, permissions []*loomv1.Permission) {
+	t.Helper()
 	const name = "pkg_an_operation_with_a_long_name_001"
 	ran, told := map[string]int{}, ""
 	turns := []*model.Response{says(call(model.UseName, map[string]any{"tool": name})), says(used(name, nil)), finish("success")}
@@ -71,7 +79,10 @@ func TestAGENT03_ANameAloneIsAnsweredAndNotCalled(t *testing.T) {
 		return turns[n], nil
 	})
 	b.many(2, ran)
-	b.must(tender(engineer))
+	b.seat.permits = map[string]loomv1.PermissionVerdict{name: loomv1.PermissionVerdict_PERMISSION_VERDICT_ALLOW}
+	br := tender(engineer)
+	br.Permissions = permissions
+	b.must(br)
 	if !strings.Contains(told, name+": Changes much.\nIts arguments: {") || ran[name] != 1 {
 		t.Errorf("it ran %d times, and the model was told %q", ran[name], told)
 	}
