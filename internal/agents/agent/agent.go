@@ -130,7 +130,9 @@ func (j *job) outside(ctx context.Context, ws tool.Workspace) (list []tool.Outsi
 	if j.Outside == nil || !names {
 		return nil, func() {}
 	}
-	return j.Outside(ctx, OutsideQuery{Project: j.brief.Project, Role: j.role, Root: ws.Root, ReadOnly: ws.ReadOnly})
+	list, done = j.Outside(ctx, OutsideQuery{Project: j.brief.Project, Role: j.role, Root: ws.Root, ReadOnly: ws.ReadOnly})
+	excluded := j.brief.Definition.GetGuide().GetExcludedTools()
+	return slices.DeleteFunc(list, func(o tool.Outside) bool { return tool.Allows(excluded, o.Name) }), done
 }
 
 // job is one assignment being worked on.
@@ -198,7 +200,7 @@ func (w *Worker) Work(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loo
 
 // without returns the tools that are not excluded.
 func without(tools, excluded []string) []string {
-	return slices.DeleteFunc(slices.Clone(tools), func(t string) bool { return slices.Contains(excluded, t) })
+	return slices.DeleteFunc(slices.Clone(tools), func(t string) bool { return tool.Allows(excluded, t) })
 }
 
 // task is ordinary work: in the execution's worktree for a role that may

@@ -155,3 +155,32 @@ func TestAGENT03_UseIsTheCallItself(t *testing.T) {
 		}
 	}
 }
+
+// A process excludes tools of servers also where the role has all of a server, and where
+// it excludes all of one.
+func TestAGENT03_AProcessExcludesToolsOfServers(t *testing.T) {
+	for excluded, want := range map[string]string{"mcp_x_drop": "mcp_x_find", "mcp_x_*": "", "mcp_y_*": "mcp_x_drop mcp_x_find"} {
+		b := newBench(t, script(finish("success")))
+		b.worker.Outside = func(context.Context, agent.OutsideQuery) (list []tool.Outside, done func()) {
+			for _, name := range []string{"mcp_x_drop", "mcp_x_find"} {
+				list = append(list, tool.Outside{Spec: tool.Spec{Name: name, Schema: json.RawMessage(`{"type":"object"}`)}})
+			}
+			return list, func() {}
+		}
+		b.as(engineer, func(r *roles.Role) {
+			r.Tools.Allow, r.Tools.Ask = append(r.Tools.Allow, "mcp_x_*"), []string{"mcp_x_drop"}
+		})
+		br := brief(engineer, loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+		br.Definition = &loomv1.Definition{Guide: &loomv1.Guide{ExcludedTools: []string{excluded}}}
+		b.must(br)
+		var got []string
+		for _, s := range reachable(b.asks.last.Tools) {
+			if strings.HasPrefix(s.Name, "mcp_") {
+				got = append(got, s.Name)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("without %s there are %q, want %q", excluded, got, want)
+		}
+	}
+}
