@@ -98,17 +98,25 @@ func (r *run) ask(ctx context.Context) (*turn.Stop, error) {
 	return nil, r.record(ctx, turn.AnsweredFact(answer))
 }
 
-// unwrapped are calls of the tools that they are about. To name a tool from outside
-// and nothing else is no call of it: its arguments are told, and nothing is done.
+// unwrapped are calls of the tools that they are about.
 func unwrapped(calls []*loomv1.ToolCall, offered []model.ToolSpec) []*loomv1.ToolCall {
 	var list []*loomv1.ToolCall
 	for _, c := range calls {
-		if name := model.NameAlone(c); !behind(offered, name) || !tool.FromOutside(name) {
+		if !onlyNames(c, offered) {
 			c = model.Unwrap(c)
 		}
 		list = append(list, c)
 	}
 	return list
+}
+
+// onlyNames reports whether a call names a tool from outside, and nothing else, of which
+// the model is not told that it takes nothing: that asks what it takes, and does nothing.
+func onlyNames(c *loomv1.ToolCall, offered []model.ToolSpec) bool {
+	name := model.NameAlone(c)
+	return tool.FromOutside(name) && slices.ContainsFunc(offered, func(t model.ToolSpec) bool {
+		return behind([]model.ToolSpec{t}, name) && !strings.Contains(t.Description, "\n"+name+"()")
+	})
 }
 
 // unanswered settles a call that came to nothing. Where a rate limit is why, the

@@ -88,6 +88,16 @@ func asksByName(t *testing.T, permissions []*loomv1.Permission) {
 	}
 }
 
+// A tool from outside that the model is told takes nothing is called by its name alone.
+func TestAGENT03_AToolThatTakesNothingIsCalledByName(t *testing.T) {
+	ran := map[string]int{}
+	b := newBench(t, script(says(call(model.UseName, map[string]any{"tool": "pkg_write"})), finish("success")))
+	b.packed(ran)
+	if b.must(tender(engineer)); ran["pkg_write"] != 1 {
+		t.Errorf("ran %v", ran)
+	}
+}
+
 // What a call through another tool may do is what the tool itself may.
 func TestAGENT03_UseWidensNothing(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -181,6 +191,37 @@ func TestAGENT03_AProcessExcludesToolsOfServers(t *testing.T) {
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("without %s there are %q, want %q", excluded, got, want)
+		}
+	}
+}
+
+// A host that dies between an answer and the end of a call through use finds the tool
+// itself in the record.
+func TestAGENT03_ACutCallOfUseIsThatOfTheTool(t *testing.T) {
+	for cut := 2; cut <= 5; cut++ {
+		ran := map[string]int{}
+		b := newBench(t, script(says(used("pkg_exec", nil)), finish("success")))
+		b.packed(ran)
+		br := tender(engineer)
+		b.seat.cutAt, b.seat.durable = cut, true
+		if _, err := b.work(br); !errors.Is(err, errCut) {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		br.Turn = proto.CloneOf(b.seat.turn)
+		if b.must(br); ran["pkg_exec"] > 1 {
+			t.Errorf("cut at %d: ran %v", cut, ran)
+		}
+		for _, s := range b.seat.turn.Steps {
+			if c := s.GetTool(); c != nil && c.Call.Tool != "pkg_exec" {
+				t.Errorf("cut at %d: the record has a call of %s", cut, c.Call.Tool)
+			}
+		}
+		for _, m := range b.asks.last.Messages {
+			for _, c := range m.Calls {
+				if c.Tool != model.UseName {
+					t.Errorf("cut at %d: the model is shown a call of %s", cut, c.Tool)
+				}
+			}
 		}
 	}
 }
