@@ -25,8 +25,12 @@ import (
 // counting asks for the number of words once, and reports what it was told: the
 // tools that it had, and the answer.
 func counting(r *model.Request) (*model.Response, error) {
-	var tools []string
+	offered := slices.Clone(r.Tools)
 	for _, t := range r.Tools {
+		offered = append(offered, t.Behind...)
+	}
+	var tools []string
+	for _, t := range offered {
 		if strings.HasPrefix(t.Name, "mcp_") {
 			tools = append(tools, t.Name+": "+t.Description)
 		}
