@@ -31,7 +31,7 @@ func talkers(r *model.Request) (*model.Response, error) {
 			fmt.Fprintln(&results, m.Text)
 		}
 		for _, c := range m.Calls {
-			calls[c.Tool]++
+			calls[model.Unwrap(c).Tool]++
 		}
 	}
 	end := func(fields map[string]any) (*model.Response, error) {
