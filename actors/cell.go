@@ -143,7 +143,6 @@ func (c *cell) acked(m *acked) {
 // acked tells a cell that what it proposed is durable.
 type acked struct {
 	life, ticket uint64
-	head         journal.Head
 	before       journal.Head // everything up to there was proposed before
 	events       int
 	size         int // of these, encoded

@@ -275,6 +275,6 @@ func (k *keeper) publish(batch []*propose) {
 
 func (k *keeper) ack(c actor.Context, batch []*propose, before journal.Head) {
 	for _, p := range batch {
-		c.Send(p.from, &acked{life: p.life, ticket: p.ticket, head: k.head, before: before, events: len(p.events), size: p.size})
+		c.Send(p.from, &acked{life: p.life, ticket: p.ticket, before: before, events: len(p.events), size: p.size})
 	}
 }

@@ -98,7 +98,7 @@ func (d *decision) followReferred(f *loomv1.BallotReferred) error {
 func (d *decision) followVoid(f *loomv1.BallotClosed) error {
 	defer d.aside()()
 	d.bead, d.execution, d.node, d.attempt = "", "", "", ""
-	for _, id := range d.s.index.asking.first(len(d.s.index.asking)) {
+	for _, id := range slices.Clone(d.s.index.asking) {
 		if a := d.s.approval(id); a.Ballot == f.Decision && d.s.asks(a) {
 			lapse := &loomv1.ApprovalLapsed{Approval: id, Reason: cut(f.Reason, MaxReason)}
 			if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalLapsed{ApprovalLapsed: lapse}}); err != nil {

@@ -61,19 +61,15 @@ func (m *MemorySnapshots) Load(ctx context.Context, ref *loomv1.SnapshotRef) (*l
 
 // SaveSegment is that of [Snapshots].
 func (m *MemorySnapshots) SaveSegment(ctx context.Context, s Segment) error {
-	index, records := SegmentObjects(s.Name)
 	m.acquire()
 	defer m.release()
-	m.objects[index], m.objects[records] = s.Index, s.Records
+	m.objects[SegmentObject(s.Name, false)], m.objects[SegmentObject(s.Name, true)] = s.Index, s.Records
 	return ctx.Err()
 }
 
 // LoadSegment is that of [Snapshots].
 func (m *MemorySnapshots) LoadSegment(ctx context.Context, name string, records bool) ([]byte, error) {
-	object, data := SegmentObjects(name)
-	if records {
-		object = data
-	}
+	object := SegmentObject(name, records)
 	m.acquire()
 	defer m.release()
 	stored, ok := m.objects[object]

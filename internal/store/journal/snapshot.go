@@ -24,10 +24,12 @@ func Matches(ref *loomv1.SnapshotRef, s *loomv1.Snapshot) bool {
 	return s.Sequence == ref.Sequence && bytes.Equal(s.Hash, ref.Hash)
 }
 
-// SegmentObjects returns the objects of a segment: those of its index and of its
-// records.
-func SegmentObjects(name string) (index, records string) {
-	return "segment/" + name + "/index", "segment/" + name + "/records"
+// SegmentObject returns the object of a segment's records, or of its index.
+func SegmentObject(name string, records bool) string {
+	if records {
+		return "segment/" + name + "/records"
+	}
+	return "segment/" + name + "/index"
 }
 
 // Superseded returns the objects that only the older of two indexes names,
@@ -41,8 +43,7 @@ func Superseded(older, newer *loomv1.SnapshotIndex) []string {
 		}
 		for _, name := range ref.GetSegments() {
 			if !slices.Contains(now.GetSegments(), name) {
-				index, records := SegmentObjects(name)
-				objects = append(objects, index, records)
+				objects = append(objects, SegmentObject(name, false), SegmentObject(name, true))
 			}
 		}
 	}

@@ -72,21 +72,16 @@ func (s *Snapshots) Load(ctx context.Context, ref *loomv1.SnapshotRef) (*loomv1.
 
 // SaveSegment is that of [journal.Snapshots].
 func (s *Snapshots) SaveSegment(ctx context.Context, segment journal.Segment) error {
-	index, records := journal.SegmentObjects(segment.Name)
-	if err := s.putBytes(ctx, records, segment.Records); err != nil {
+	if err := s.putBytes(ctx, journal.SegmentObject(segment.Name, true), segment.Records); err != nil {
 		return err
 	}
-	return s.putBytes(ctx, index, segment.Index)
+	return s.putBytes(ctx, journal.SegmentObject(segment.Name, false), segment.Index)
 }
 
 // LoadSegment is that of [journal.Snapshots].
 func (s *Snapshots) LoadSegment(ctx context.Context, name string, records bool) (data []byte, err error) {
-	object, other := journal.SegmentObjects(name)
-	if records {
-		object = other
-	}
 	err = s.patiently(ctx, func(ctx context.Context) (err error) {
-		data, err = s.read(ctx, object)
+		data, err = s.read(ctx, journal.SegmentObject(name, records))
 		return err
 	})
 	return data, err
