@@ -162,6 +162,7 @@ var changing = []struct {
 }{
 	{regexp.MustCompile(`now: \w{3} \d\d \w{3} \d{4} \d\d:\d\d UTC; this attempt ends at \d\d:\d\d UTC`), "now: Thu 01 Jan 2026 12:00 UTC; this attempt ends at 12:10 UTC"},
 	{regexp.MustCompile(`\bworkspace-[0-9a-f]{8}\b`), "workspace-00000000"},
+	{regexp.MustCompile(`\banalyst/\d\b`), "analyst/1"}, // whichever was free
 	{regexp.MustCompile(`\bh-[a-z2-7]{16}\b`), "h-aaaaaaaaaaaaaaaa"},
 	{regexp.MustCompile(`\d+\.\d\d\d?s\b`), "0.01s"},
 	{regexp.MustCompile(`\b\d+ms\b`), "0ms"},

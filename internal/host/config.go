@@ -155,7 +155,7 @@ type Config struct {
 	Reporting *project.Reporting
 
 	// CheckEvery is how often what is stored is checked beside the running host.
-	// Zero means an hour.
+	// Zero means an hour, or more where a check takes long.
 	CheckEvery time.Duration
 
 	// Now says what the wall clock says. Nil means [time.Now]; another one is for

@@ -114,9 +114,9 @@ func (h *Host) await(awaited map[string]string) {
 // watchStored checks what is stored, now and then and when a reader has found
 // something, until the host stops. Its start has checked everything.
 func (h *Host) watchStored(context.Context) error {
-	every := h.config.CheckEvery
+	every, rest := h.config.CheckEvery, time.Duration(0)
 	if every == 0 {
-		every = checkEvery
+		every, rest = checkEvery, checkedRest
 	}
 	h.own.done.Go(func() {
 		for wait := every; ; {
@@ -134,7 +134,7 @@ func (h *Host) watchStored(context.Context) error {
 				h.log.Warn("what is stored could not be checked; it is tried again", "error", err)
 			}
 			h.found(report.Damage)
-			wait = max(every, checkedRest*report.Took)
+			wait = max(every, rest*report.Took)
 		}
 	})
 	return nil

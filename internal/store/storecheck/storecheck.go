@@ -42,7 +42,7 @@ type Pass struct {
 	Path    string
 	Streams []Stream
 	// Beside says that a server runs on the files: the end of the newest block
-	// is then being written, and says nothing.
+	// may be read while it is written, and is damaged where it stays torn.
 	Beside bool
 	// Advice says in the errors what would be right.
 	Advice string
@@ -97,17 +97,25 @@ func (p Pass) Run(ctx context.Context) (Report, error) {
 	return report, err
 }
 
-// stream reads one stream. What a server is rewriting can look like damage, so
-// beside one it counts only when a second reading finds it too.
+// settled is longer than a server takes to write what it has begun to write.
+const settled = 100 * time.Millisecond
+
+// stream reads one stream. What a server is writing can look like damage, so
+// beside one it counts only when the next reading finds it too, in the same place.
 func (p Pass) stream(ctx context.Context, s Stream) (read int64, damage *fault.Error, err error) {
-	tries := 1
-	if p.Beside {
-		tries = 2
-	}
-	for range tries {
-		if read, damage, err = p.once(ctx, s); damage == nil || err != nil {
-			return read, nil, err
+	read, damage, err = p.once(ctx, s)
+	for same := !p.Beside; damage != nil && err == nil && !same; {
+		select {
+		case <-time.After(settled):
+		case <-ctx.Done():
+			return read, nil, ctx.Err()
 		}
+		before := damage
+		read, damage, err = p.once(ctx, s)
+		same = damage != nil && damage.Message == before.Message
+	}
+	if damage == nil || err != nil {
+		return read, nil, err
 	}
 	if damage.Hint == "" && p.Advice != "" {
 		damage = damage.Want("%s", p.Advice)
@@ -141,6 +149,9 @@ func (p Pass) once(ctx context.Context, s Stream) (read int64, damage *fault.Err
 
 // judge says what is wrong with a stream that was read, the first place of it.
 func (p Pass) judge(s Stream, scan streamfile.Scan, c chain) *fault.Error {
+	if torn, ok := scan.Torn(); ok && p.Beside && len(scan.Damage) == 1 && c.broken == nil {
+		return torn.Fault(s.Name)
+	}
 	if err := scan.Err(); err != nil && (c.broken == nil || scan.Damage[0].After <= c.last) {
 		return fault.From(err)
 	}

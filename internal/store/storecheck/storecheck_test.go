@@ -212,6 +212,29 @@ func TestP3_JournalsThatAreSoundByThemselves(t *testing.T) {
 	}
 }
 
+// TestP3_ALengthThatIsFlippedBesideAServerIsNamed flips a bit of the length of a
+// record in the newest block: what looks like the torn end of a write stays so,
+// beside a server that has written it all.
+func TestP3_ALengthThatIsFlippedBesideAServerIsNamed(t *testing.T) {
+	path, head := written(t, 6, 50)
+	name := filepath.Join(path, "jetstream", "CORE", "streams", natsjournal.Stream(0), "msgs", "1.blk")
+	sound, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := pass(path, head)
+	p.Beside = true
+	if err := run(t, p).Err(); err != nil {
+		t.Errorf("the sound journal: %v", err)
+	}
+	spoilt := bytes.Clone(sound)
+	spoilt[2] ^= 1 // 64 KiB more than the record has, and than the block has
+	write(t, name, spoilt)
+	if err := run(t, p).Err(); fault.Code(err) != "data/damaged" {
+		t.Errorf("a flipped bit in a length: %v, want data/damaged", err)
+	}
+}
+
 // TestP3_WhatIsNoBatchIsNamed reads a stream of records that no journal wrote.
 func TestP3_WhatIsNoBatchIsNamed(t *testing.T) {
 	path, head := written(t, 3, 10)

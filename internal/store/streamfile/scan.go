@@ -42,8 +42,8 @@ type Damage struct {
 	Reason string
 }
 
-// Error is what the damage is called, stream and sequence included.
-func (d Damage) fault(stream string) *fault.Error {
+// Fault is what the damage is called, stream and sequence included.
+func (d Damage) Fault(stream string) *fault.Error {
 	return damaged(stream, "sequence %d: %s at byte %d: %s", d.After+1, d.Block, d.Offset, d.Reason)
 }
 
@@ -63,7 +63,7 @@ type Scan struct {
 func (s Scan) Err() error {
 	for i, d := range s.Damage {
 		if !d.Torn || i < len(s.Damage)-1 {
-			return d.fault(s.stream)
+			return d.Fault(s.stream)
 		}
 	}
 	return nil
