@@ -233,7 +233,7 @@ func (g *gate) hold() (entered <-chan struct{}, release func()) {
 	}
 }
 
-func (g *gate) Append(ctx context.Context, last uint64, b *loomv1.Batch) (uint64, error) {
+func (g *gate) Append(ctx context.Context, last uint64, b journal.Sealed) (uint64, error) {
 	g.mu.Lock()
 	held, entered := g.held, g.entered
 	g.mu.Unlock()

@@ -253,7 +253,7 @@ type late struct {
 	sent, let chan struct{}
 }
 
-func (l *late) Append(ctx context.Context, last uint64, b *loomv1.Batch) (uint64, error) {
+func (l *late) Append(ctx context.Context, last uint64, b journal.Sealed) (uint64, error) {
 	if l.held.Load() {
 		l.sent <- struct{}{}
 		<-l.let

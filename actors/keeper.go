@@ -192,7 +192,7 @@ func (k *keeper) append(id string, events []*loomv1.Event) (out *appended) {
 
 // settle asks the journal until it says whether b is in. It never appends, and
 // it gives up when the journal itself is what is wrong.
-func (k *keeper) settle(b *loomv1.Batch, unknown error) (journal.Head, error) {
+func (k *keeper) settle(b journal.Sealed, unknown error) (journal.Head, error) {
 	var head journal.Head
 	var in bool
 	err := k.ask(func() (err error) {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -150,7 +151,7 @@ func TestGRAPH07_DamageIsTold(t *testing.T) {
 	}
 	bad := proto.CloneOf(batch)
 	bad.Previous, bad.Hash = batch.Hash, []byte("not its hash")
-	if _, err := f.log.Append(context.Background(), head, bad); err != nil {
+	if _, err := f.log.Append(context.Background(), head, journal.Again(bad)); err != nil {
 		t.Fatal(err)
 	}
 	b := f.host("h2")

@@ -83,8 +83,8 @@ func fill(b *testing.B, dir string, events int) *made {
 			return err
 		}
 		var failed error
-		s := play.Open(shop, 200, func(batch *loomv1.Batch) {
-			batch = journal.Seal(m.head, m.partition, batch.Epoch, batch.Writer, batch.Id, batch.Events)
+		s := play.Open(shop, 200, func(b *loomv1.Batch) {
+			batch := journal.Seal(m.head, m.partition, b.Epoch, b.Writer, b.Id, b.Events)
 			seq, err := log.Append(ctx, m.head.Sequence, batch)
 			for fault.Code(err) == "journal/unknown" && ctx.Err() == nil { // a busy disk; the same batch again is harmless
 				seq, err = log.Append(ctx, m.head.Sequence, batch)

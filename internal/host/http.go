@@ -162,7 +162,7 @@ type timedLog struct {
 }
 
 // Append implements journal.Log.
-func (l *timedLog) Append(ctx context.Context, last uint64, b *loomv1.Batch) (uint64, error) {
+func (l *timedLog) Append(ctx context.Context, last uint64, b journal.Sealed) (uint64, error) {
 	began := time.Now()
 	sequence, err := l.Log.Append(ctx, last, b)
 	if err != nil {

@@ -68,7 +68,7 @@ func readAll(t *testing.T, log journal.Log, dir string) (batches []*loomv1.Batch
 		}
 		sealed := journal.Seal(head, int(b.Partition), b.Epoch, b.Writer, b.Id, b.Events)
 		head = journal.Head{Sequence: seq, Epoch: b.Epoch, Hash: sealed.Hash}
-		batches = append(batches, sealed)
+		batches = append(batches, sealed.Batch)
 		return nil
 	})
 	if err != nil {

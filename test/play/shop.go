@@ -94,7 +94,7 @@ func (s *Shop) Flush() {
 	b := journal.Seal(s.head, 0, 1, "h1.1", fmt.Sprintf("%s-%d", s.id, s.head.Sequence+1), s.pending)
 	s.head = journal.Head{Sequence: s.head.Sequence + 1, Epoch: 1, Hash: b.Hash}
 	s.pending = nil
-	s.Sink(b)
+	s.Sink(b.Batch)
 }
 
 // File files a bead.

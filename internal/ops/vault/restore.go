@@ -237,7 +237,7 @@ func (f *filling) batch(ctx context.Context, p int, seq uint64, b *loomv1.Batch)
 	}
 	known, err := f.known(ctx, log, p, seq, b)
 	if err == nil && !known {
-		_, err = log.Append(ctx, seq-1, b)
+		_, err = log.Append(ctx, seq-1, journal.Again(b))
 	}
 	if err != nil {
 		return err

@@ -192,7 +192,7 @@ func BenchmarkWatch(b *testing.B) {
 	log := headmark.Watch(nothing{}, k)
 	batch := &loomv1.Batch{Hash: make([]byte, 32), Epoch: 1, Events: make([]*loomv1.Event, 20)}
 	for i := uint64(0); b.Loop(); i++ {
-		_, _ = log.Append(b.Context(), i, batch)
+		_, _ = log.Append(b.Context(), i, journal.Sealed{Batch: batch})
 	}
 	_ = k.Close()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/loomrun/loom/internal/store/journal"
-	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // nothing is a log that takes everything at no cost.
@@ -12,6 +11,6 @@ type nothing struct{ journal.Log }
 
 func (nothing) Partition() int { return 0 }
 
-func (nothing) Append(_ context.Context, last uint64, _ *loomv1.Batch) (uint64, error) {
+func (nothing) Append(_ context.Context, last uint64, _ journal.Sealed) (uint64, error) {
 	return last + 1, nil
 }

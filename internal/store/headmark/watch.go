@@ -21,13 +21,13 @@ type watched struct {
 }
 
 // Append is that of [journal.Log].
-func (w watched) Append(ctx context.Context, last uint64, b *loomv1.Batch) (uint64, error) {
+func (w watched) Append(ctx context.Context, last uint64, b journal.Sealed) (uint64, error) {
 	seq, err := w.Log.Append(ctx, last, b)
 	if err != nil {
 		return seq, err
 	}
 	w.keeper.Note(w.Partition(), journal.Head{Sequence: seq, Epoch: b.Epoch, Hash: b.Hash})
-	if grants(b) {
+	if grants(b.Batch) {
 		w.keeper.Soon()
 	}
 	return seq, nil

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -20,15 +21,49 @@ type Head struct {
 	Hash     []byte
 }
 
+// Sealed is a batch that continues a chain, with its encoding. Neither may be
+// changed.
+type Sealed struct {
+	*loomv1.Batch
+	encoding []byte
+}
+
+// Encoding is what a log stores of the batch: what [Encode] makes of it.
+func (s Sealed) Encoding() []byte { return s.encoding }
+
+// Again returns a batch that was sealed before, to be appended to another log.
+func Again(b *loomv1.Batch) Sealed { return Sealed{b, Encode(b)} }
+
 // Seal returns the batch that continues the chain at h. It keeps events and
-// does not change them; they must not change afterwards.
-func Seal(h Head, partition int, epoch uint64, writer, id string, events []*loomv1.Event) *loomv1.Batch {
+// does not change them; they must not change afterwards. They are encoded once,
+// with room for the hash, which is that of the bytes around it.
+func Seal(h Head, partition int, epoch uint64, writer, id string, events []*loomv1.Event) Sealed {
 	b := &loomv1.Batch{
 		Partition: uint32(partition), Epoch: epoch, Writer: writer, Id: id,
-		Previous: h.Hash, Events: events,
+		Previous: h.Hash, Hash: make([]byte, sha256.Size), Events: events,
 	}
-	b.Hash = hash(b)
-	return b
+	data := Encode(b)
+	room := hashOf(data)
+	sum := sha256.New()
+	sum.Write(data[:room-hashHead])
+	sum.Write(data[room+sha256.Size:])
+	b.Hash = sum.Sum(b.Hash[:0])
+	copy(data[room:], b.Hash)
+	return Sealed{b, data}
+}
+
+// hashHead is how many bytes the tag and the length of a hash take.
+var hashHead = protowire.SizeTag(hashField) + protowire.SizeVarint(sha256.Size)
+
+// hashOf returns where in the encoding of a batch its hash begins.
+func hashOf(data []byte) int {
+	for at := 0; ; {
+		number, kind, tag := protowire.ConsumeTag(data[at:])
+		if number == hashField {
+			return at + hashHead
+		}
+		at += tag + protowire.ConsumeFieldValue(number, kind, data[at+tag:])
+	}
 }
 
 // hash returns the SHA-256 of all fields of b but its hash.
@@ -97,7 +132,7 @@ var errFound = errors.New("found")
 // faster. So tell callers of b that its outcome is unknown, never that it was
 // refused. Settle returns journal/moved when another writer has appended since
 // (b may be committed even so), and journal/behind when the log ends before h.
-func Settle(ctx context.Context, log Log, h Head, b *loomv1.Batch) (committed bool, head Head, err error) {
+func Settle(ctx context.Context, log Log, h Head, b Sealed) (committed bool, head Head, err error) {
 	last, newest, err := log.Last(ctx)
 	if err != nil {
 		return false, h, err

@@ -35,7 +35,7 @@ type Log interface {
 	// The batch is not in the log after any other error: journal/too-large,
 	// journal/full, journal/closed. Appending a batch that already is the
 	// newest again returns its sequence.
-	Append(ctx context.Context, last uint64, b *loomv1.Batch) (uint64, error)
+	Append(ctx context.Context, last uint64, b Sealed) (uint64, error)
 
 	// Last returns the newest batch and its sequence, or 0 and nil from an
 	// empty log. It sees everything that was acknowledged before the call.

@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -41,8 +42,8 @@ func chain(n int) (batches []*loomv1.Batch) {
 	h := journal.Head{}
 	for i := range n {
 		b := journaltest.Batch(h, fmt.Sprint("b-", i+1), "text")
-		h, _ = journal.Check(h, h.Sequence+1, b)
-		batches = append(batches, b)
+		h, _ = journal.Check(h, h.Sequence+1, b.Batch)
+		batches = append(batches, b.Batch)
 	}
 	return batches
 }
@@ -68,7 +69,7 @@ func TestWF10_DamageIsNamed(t *testing.T) {
 		{"two swapped", func(b []*loomv1.Batch) []*loomv1.Batch { b[1], b[2] = b[2], b[1]; return b }, "2", "does not continue"},
 		{"one put in twice", func(b []*loomv1.Batch) []*loomv1.Batch { return append(b[:2], b[1]) }, "3", "does not continue"},
 		{"another log's", func(b []*loomv1.Batch) []*loomv1.Batch {
-			b[1] = journaltest.Batch(journal.Head{}, "alien", "")
+			b[1] = journaltest.Batch(journal.Head{}, "alien", "").Batch
 			return b
 		}, "2", "does not continue"},
 	} {
@@ -103,7 +104,7 @@ func TestWF10_HolesAndOldEpochsAreNamed(t *testing.T) {
 	}
 	h.Epoch = 2
 	old := journal.Seal(h, 0, 1, "w", "id", nil)
-	if _, err := journal.Check(h, 2, old); fault.Code(err) != "journal/chain" || !strings.Contains(err.Error(), "epoch 1, after epoch 2") {
+	if _, err := journal.Check(h, 2, old.Batch); fault.Code(err) != "journal/chain" || !strings.Contains(err.Error(), "epoch 1, after epoch 2") {
 		t.Errorf("an old epoch: %v", err)
 	}
 }
@@ -144,7 +145,7 @@ func TestWF10_NothingIsLostOrDoubledByFaults(t *testing.T) {
 			seq, err := log.Append(ctx, h.Sequence, b)
 			switch fault.Code(err) {
 			case "":
-				h, err = journal.Check(h, seq, b)
+				h, err = journal.Check(h, seq, b.Batch)
 				committed = append(committed, b.Id)
 			case "journal/full":
 				err = nil
@@ -254,7 +255,7 @@ func TestWF10_TruncatedAndClosed(t *testing.T) {
 func BenchmarkSealAndCheck(b *testing.B) {
 	for b.Loop() {
 		batch := journaltest.Batch(journal.Head{}, "id", strings.Repeat("x", 64<<10))
-		if _, err := journal.Check(journal.Head{}, 1, batch); err != nil {
+		if _, err := journal.Check(journal.Head{}, 1, batch.Batch); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -262,14 +263,36 @@ func BenchmarkSealAndCheck(b *testing.B) {
 
 func ExampleCheck() {
 	first := journal.Seal(journal.Head{}, 0, 1, "h1.1", "a", nil)
-	h, _ := journal.Check(journal.Head{}, 1, first)
+	h, _ := journal.Check(journal.Head{}, 1, first.Batch)
 	second := journal.Seal(h, 0, 1, "h1.1", "b", nil)
-	_, err := journal.Check(h, 3, second) // something was at 2
+	_, err := journal.Check(h, 3, second.Batch) // something was at 2
 	fmt.Println(err)
 	second.Writer = "h2.1"
-	_, err = journal.Check(h, 2, second)
+	_, err = journal.Check(h, 2, second.Batch)
 	fmt.Println(err)
 	// Output:
 	// journal sequence 3: the batch after 1 is missing
 	// journal sequence 2: batch 2 was altered: its hash is not that of its content
+}
+
+// TestWF10_ABatchIsEncodedOnce compares what a sealed batch is stored as with its
+// encoding, whatever its fields are.
+func TestWF10_ABatchIsEncodedOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := journal.Head{Sequence: rapid.Uint64().Draw(t, "sequence"), Hash: rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "previous")}
+		var events []*loomv1.Event
+		for _, text := range rapid.SliceOfN(rapid.String(), 0, 4).Draw(t, "texts") {
+			events = append(events, &loomv1.Event{Number: 1, Project: text})
+		}
+		b := journal.Seal(h, rapid.IntRange(0, 300).Draw(t, "partition"), rapid.Uint64().Draw(t, "epoch"), rapid.String().Draw(t, "writer"), rapid.String().Draw(t, "id"), events)
+		if got := b.Encoding(); !bytes.Equal(got, journal.Encode(b.Batch)) {
+			t.Fatalf("stored as %x, encoded %x", got, journal.Encode(b.Batch))
+		}
+		if _, err := journal.Check(journal.Head{Sequence: h.Sequence, Hash: h.Hash}, h.Sequence+1, b.Batch); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := journal.CheckStored(journal.Head{Sequence: h.Sequence, Hash: h.Hash}, h.Sequence+1, b.Encoding()); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

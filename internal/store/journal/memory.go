@@ -88,8 +88,8 @@ func (m *Memory) Close() {
 func (m *Memory) Partition() int { return m.partition }
 
 // Append is that of [Log].
-func (m *Memory) Append(ctx context.Context, last uint64, b *loomv1.Batch) (uint64, error) {
-	data := Encode(b)
+func (m *Memory) Append(ctx context.Context, last uint64, b Sealed) (uint64, error) {
+	data := b.Encoding()
 	if len(data) > MaxBytes {
 		return 0, TooLarge(m.partition, len(data))
 	}
@@ -102,7 +102,7 @@ func (m *Memory) Append(ctx context.Context, last uint64, b *loomv1.Batch) (uint
 		if last+1 == seq && m.decode(seq).Id == b.Id {
 			return seq, nil
 		}
-		return 0, moved(Head{Sequence: last}, m.decodeOr(seq, b))
+		return 0, moved(Head{Sequence: last}, m.decodeOr(seq, b.Batch))
 	}
 	return m.write(last, data)
 }

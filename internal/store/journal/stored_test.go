@@ -45,7 +45,7 @@ func TestP3_AReadStopsAtWhatIsNotWhole(t *testing.T) {
 // twice or are of another journal.
 func TestP22_AGapIsNamed(t *testing.T) {
 	b := chain(5)
-	other := journal.Seal(journal.Head{Sequence: 2, Hash: b[0].Hash, Epoch: 1}, 0, 1, "w", "id", b[2].Events)
+	other := journal.Seal(journal.Head{Sequence: 2, Hash: b[0].Hash, Epoch: 1}, 0, 1, "w", "id", b[2].Events).Batch
 	for _, tt := range []struct {
 		sequences []uint64
 		says      string

@@ -259,7 +259,7 @@ func (w *writer) append(ctx context.Context, t *testing.T, n int) {
 		b := journaltest.Batch(w.head, fmt.Sprintf("b-%d", w.tries), "")
 		seq, err := w.log.Append(ctx, w.head.Sequence, b)
 		if err == nil {
-			w.head, err = journal.Check(w.head, seq, b)
+			w.head, err = journal.Check(w.head, seq, b.Batch)
 		} else if fault.Code(err) == "journal/unknown" {
 			err = w.settle(ctx, b)
 		}
@@ -274,7 +274,7 @@ func (w *writer) append(ctx context.Context, t *testing.T, n int) {
 
 // settle asks until it knows what became of b. A batch that was not in the log
 // may get there still; then the next append says so, and settles it.
-func (w *writer) settle(ctx context.Context, b *loomv1.Batch) error {
+func (w *writer) settle(ctx context.Context, b journal.Sealed) error {
 	for {
 		in, h, err := journal.Settle(ctx, w.log, w.head, b)
 		switch {

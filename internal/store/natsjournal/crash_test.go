@@ -49,7 +49,7 @@ func write(ctx context.Context, path string) error {
 		var seq uint64
 		if seq, err = log.Append(ctx, h.Sequence, batch); err == nil {
 			fmt.Println(seq, batch.Id)
-			h, err = journal.Check(h, seq, batch)
+			h, err = journal.Check(h, seq, batch.Batch)
 		}
 	}
 	return err

@@ -67,11 +67,11 @@ func New(ctx context.Context, nc *nats.Conn, partition int) (*Log, error) {
 func (l *Log) Partition() int { return l.partition }
 
 // Append is that of [journal.Log].
-func (l *Log) Append(ctx context.Context, last uint64, b *loomv1.Batch) (uint64, error) {
+func (l *Log) Append(ctx context.Context, last uint64, b journal.Sealed) (uint64, error) {
 	if l.nc.IsClosed() {
 		return 0, l.closed(nats.ErrConnectionClosed)
 	}
-	data := journal.Encode(b)
+	data := b.Encoding()
 	if len(data) > journal.MaxBytes {
 		return 0, journal.TooLarge(l.partition, len(data))
 	}
@@ -139,7 +139,7 @@ func (l *Log) see(seq uint64) {
 
 // refused turns the server's refusal into the contract's error, or into
 // success when the batch it refused is the newest already.
-func (l *Log) refused(ctx context.Context, last uint64, b *loomv1.Batch, api *jetstream.APIError) (uint64, error) {
+func (l *Log) refused(ctx context.Context, last uint64, b journal.Sealed, api *jetstream.APIError) (uint64, error) {
 	switch api.ErrorCode {
 	case wrongLastSeq:
 		seq, newest, err := l.past(ctx, last)
@@ -153,7 +153,7 @@ func (l *Log) refused(ctx context.Context, last uint64, b *loomv1.Batch, api *je
 	case storeFailed, noStorage, noResources:
 		return 0, fault.New("journal/full", "journal of partition %d is full", l.partition).Because(api)
 	case tooLarge:
-		return 0, journal.TooLarge(l.partition, len(journal.Encode(b)))
+		return 0, journal.TooLarge(l.partition, len(b.Encoding()))
 	}
 	return 0, l.unknown(api)
 }

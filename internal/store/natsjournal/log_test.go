@@ -89,7 +89,7 @@ func TestWF10_AFullJournalRefuses(t *testing.T) {
 		batch := journaltest.Batch(h, fmt.Sprint("b-", h.Sequence+1), strings.Repeat("x", 50<<10))
 		var seq uint64
 		if seq, err = log.Append(t.Context(), h.Sequence, batch); err == nil {
-			h, err = journal.Check(h, seq, batch)
+			h, err = journal.Check(h, seq, batch.Batch)
 		}
 	}
 	if fault.Code(err) != "journal/full" {

@@ -58,7 +58,7 @@ func New(log journal.Log, alone bool) *Relay {
 }
 
 // Append implements [journal.Log].
-func (r *Relay) Append(ctx context.Context, last uint64, b *loomv1.Batch) (uint64, error) {
+func (r *Relay) Append(ctx context.Context, last uint64, b journal.Sealed) (uint64, error) {
 	sequence, err := r.Log.Append(ctx, last, b)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,7 +70,7 @@ func (r *Relay) Append(ctx context.Context, last uint64, b *loomv1.Batch) (uint6
 	case len(r.waiting) == most:
 		r.miss()
 	case sequence > r.last: // an append that is repeated is the same batch
-		r.waiting, r.last = append(r.waiting, handedOver{sequence, b}), sequence
+		r.waiting, r.last = append(r.waiting, handedOver{sequence, b.Batch}), sequence
 	}
 	select {
 	case r.wake <- struct{}{}:

@@ -65,7 +65,7 @@ func feed(ctx context.Context, alone bool) *fed {
 // append writes a batch through the relay, and goes on as a keeper would.
 func (f *fed) append(t interface{ Fatal(...any) }, to journal.Log) {
 	b := journaltest.Batch(f.own, "b", "text")
-	next, err := journal.Check(f.own, f.own.Sequence+1, b)
+	next, err := journal.Check(f.own, f.own.Sequence+1, b.Batch)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Log) {
 
 // Batch returns a batch that continues the chain at h, with one event whose
 // text is text.
-func Batch(h journal.Head, id, text string) *loomv1.Batch {
+func Batch(h journal.Head, id, text string) journal.Sealed {
 	return journal.Seal(h, 0, 1, "h-test.1", id, []*loomv1.Event{{
 		Number: h.Sequence + 1, Project: "p",
 		Fact: &loomv1.Event_BeadStatusChanged{BeadStatusChanged: &loomv1.BeadStatusChanged{Reason: text}},
@@ -65,13 +65,13 @@ func Fill(t *testing.T, l journal.Log, h journal.Head, n int) journal.Head {
 	return h
 }
 
-func must(t *testing.T, l journal.Log, h journal.Head, b *loomv1.Batch) journal.Head {
+func must(t *testing.T, l journal.Log, h journal.Head, b journal.Sealed) journal.Head {
 	t.Helper()
 	seq, err := l.Append(t.Context(), h.Sequence, b)
 	if err != nil {
 		t.Fatalf("Append(%d, %s): %v", h.Sequence, b.Id, err)
 	}
-	next, err := journal.Check(h, seq, b)
+	next, err := journal.Check(h, seq, b.Batch)
 	if err != nil {
 		t.Fatalf("Check: %v", err)
 	}
@@ -156,12 +156,12 @@ func again(t *testing.T, l journal.Log) {
 }
 
 func size(t *testing.T, l journal.Log) {
-	over := len(journal.Encode(Batch(journal.Head{}, "big", strings.Repeat("x", journal.MaxBytes))))
+	over := len(Batch(journal.Head{}, "big", strings.Repeat("x", journal.MaxBytes)).Encoding())
 	fits := journal.MaxBytes - (over - journal.MaxBytes)
 	_, err := l.Append(t.Context(), 0, Batch(journal.Head{}, "big", strings.Repeat("x", fits+1)))
 	wantCode(t, "Append of 1 MiB and a byte", err, "journal/too-large")
 	b := Batch(journal.Head{}, "big", strings.Repeat("x", fits))
-	if n := len(journal.Encode(b)); n != journal.MaxBytes {
+	if n := len(b.Encoding()); n != journal.MaxBytes {
 		t.Fatalf("the batch has %d bytes, want %d", n, journal.MaxBytes)
 	}
 	must(t, l, journal.Head{}, b)
@@ -293,7 +293,7 @@ func concurrent(t *testing.T, l journal.Log) {
 	for round := range rounds {
 		var wg sync.WaitGroup
 		errs := make([]error, writers)
-		batches := make([]*loomv1.Batch, writers)
+		batches := make([]journal.Sealed, writers)
 		for w := range writers {
 			batches[w] = Batch(h, fmt.Sprintf("r%d-w%d", round, w), "")
 			wg.Go(func() { _, errs[w] = l.Append(t.Context(), h.Sequence, batches[w]) })
@@ -313,7 +313,7 @@ func concurrent(t *testing.T, l journal.Log) {
 		if won < 0 {
 			t.Fatalf("round %d: nobody won", round)
 		}
-		h, _ = journal.Check(h, h.Sequence+1, batches[won])
+		h, _ = journal.Check(h, h.Sequence+1, batches[won].Batch)
 		if _, last, err := l.Last(t.Context()); err != nil || last.Id != batches[won].Id {
 			t.Fatalf("round %d: the log ends with %v, %v; %s was acknowledged", round, last, err, batches[won].Id)
 		}
