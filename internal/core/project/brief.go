@@ -9,6 +9,7 @@ import (
 
 	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/core/permission"
+	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/core/verify"
 	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -27,7 +28,7 @@ func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt, now time.Time) *lo
 		Attempt: proto.CloneOf(a), Bead: proto.CloneOf(s.bead(x.Bead)), Execution: workflow.Copy(x),
 		Project: s.p.Config, Turn: proto.CloneOf(s.p.Turns[a.Id]), Deployment: s.cfg.Deployment,
 		Comment: s.comment(x), TimeLeft: durationpb.New(a.Deadline.AsTime().Sub(now)),
-		Decisions: s.newestDecisions(x), Goal: s.goalOf(x), Context: s.contextOf(x), Memories: uint64(s.mem.Len()),
+		Decisions: s.newestDecisions(x), Goal: s.goalOf(x), Memories: uint64(s.mem.Len()),
 	}
 	b.Permissions = permission.Concerns(s.p.Permissions, a.Role)
 	def := s.p.Definitions[x.DefinitionHash]
@@ -38,6 +39,9 @@ func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt, now time.Time) *lo
 	}
 	if ofProcess(def) {
 		b.Definition = def
+	}
+	if prompted(b.Node.GetKind()) && !turn.Started(b.Turn) {
+		b.Context = s.contextOf(x)
 	}
 	b.Checkout = def.GetCheckout()
 	b.Toolkit = s.toolkit(def.GetName(), def.GetToolkit())
@@ -80,6 +84,12 @@ func (s *State) goalOf(x *loomv1.Execution) string {
 	}
 	n, _ := s.graph.First(graph.Filter{Execution: x.Id, Type: loomv1.DecisionType_DECISION_TYPE_GOAL})
 	return n.GetId()
+}
+
+// prompted says whether a model is asked at a node: it is not where commits are
+// made and land.
+func prompted(k loomv1.NodeKind) bool {
+	return k != loomv1.NodeKind_NODE_KIND_COMMIT && k != loomv1.NodeKind_NODE_KIND_LAND
 }
 
 // contextOf returns what who works on x should know of the graph. The words of

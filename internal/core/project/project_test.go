@@ -199,6 +199,9 @@ func TestLOCK01_AParkedAttemptIsQueuedAgainWhenTheLockIsItsTurn(t *testing.T) {
 	d.toApproval("p1")
 	d.approve()
 	b1, who := d.claim("engineering-manager")
+	if b1.Context != nil {
+		t.Errorf("who commits is told %q of the graph, and asks no model", b1.Context.Text)
+	}
 	first := d.ok(&loomv1.Command{Body: &loomv1.Command_AcquireLock{AcquireLock: &loomv1.AcquireLock{Request: b1.Attempt.Id, Holder: who}}}).GetLock()
 
 	d.ok(&loomv1.Command{Body: &loomv1.Command_FileBead{FileBead: &loomv1.FileBead{Submission: &loomv1.Submission{Goal: "another"}}}})

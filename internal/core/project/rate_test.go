@@ -38,7 +38,7 @@ func TestAGENT02_ARateLimitParksTheWork(t *testing.T) {
 	d.restart()
 	d.wait(time.Second)
 	again, _ := d.claim("qa-engineer")
-	if again.Attempt.Id != b.Attempt.Id || again.Attempt.Number != 1 || again.Turn.GetModel() == "" {
+	if again.Attempt.Id != b.Attempt.Id || again.Attempt.Number != 1 || again.Turn.GetModel() == "" || again.Context != nil {
 		t.Errorf("went on with %v, want the same attempt and its turn", again.Attempt)
 	}
 	if moved := again.Attempt.Deadline.AsTime().Sub(b.Attempt.Deadline.AsTime()); moved != 2*time.Minute {

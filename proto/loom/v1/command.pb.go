@@ -4547,7 +4547,8 @@ type Brief struct {
 	// Journal time until the attempt's deadline.
 	TimeLeft *durationpb.Duration `protobuf:"bytes,11,opt,name=time_left,json=timeLeft,proto3" json:"time_left,omitempty"`
 	// What the agent should know of the decision graph, in at most 1,024 tokens.
-	// It has the text alone, without items.
+	// It has the text alone, without items. Absent where no prompt is made: at nodes
+	// that commit and land, and where the turn has its prompt.
 	Context *DecisionContext `protobuf:"bytes,12,opt,name=context,proto3" json:"context,omitempty"`
 	// The definition that the execution is pinned to, where it is made of a
 	// process with phases or guides those who work by it; to be read only.
