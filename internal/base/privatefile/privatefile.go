@@ -66,7 +66,7 @@ func (l List[T]) Load() ([]T, Mark, error) {
 	if err != nil {
 		return nil, Mark{}, l.broken("cannot be read").Because(err)
 	}
-	if data, err = whole(data); err != nil {
+	if data, err = Whole(data); err != nil {
 		return nil, Mark{}, l.broken("is damaged").Because(err)
 	}
 	var all []T
@@ -82,15 +82,21 @@ const sumLine = "sum "
 // sumOf returns that line for what stands before it.
 func sumOf(data []byte) string { return fmt.Sprintf("%s%x\n", sumLine, sha256.Sum256(data)) }
 
-// whole returns what stands before the checksum. A file that was edited by hand
-// has none, and is a list alone.
-func whole(data []byte) ([]byte, error) {
+// Summed returns JSON, in lines of its own, with the line of its checksum behind it.
+func Summed(data []byte) []byte {
+	data = append(bytes.TrimRight(data, "\n"), '\n')
+	return append(data, sumOf(data)...)
+}
+
+// Whole returns the JSON that stands before the checksum. A file that was edited by
+// hand has none, and is JSON alone. It says nothing of what the JSON holds.
+func Whole(data []byte) ([]byte, error) {
 	at := bytes.LastIndexByte(bytes.TrimSuffix(data, []byte("\n")), '\n') + 1
 	list, sum := data[:at], string(data[at:])
 	switch {
 	case sum == sumOf(list):
 		return list, nil
-	case bytes.HasSuffix(bytes.TrimSpace(data), []byte("]")):
+	case bytes.HasSuffix(bytes.TrimSpace(data), []byte("]")), bytes.HasSuffix(bytes.TrimSpace(data), []byte("}")):
 		return data, nil
 	}
 	return nil, errors.New("its checksum is wrong; who edits it by hand removes the last line")
@@ -123,8 +129,7 @@ func (l List[T]) store(all []T) error {
 	if err != nil {
 		return l.broken("cannot be written").Because(err)
 	}
-	data = append(data, '\n')
-	if err := Replace(l.path(), append(data, sumOf(data)...)); err != nil {
+	if err := Replace(l.path(), Summed(data)); err != nil {
 		return l.broken("cannot be written").Because(err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/durable"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/privatefile"
 	"github.com/loomrun/loom/internal/store/datadir"
 	"github.com/loomrun/loom/internal/store/storecheck"
 )
@@ -104,6 +105,9 @@ func awaitedIn(dir *datadir.Dir) (map[string]string, error) {
 		return list, nil
 	}
 	if err == nil {
+		text, err = privatefile.Whole(text)
+	}
+	if err == nil {
 		err = json.Unmarshal(text, &list)
 	}
 	if err != nil {
@@ -121,7 +125,7 @@ func await(dir *datadir.Dir, list map[string]string) error {
 	if err := durable.MakeAll(dir.Path(AsideDir), 0o700); err != nil {
 		return err
 	}
-	return dir.WriteFile(text, AsideDir, awaitedFile)
+	return dir.WriteFile(privatefile.Summed(text), AsideDir, awaitedFile)
 }
 
 // Awaited returns the streams that this host gets back from the others after a

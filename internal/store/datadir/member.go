@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/privatefile"
 	"github.com/loomrun/loom/internal/core/membership"
 )
 
@@ -126,6 +127,9 @@ func (d *Dir) Member() (Member, error) {
 	var m Member
 	data, err := os.ReadFile(d.Path(memberName))
 	if err == nil {
+		data, err = privatefile.Whole(data)
+	}
+	if err == nil {
 		err = strictly(data, memberFormat, &m)
 	}
 	if err == nil {
@@ -161,7 +165,7 @@ func (d *Dir) admit(j Join, host string) error {
 	if err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
-	return d.WriteFile(append(data, '\n'), memberName)
+	return d.WriteFile(privatefile.Summed(data), memberName)
 }
 
 // MemberAt reads what [Dir.Member] does of the directory at path, on which a
@@ -188,9 +192,12 @@ func (d *Dir) List() (membership.List, error) {
 	if err != nil {
 		return membership.List{}, fault.New("data/permissions", "the list of hosts cannot be read").At(d.Path(listName)).Because(err)
 	}
-	l, err := membership.Decode(data)
+	var l membership.List
+	if data, err = privatefile.Whole(data); err == nil {
+		l, err = membership.Decode(data)
+	}
 	if err != nil {
-		return l, fault.From(err).At(d.Path(listName)).Want("remove the file: the host learns the list from the others")
+		return l, fault.New("data/manifest", "the list of the deployment's hosts is damaged").Because(err).At(d.Path(listName)).Want("remove the file: the host learns the list from the others")
 	}
 	return l, nil
 }
@@ -217,5 +224,5 @@ func (d *Dir) learn(l membership.List) error {
 	if have, err := d.List(); err == nil && !l.Newer(have) {
 		return nil
 	}
-	return d.WriteFile(append(l.Encode(), '\n'), listName)
+	return d.WriteFile(privatefile.Summed(l.Encode()), listName)
 }
