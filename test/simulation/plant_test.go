@@ -74,17 +74,8 @@ var (
 func (b bug) verdict(t *testing.T, root, mutated string) string {
 	t.Helper()
 	dir := t.TempDir()
-	overlay := map[string]map[string]string{"Replace": {filepath.Join(root, b.file): filepath.Join(dir, "planted.go")}}
-	data, err := json.Marshal(overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{"planted.go": mutated, "overlay.json": string(data)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", filepath.Join(dir, "overlay.json"), "-o", filepath.Join(dir, "sim.test"), ".")
+	overlay := b.overlay(t, root, dir, mutated)
+	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", filepath.Join(dir, "sim.test"), ".")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("%s: it does not build: %s", b.name, out)
 		return "does not build"
@@ -110,6 +101,66 @@ func (b bug) verdict(t *testing.T, root, mutated string) string {
 		return "never seen: " + brief(neverOf.FindStringSubmatch(string(out))[1])
 	}
 	return brief(strings.ReplaceAll(string(out), "\n", " "))
+}
+
+// overlay puts a file with the bug in it into dir, and returns the file that has the
+// compiler take it for the one of the module.
+func (b bug) overlay(t *testing.T, root, dir, mutated string) string {
+	t.Helper()
+	data, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, b.file): filepath.Join(dir, "planted.go")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"planted.go": mutated, "overlay.json": string(data)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "overlay.json")
+}
+
+var saidOf = regexp.MustCompile(`(?m)^\s+(\S+_test\.go:\d+: .*)$`)
+
+// TestP21_GuardsFallToTheirTests runs the test of each guard without its bug, where it
+// must pass, and with it, where it must fail.
+func TestP21_GuardsFallToTheirTests(t *testing.T) {
+	root, err := filepath.Abs(moduleRoot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted, err := regexp.Compile(*plant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, g := range guards {
+		if !wanted.MatchString(g.name) {
+			continue
+		}
+		tried++
+		run := func(options ...string) (string, error) {
+			ctx, cancel := context.WithTimeout(t.Context(), *plantFor)
+			defer cancel()
+			c := exec.CommandContext(ctx, "go", append(append([]string{"test", "-vet=off", "-v", "-count=1", "-run", "^" + g.test + "$"}, options...), "./"+g.dir)...)
+			c.Dir = root
+			out, err := c.CombinedOutput()
+			return string(out), err
+		}
+		if out, err := run(); err != nil || !strings.Contains(out, "--- PASS: "+g.test) {
+			t.Errorf("%s: %s does not pass without it: %s", g.name, g.test, out)
+			continue
+		}
+		out, err := run("-overlay", g.overlay(t, root, t.TempDir(), g.planted(t)))
+		said := saidOf.FindStringSubmatch(out)
+		if err == nil || said == nil || !strings.Contains(out, "--- FAIL: "+g.test) {
+			t.Errorf("%s: %s does not see it: %s", g.name, g.test, out)
+			continue
+		}
+		fmt.Printf("| %s | %s | %s | %s |\n", g.name, g.file, g.test, brief(said[1]))
+	}
+	if tried == 0 {
+		t.Errorf("no guard is called %q", *plant)
+	}
 }
 
 // brief is text that fits into a table.

@@ -71,3 +71,37 @@ func TestBYD05_AReopenedTaskIsAskedAbout(t *testing.T) {
 		t.Errorf("asked %v while the bead is %s, want about the budget of %s", q, d.status(bead), bead)
 	}
 }
+
+// TestBYD05_ACallFitsIntoWhatThoseAboveHave has tasks without a budget of their own,
+// one given by the lead and one by whom the lead gave work, ask before a call: what the
+// lead may spend bounds both, together with what is held back for the other.
+func TestBYD05_ACallFitsIntoWhatThoseAboveHave(t *testing.T) {
+	d, bead := newTeam(t, &loomv1.Budget{Tokens: 100})
+	b, lead := d.claim("lead")
+	must(d.team(b, lead, give(1, "researcher", "look", true), give(2, "implementer", "build", true)))
+	r, researcher := d.takes("researcher", 1)
+	must(d.team(r, researcher, give(1, "qa-engineer", "count", true)))
+	i, implementer := d.takes("implementer", 1)
+	q, qa := d.takes("qa-engineer", 1)
+	d.begin(i, implementer)
+	d.begin(q, qa)
+	for _, task := range []*loomv1.Brief{i, q} {
+		if task.Bead.Budget != nil {
+			t.Fatalf("task %s has the budget %v, want none", task.Bead.Id, task.Bead.Budget)
+		}
+	}
+	if v := d.reserve(i, implementer, "q1", 60); v != goes {
+		t.Fatalf("the first call: %s", v)
+	}
+	if v := d.reserve(q, qa, "q1", 41); v != parks {
+		t.Errorf("a call that does not fit beside the first: %s", v)
+	}
+	d.answered(i, implementer, "q1", 60)
+	q, qa = d.takes("qa-engineer", 1)
+	if v := d.reserve(q, qa, "q1", 41); v != stops {
+		t.Errorf("a call that will never fit: %s", v)
+	}
+	if a := d.inbox(); a.Bead != bead || !strings.Contains(a.Reason, "budget/exhausted: 60 tokens are used, of 100, and the next call can use 41") {
+		t.Errorf("asked %v, want about the budget of %s", a, bead)
+	}
+}

@@ -1,0 +1,79 @@
+package simulation
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// guard is a planted bug that one test by name must see: the simulation does not
+// get to it, or cannot tell it from what is right.
+type guard struct {
+	bug
+	dir, test string // the test, and where it is
+}
+
+var guards = []guard{
+	{
+		bug{"a signed command needs no nonce", whole + "override.go", `return nonce != "" && len(nonce) <= MaxKey`, `return len(nonce) <= MaxKey`, ""},
+		whole, "TestP09_OnlyTheCEOsSignatureOnThisDigestCounts",
+	},
+	{
+		bug{"a call looks at no budget of a parent", whole + "reserve.go", `for y := x; y != nil; y = s.execution(y.Parent) {`, `for y := x; y != nil; y = nil {`, ""},
+		whole, "TestBYD05_ACallFitsIntoWhatThoseAboveHave",
+	},
+	{
+		bug{"a key counts for every kind of identity", whole + "submit.go", `hexHash("request", d.actor.GetKind().String(), d.actor.GetName(), key)`, `hexHash("request", d.actor.GetName(), key)`, ""},
+		whole, "TestSUB02_TheSameKeyFilesNothingNew",
+	},
+	{
+		bug{"a gate's answer counts in any state", flow + "approval.go", `if st.GetStatus() != want ||`, `if st.GetStatus() != want && !a.Gate ||`, ""},
+		flow, "TestWF07_DecideRefuses",
+	},
+	{
+		bug{"the hash after a cut may be any", "internal/store/journal/cut.go", `case next != c.GetSequence()+1 || !bytes.Equal(b.Previous, c.GetHash()):`, `case next != c.GetSequence()+1 || !bytes.Equal(b.Previous, b.Previous):`, ""},
+		"internal/store/retention/", "TestP3_OPS03_AJournalThatIsShorterWithoutACutIsDamage",
+	},
+	{
+		bug{"a lease lapses by when the bucket answers", "internal/net/lease/timing.go", `switch over := asked >= s.lapse(); {`, `switch over := now >= s.lapse(); {`, ""},
+		"internal/net/lease/", "TestSight",
+	},
+	{
+		bug{"an older revision loses no lease", "internal/net/lease/timing.go", `	case r.revision < t.revision: // the bucket was made anew, or this server is far behind
+		t.lost = true
+`, `	case r.revision < t.revision:
+`, ""},
+		"internal/net/lease/", "TestTenure",
+	},
+	{
+		bug{"the lead votes before the others", "graph/ballotcheck.go", `case b.Status == ballotOpen && role == Lead && b.Rule != byLead && !slices.Contains(b.Voters, role):`, `case false:`, ""},
+		"graph/", "TestGRAPH05_TheLeadDoesNotVoteBeforeTheOthers",
+	},
+	{
+		bug{"a decided ballot is opened again", "graph/ballotcheck.go", `if there := g.ballots[i]; there != nil && !void(there) ||`, `if there := g.ballots[i]; there != nil && there.Status != ballotClosed ||`, ""},
+		"graph/", "TestGRAPH05_TheFoldOpensADecisionOnce",
+	},
+}
+
+// TestP21_EveryGuardHasItsPlace looks for the text and the test of each guard.
+func TestP21_EveryGuardHasItsPlace(t *testing.T) {
+	for _, g := range guards {
+		g.planted(t)
+		files, err := filepath.Glob(filepath.Join(moduleRoot, g.dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = found || strings.Contains(string(data), "\nfunc "+g.test+"(t *testing.T) {")
+		}
+		if !found {
+			t.Errorf("%s: there is no %s in %s", g.name, g.test, g.dir)
+		}
+	}
+}
