@@ -91,6 +91,9 @@ func (p *partition) watchTurns(ctx context.Context) {
 		}
 		p.addresses.byID.Range(func(_, at any) bool {
 			d := at.(*address).domain.Load()
+			if d == nil {
+				return true // its actor has not begun
+			}
 			if t := d.stuck(p.TurnMost); t != nil {
 				d.end()
 				d.failed(&lifeFailed{

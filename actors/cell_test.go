@@ -222,3 +222,11 @@ func (l *unreadableLog) Read(ctx context.Context, from uint64, fn func(uint64, *
 	}
 	return l.gate.Read(ctx, from, fn)
 }
+
+// TestACT01_AProjectThatHasNotBegunIsWatched has the turns of projects looked at
+// between the moment in which a project has an address and that of its first life.
+func TestACT01_AProjectThatHasNotBegunIsWatched(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	actors.WatchUnbegun(ctx)
+}

@@ -1,8 +1,10 @@
 package actors
 
 import (
+	"context"
 	"runtime"
 	"strings"
+	"time"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -11,6 +13,15 @@ import (
 func (p *Projects) FailCell(id string, name loomv1.Core) {
 	at := p.addresses[p.of(id)].find(id)
 	p.sys.sys.Root.Send(at.of(name).Load(), &request{cmd: &loomv1.Command{}, reply: func(*loomv1.Answer) { panic("planted") }})
+}
+
+// WatchUnbegun watches the turns of a project whose actor has not begun, and hears of
+// a snapshot of it, until ctx ends.
+func WatchUnbegun(ctx context.Context) {
+	p := &partition{Partition: Partition{TurnMost: 10 * time.Millisecond, addresses: &addresses{}}}
+	p.addresses.byID.Store("shop", &address{})
+	p.written("shop", 1, nil)
+	p.watchTurns(ctx)
 }
 
 // Life returns which life a project has.

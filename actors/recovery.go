@@ -83,8 +83,12 @@ func nothingKept(partition int) *loomv1.SnapshotIndex {
 
 // written tells a project's life of a snapshot that is kept.
 func (p *partition) written(id string, size int, ended []project.Segment) {
-	if at, ok := p.addresses.byID.Load(id); ok {
-		at.(*address).domain.Load().written(size, ended)
+	at := p.addresses.find(id)
+	if at == nil {
+		return
+	}
+	if d := at.domain.Load(); d != nil { // else its actor has not begun
+		d.written(size, ended)
 	}
 }
 
