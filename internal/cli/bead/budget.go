@@ -26,6 +26,17 @@ func (f *budgetFlags) add(cmd *cobra.Command) {
 	s.DurationVar(&f.time, "budget-time", 0, "at most this `TIME` of work, for example 2h")
 }
 
+// none is submit/negative-budget for a bound of nothing, with which nothing could be
+// done: who wants no bound leaves it out.
+func (f *budgetFlags) none(cmd *cobra.Command) error {
+	for flag, value := range map[string]float64{"budget-tokens": float64(f.tokens), "budget-usd": f.usd, "budget-time": f.time.Seconds()} {
+		if cmd.Flags().Changed(flag) && value == 0 {
+			return fault.New("submit/negative-budget", "with this nothing can be done").At("--" + flag).Got(cmd.Flag(flag).Value.String()).Want("leave it out for no bound")
+		}
+	}
+	return nil
+}
+
 // fill gives a budget what flags say that were given, and reports whether any
 // was; 0 takes a bound away.
 func (f *budgetFlags) fill(cmd *cobra.Command, b *loomv1.Budget) (bool, error) {

@@ -112,6 +112,7 @@ func (o order) fill(cmd *cobra.Command, s *loomv1.Submission) error {
 	budget := &loomv1.Budget{}
 	given, err := o.budget.fill(cmd, budget)
 	add(err)
+	add(o.budget.none(cmd))
 	if given {
 		s.Budget = budget
 	}

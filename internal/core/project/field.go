@@ -75,14 +75,47 @@ func checkGoal(_ *decision, b *loomv1.Bead) []*fault.Error {
 	case len(b.Goal) > MaxGoal:
 		return problem(fault.New("submit/invalid-field", "goal has %d bytes, the most is %d", len(b.Goal), MaxGoal).At("goal").Want("put the rest into the description"))
 	}
-	return nil
+	return checkSeen("goal", b.Goal)
 }
 
 func checkDescription(_ *decision, b *loomv1.Bead) []*fault.Error {
 	if len(b.Description) > MaxDescription {
 		return problem(fault.New("submit/too-large", "description has %d bytes, the most is %d", len(b.Description), MaxDescription).At("description"))
 	}
+	return checkSeen("description", b.Description)
+}
+
+// checkSeen refuses text that says something else than what people see of it.
+func checkSeen(where, s string) []*fault.Error {
+	for at, r := range s {
+		if unseen(r) {
+			return problem(fault.New("submit/invalid-field", "%s has the character U+%04X at byte %d, which is not seen", where, r, at).At(where).Want("leave it out"))
+		}
+	}
 	return nil
+}
+
+// unseen reports whether a character steers a terminal, turns the order of what
+// follows, so that code and names look like others (CVE-2021-42574), or is a tag,
+// which models read and people do not see. Text in any language does without them.
+func unseen(r rune) bool {
+	switch {
+	case r == '\n', r == '\t', r == '\r':
+		return false
+	case r < ' ', r >= 0x7f && r <= 0x9f:
+		return true
+	}
+	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r >= 0xe0000 && r <= 0xe007f
+}
+
+// seen is s without what is not seen, for texts that are taken whatever they have.
+func seen(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unseen(r) {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 func checkDeadline(d *decision, b *loomv1.Bead) []*fault.Error {

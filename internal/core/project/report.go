@@ -51,8 +51,8 @@ func (d *decision) reported(r *loomv1.ErrorReport, route *loomv1.Route, print st
 		process = AutoBug // the rule was made for another time
 	}
 	return &loomv1.Bead{
-		Type: loomv1.BeadType_BEAD_TYPE_BUG, Goal: cut(fmt.Sprintf("%s: %s", r.Service, oneLine(r.Message)), MaxGoal),
-		Description: r.Message, Priority: priority(route.GetPriority()), Labels: route.GetLabels(), Assignee: route.GetAssignee(),
+		Type: loomv1.BeadType_BEAD_TYPE_BUG, Goal: cut(fmt.Sprintf("%s: %s", r.Service, oneLine(seen(r.Message))), MaxGoal),
+		Description: seen(r.Message), Priority: priority(route.GetPriority()), Labels: route.GetLabels(), Assignee: route.GetAssignee(),
 		Process: process, Fingerprint: print, Occurrences: 1, Report: r, Follows: d.s.index.printed[print],
 	}
 }

@@ -86,7 +86,7 @@ func (s *Server) protocol(w http.ResponseWriter, r *http.Request, c caller) {
 func posted(r *http.Request) (kind string, body []byte, err error) {
 	kind = r.Header.Get("Content-Type")
 	if t, _, err := mime.ParseMediaType(kind); err != nil || t != "application/json" {
-		return "", nil, fault.New("request/parameter", "body is not JSON").At("Content-Type").Got(kind).Want("application/json")
+		return "", nil, fault.New("request/media-type", "body is not JSON").At("Content-Type").Got(kind).Want("application/json")
 	}
 	if len(r.URL.RawQuery) > 0 {
 		return "", nil, fault.New("request/parameter", "this route takes no query").At("query").Got(r.URL.RawQuery)

@@ -52,6 +52,8 @@ var statuses = map[string]int{
 	"request/method":     http.StatusMethodNotAllowed,
 	"request/host":       http.StatusMisdirectedRequest,
 	"request/too-many":   http.StatusTooManyRequests,
+	"request/too-large":  http.StatusRequestEntityTooLarge,
+	"request/media-type": http.StatusUnsupportedMediaType,
 	"position/before":    http.StatusGone,
 	"position/beyond":    http.StatusConflict,
 	"position/elsewhere": http.StatusConflict,

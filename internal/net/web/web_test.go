@@ -137,10 +137,10 @@ func TestSEC01_LimitsOfARequest(t *testing.T) {
 		t.Errorf("a body of 1 MiB: %d %s", a.status, a.body)
 	}
 	a := w.do("POST", "/api/v1/submissions", big, "Authorization: Bearer good-submit", asJSON)
-	if a.status != 422 || a.code() != "request/too-large" || !strings.Contains(a.body, "1048576") {
+	if a.status != 413 || a.code() != "request/too-large" || !strings.Contains(a.body, "1048576") {
 		t.Errorf("a byte more: %d %s", a.status, a.body)
 	}
-	if a := w.do("POST", "/api/v1/submissions", "{}", "Authorization: Bearer good-submit", "Content-Type: text/plain"); a.code() != "request/parameter" {
+	if a := w.do("POST", "/api/v1/submissions", "{}", "Authorization: Bearer good-submit", "Content-Type: text/plain"); a.status != 415 || a.code() != "request/media-type" {
 		t.Errorf("a body that is not JSON: %d %s", a.status, a.body)
 	}
 	head := "GET /healthz HTTP/1.1\r\nHost: " + strings.TrimPrefix(w.s.URL(), "http://") + "\r\nConnection: close\r\nX: "

@@ -1,0 +1,225 @@
+// Command release makes what a release of Loom consists of: for each system an
+// archive with the program, its manual pages and completions, for Linux a Debian
+// package, and for all of them a bill of materials and a file of checksums.
+//
+//	go -C tools/release run . --out DIR [--version 0.1.0] [--only linux/amd64]
+//
+// The same commit gives the same bytes wherever it is built with the same Go: paths
+// are trimmed, and times in archives are the commit's.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// systems are those that a release is for. Windows has none: agents' commands need
+// the sandbox of Linux, which WSL has.
+var systems = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}
+
+// release is one release that is being made.
+type release struct {
+	root, out, version string
+	commit             string
+	moment             time.Time
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("release", flag.ContinueOnError)
+	out := flags.String("out", "", "directory of what is made; it must be empty or absent")
+	version := flags.String("version", "0.1.0", "version of the release")
+	only := flags.String("only", "", "systems to build for, such as linux/amd64,darwin/arm64; all where it is left out")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	targets, err := chosen(*only)
+	if err != nil {
+		return err
+	}
+	r, err := begin(ctx, *out, *version)
+	if err != nil {
+		return err
+	}
+	pages, err := pages(r.version, r.moment)
+	if err != nil {
+		return err
+	}
+	for _, target := range targets {
+		if err := r.build(ctx, target, pages); err != nil {
+			return fmt.Errorf("%s: %w", target, err)
+		}
+	}
+	return r.checksums()
+}
+
+func chosen(only string) ([]string, error) {
+	if only == "" {
+		return systems, nil
+	}
+	list := strings.Split(only, ",")
+	for _, target := range list {
+		if !slices.Contains(systems, target) {
+			return nil, fmt.Errorf("no release is made for %q; there are %s", target, strings.Join(systems, ", "))
+		}
+	}
+	return list, nil
+}
+
+// begin finds the repository and its commit, and makes the directory.
+func begin(ctx context.Context, out, version string) (*release, error) {
+	if out == "" {
+		return nil, errors.New("--out names no directory")
+	}
+	root, err := output(ctx, ".", nil, "git", "rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, err
+	}
+	head, err := output(ctx, root, nil, "git", "log", "-1", "--format=%H %ct")
+	if err != nil {
+		return nil, err
+	}
+	commit, seconds, _ := strings.Cut(head, " ")
+	unix, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	if out, err = filepath.Abs(out); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return nil, err
+	}
+	if list, err := os.ReadDir(out); err != nil || len(list) > 0 {
+		return nil, cmp.Or(err, fmt.Errorf("%s is not empty", out))
+	}
+	return &release{root: root, out: out, version: version, commit: commit, moment: time.Unix(unix, 0).UTC()}, nil
+}
+
+// build makes everything for one system.
+func (r *release) build(ctx context.Context, target string, pages []file) error {
+	system, arch, _ := strings.Cut(target, "/")
+	name := fmt.Sprintf("loom-%s-%s-%s", r.version, system, arch)
+	began := time.Now()
+	program, err := r.compile(ctx, system, arch)
+	if err != nil {
+		return err
+	}
+	parts, err := r.documents()
+	if err != nil {
+		return err
+	}
+	parts = append(parts, file{"loom", 0o755, program})
+	parts = append(parts, pages...)
+	archive, err := tarball(name+"/", parts, r.moment)
+	if err != nil {
+		return err
+	}
+	if err := r.write(name+".tar.gz", archive); err != nil {
+		return err
+	}
+	bill, err := r.bill(ctx, name, program)
+	if err != nil {
+		return err
+	}
+	if err := r.write(name+".cdx.json", bill); err != nil {
+		return err
+	}
+	if system == "linux" {
+		pkg, err := debian(r.version, arch, program, pages, r.moment)
+		if err != nil {
+			return err
+		}
+		if err := r.write(fmt.Sprintf("loom_%s_%s.deb", r.version, arch), pkg); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("%s: the program has %.1f MB, the archive %.1f; %s\n", name, mega(program), mega(archive), time.Since(began).Round(time.Second))
+	return nil
+}
+
+func mega(b []byte) float64 { return float64(len(b)) / 1e6 }
+
+// compile builds the program: static, without paths of this machine, without
+// symbols that only a debugger reads.
+func (r *release) compile(ctx context.Context, system, arch string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "loom-release-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	path := filepath.Join(dir, "loom")
+	env := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch, "GOFLAGS=-mod=readonly", "GOWORK=off"}
+	ldflags := "-s -w -buildid= -X github.com/loomrun/loom/internal/host.Version=" + r.version
+	if _, err := output(ctx, r.root, env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags", ldflags, "-o", path, "./cmd/loom"); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
+// documents are the files of the repository that go with the program.
+func (r *release) documents() (list []file, err error) {
+	for _, name := range []string{"LICENSE", "README.md"} {
+		data, err := os.ReadFile(filepath.Join(r.root, name))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, file{name, 0o644, data})
+	}
+	return list, nil
+}
+
+func (r *release) write(name string, data []byte) error {
+	return os.WriteFile(filepath.Join(r.out, name), data, 0o644)
+}
+
+// checksums writes SHA256SUMS, which "sha256sum -c" reads.
+func (r *release) checksums() error {
+	list, err := os.ReadDir(r.out)
+	if err != nil {
+		return err
+	}
+	var sums bytes.Buffer
+	for _, e := range list {
+		data, err := os.ReadFile(filepath.Join(r.out, e.Name()))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), e.Name())
+	}
+	return r.write("SHA256SUMS", sums.Bytes())
+}
+
+// output runs a command and returns what it prints, without the end of the line.
+func output(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", name, args[0], err, &said)
+	}
+	return strings.TrimSuffix(string(out), "\n"), nil
+}
