@@ -32,7 +32,7 @@ func (h *Host) whyLine(ctx context.Context, q *loomv1.WhyRequest) (*loomv1.WhyRe
 	if q.Project == "" {
 		q.Project = h.only()
 	}
-	v, err := h.view(ctx, project.Projects, &loomv1.Query{Project: q.Project})
+	v, err := h.view(ctx, project.Projects, &loomv1.Query{Project: q.Project}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ type records struct{ h *Host }
 
 // View is a view of the host.
 func (r records) View(ctx context.Context, v project.View, q *loomv1.Query) (*loomv1.View, error) {
-	return r.h.view(ctx, v, q)
+	return r.h.view(ctx, v, q, nil)
 }
 
 // Ask asks the decision graph.

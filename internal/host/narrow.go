@@ -20,7 +20,7 @@ func (h *Host) permit(r broker.Request) error {
 	}
 	rest := subject.After(subject.Must("svc"), r.Subject)
 	if len(rest) != 1 {
-		return denied(r, "")
+		return unnamed(r)
 	}
 	named, err := about(rest[0], header(r.Header, "Content-Type"), r.Data)
 	if err != nil {
@@ -32,20 +32,21 @@ func (h *Host) permit(r broker.Request) error {
 	}
 	for _, id := range named {
 		if !slices.Contains(r.Projects, id) {
-			return denied(r, id)
+			return denied(id)
 		}
 	}
-	if len(named) == 0 {
-		return denied(r, "")
+	if len(named) == 0 && !slices.Contains(spanned, project.View(rest[0])) { // those lists have only what the sender may read
+		return unnamed(r)
 	}
 	return nil
 }
 
-func denied(r broker.Request, id string) error {
-	if id == "" {
-		return fault.New("request/denied", "%q is narrowed to some projects, and this names none of them", r.Who.GetName()).At("project").
-			Want("name one of its own")
-	}
+func unnamed(r broker.Request) error {
+	return fault.New("request/denied", "%q is narrowed to some projects, and this names none of them", r.Who.GetName()).At("project").
+		Want("name one of its own")
+}
+
+func denied(id string) error {
 	return fault.New("request/denied", "project %q is not for these credentials", id).At("project")
 }
 

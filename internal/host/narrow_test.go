@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -95,7 +96,7 @@ func TestSEC01_NarrowedToItsProjects(t *testing.T) {
 		"another's beads":           {look("bead", &loomv1.Query{Project: "other"}), false},
 		"another's bead by id":      {look("bead", &loomv1.Query{Id: "other-1"}), false},
 		"another's bead as its own": {look("bead", &loomv1.Query{Project: "shop", Id: "other-1"}), false},
-		"all beads":                 {look("bead", &loomv1.Query{}), false},
+		"another's parts":           {look("bead", &loomv1.Query{Parent: "other-1"}), false},
 		"all projects":              {look("project", &loomv1.Query{}), false},
 		"another's history":         {func() error { _, err := eve.History(ctx, &loomv1.HistoryRequest{Execution: "other-1-x1"}); return err }(), false},
 		"what the host runs":        {func() error { _, err := eve.Host(ctx, &loomv1.HostRequest{}); return err }(), false},
@@ -104,6 +105,68 @@ func TestSEC01_NarrowedToItsProjects(t *testing.T) {
 		if denied := fault.Code(tt.err) == "request/denied"; tt.in && tt.err != nil || !tt.in && !denied {
 			t.Errorf("%s: %v, want let through: %t", what, tt.err, tt.in)
 		}
+	}
+}
+
+// TestCLI01_ListsSpanProjects: a list without a project has what all projects have that
+// the sender may read, page by page.
+func TestCLI01_ListsSpanProjects(t *testing.T) {
+	all := two(
+		t,
+		identity.Request{Name: "wide", Kind: identity.Operator},
+		identity.Request{Name: "eve", Kind: identity.Observer, Projects: []string{"shop"}},
+	)
+	wide, ctx := all["wide"], t.Context()
+	for _, project := range []string{"shop", "other", "shop", "other"} {
+		if _, err := wide.Submit(ctx, &loomv1.Submission{Project: project, Process: "auto-bug-workflow", Goal: "g"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beads := func(c *client.Client, q *loomv1.Query) (ids []string, next string) {
+		t.Helper()
+		v, err := c.Bead(ctx, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range v.Beads {
+			ids = append(ids, b.Id)
+		}
+		return ids, v.Next
+	}
+	for _, tt := range []struct {
+		who, after, next string
+		limit            uint32
+		want             []string
+	}{
+		{"wide", "", "", 0, []string{"other-2", "other-1", "shop-2", "shop-1"}},
+		{"wide", "", "other-2", 1, []string{"other-2"}},
+		{"wide", "", "other-1", 2, []string{"other-2", "other-1"}}, // a page ends with a project
+		{"wide", "other-1", "", 2, []string{"shop-2", "shop-1"}},
+		{"wide", "other-2", "shop-2", 2, []string{"other-1", "shop-2"}},
+		{"wide", "shop-1", "", 2, nil},
+		{"eve", "", "", 0, []string{"shop-2", "shop-1"}},
+		{"eve", "other-2", "", 0, []string{"shop-2", "shop-1"}},
+	} {
+		got, next := beads(all[tt.who], &loomv1.Query{After: tt.after, Limit: tt.limit})
+		if !slices.Equal(got, tt.want) || next != tt.next {
+			t.Errorf("%s after %q, at most %d: %v and then %q, want %v and %q", tt.who, tt.after, tt.limit, got, next, tt.want, tt.next)
+		}
+	}
+	for _, view := range []string{"execution", "inbox", "lock", "pause", "permission", "workflow"} {
+		for who, c := range all {
+			v := &loomv1.View{}
+			if err := c.Call(ctx, view, &loomv1.Query{}, v); err != nil {
+				t.Errorf("%s asks for %s of all projects: %v", who, view, err)
+			}
+			for _, d := range v.Definitions {
+				if who == "eve" && d.Project != "shop" {
+					t.Errorf("%s sees %s of project %q", who, d.Name, d.Project)
+				}
+			}
+		}
+	}
+	if _, err := wide.Graph(ctx, &loomv1.Query{}); fault.Code(err) != "project/unknown" {
+		t.Errorf("the graph of no project: %v", err)
 	}
 }
 

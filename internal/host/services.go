@@ -21,6 +21,8 @@ type call struct {
 	contentType string
 	data        []byte
 	from        *loomv1.Identity
+	// projects are all that a sender may read who is narrowed to some; empty means any.
+	projects []string
 }
 
 // services returns what this host answers, by name.
@@ -71,19 +73,27 @@ func (h *Host) serveView(ctx context.Context, v project.View, c call) proto.Mess
 	if err := actors.Decode(c.contentType, c.data, q); err != nil {
 		return &loomv1.View{Error: fault.From(err).Proto()}
 	}
-	view, err := h.view(ctx, v, q)
+	view, err := h.view(ctx, v, q, c.projects)
 	if err != nil {
 		return &loomv1.View{Error: fault.From(err).Proto()}
 	}
 	return view
 }
 
-func (h *Host) view(ctx context.Context, v project.View, q *loomv1.Query) (*loomv1.View, error) {
+// view answers a query of a sender who may read the projects that narrowed names; none
+// means all.
+func (h *Host) view(ctx context.Context, v project.View, q *loomv1.Query, narrowed []string) (*loomv1.View, error) {
 	if v == project.Projects && q.Project == "" {
 		return h.allProjects(ctx, q)
 	}
 	if q.Project == "" {
-		q.Project = h.only()
+		q.Project = h.meantProject(v, q)
+	}
+	if spans(v, q) {
+		return h.span(ctx, v, q, h.mayRead(narrowed))
+	}
+	if q.Project != "" && len(narrowed) > 0 && !slices.Contains(narrowed, q.Project) {
+		return nil, denied(q.Project)
 	}
 	if err := checkQuery(v, q); err != nil {
 		return nil, err

@@ -321,7 +321,7 @@ func (h *Host) handler(within time.Duration, f func(context.Context, call) proto
 			return nil, h.cleanError(err)
 		}
 		kind := header(r.Header, "Content-Type")
-		reply := f(ctx, call{subject: r.Subject, contentType: kind, data: r.Data, from: r.Who})
+		reply := f(ctx, call{subject: r.Subject, contentType: kind, data: r.Data, from: r.Who, projects: r.Projects})
 		return encode(kind, h.cleanAnswer(reply))
 	}
 }

@@ -3,6 +3,7 @@ package approval
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,17 +22,30 @@ func (a *Commands) Inbox() *cobra.Command {
 		if len(v.Approvals) == 0 {
 			fmt.Fprintln(w, "nothing waits for you")
 		}
+		several, last := severalProjects(v.Approvals), ""
 		for _, p := range v.Approvals {
+			if of := project.Of(p.Id); several && of != last {
+				last = of
+				fmt.Fprintf(w, "project %s\n", of)
+			}
 			if v.Diff == "" && p.Change != nil {
 				approvalShort(w, p)
 			} else {
 				ApprovalText(w, p, v.Diff)
 			}
 		}
+		if v.Next != "" {
+			fmt.Fprintf(w, "more waits than these %d; --project NAME lists that of one project\n", len(v.Approvals))
+		}
 	})
-	cmd.Long = "Inbox lists what waits for the CEO. With the id of an approval, or of the bead\nthat it is about, it shows the whole proposal, its diff included, and what may\nbe answered."
+	cmd.Long = "Inbox lists what waits for the CEO, in all projects unless one is named. With the id of an approval, or of the bead\nthat it is about, it shows the whole proposal, its diff included, and what may\nbe answered."
 	cmd.Example = "  loom inbox\n  loom inbox shop-2"
 	return cmd
+}
+
+// severalProjects reports whether approvals are of more than one project.
+func severalProjects(list []*loomv1.Approval) bool {
+	return slices.ContainsFunc(list, func(p *loomv1.Approval) bool { return project.Of(p.Id) != project.Of(list[0].Id) })
 }
 
 // approvalShort is an approval as a list shows it.

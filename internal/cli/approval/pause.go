@@ -193,7 +193,7 @@ func pauseTable(w io.Writer, v *loomv1.View) {
 	}
 	rows := make([][]string, 0, len(v.Pauses))
 	for _, p := range v.Pauses {
-		rows = append(rows, []string{project.Word(p.Scope), console.Dash(p.Name), console.Stamp(p.Since), console.Line(p.Reason, 80)})
+		rows = append(rows, []string{p.Project, project.Word(p.Scope), console.Dash(p.Name), console.Stamp(p.Since), console.Line(p.Reason, 80)})
 	}
-	console.Table(w, []string{"scope", "name", "since", "reason"}, rows)
+	console.Table(w, []string{"project", "scope", "name", "since", "reason"}, rows)
 }

@@ -52,9 +52,9 @@ func permissionTable(w io.Writer, v *loomv1.View) {
 	}
 	rows := make([][]string, 0, len(v.Permissions))
 	for _, p := range v.Permissions {
-		rows = append(rows, []string{p.Id, project.Word(p.Verdict), cmp.Or(p.Role, "every role"), cmp.Or(p.Tool, "every tool"), console.Dash(console.Line(p.Pattern, 60)), console.Stamp(p.At), console.Line(p.Reason, 80)})
+		rows = append(rows, []string{p.Project, p.Id, project.Word(p.Verdict), cmp.Or(p.Role, "every role"), cmp.Or(p.Tool, "every tool"), console.Dash(console.Line(p.Pattern, 60)), console.Stamp(p.At), console.Line(p.Reason, 80)})
 	}
-	console.Table(w, []string{"id", "says", "role", "tool", "on", "since", "why"}, rows)
+	console.ProjectTable(w, []string{"id", "says", "role", "tool", "on", "since", "why"}, rows)
 }
 
 // toolkitTable shows which packages' tools are trusted, if any are.

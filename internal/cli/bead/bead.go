@@ -35,14 +35,15 @@ func (a *Commands) beadList() *cobra.Command {
 	q := &loomv1.Query{}
 	list := &cobra.Command{
 		Use: "list [flags]", Short: "list beads, newest first", Args: console.Takes(),
-		Long: `List lists beads, the newest first. Of several flags all must hold. What does
+		Long: `List lists beads, the newest first; where no project is named and there are
+several, project by project. Of several flags all must hold. What does
 not fit on a page is listed by --after, with the last id of the page.`,
 		Example: "  loom bead list --status waiting\n  loom bead list --search \"shipping 50.00\" --type bug --label web\n  loom bead list --parent shop-7 --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkFilters(q); err != nil {
 				return err
 			}
-			q.Project = cmp.Or(q.Project, project.Of(cmp.Or(q.Parent, q.After)))
+			q.Project = cmp.Or(q.Project, project.Of(q.Parent))
 			return a.With(cmd.Context(), func(c *client.Client) error {
 				v, err := c.List(cmd.Context(), c.Bead, q)
 				if err != nil {
@@ -62,7 +63,7 @@ not fit on a page is listed by --after, with the last id of the page.`,
 	f.StringVar(&q.Process, "process", "", "only beads worked by this `NAME` of a process")
 	f.Uint32Var(&q.Limit, "limit", 100, "at most `N`, up to 1000")
 	f.StringVar(&q.After, "after", "", "list on after this `BEAD`")
-	console.ProjectFlag(list, &q.Project)
+	console.AnyProjectFlag(list, &q.Project)
 	completes(list, map[string][]string{"status": statuses(), "type": types, "assignee": roleNames()})
 	return list
 }
@@ -127,9 +128,9 @@ func beadTable(w io.Writer, v *loomv1.View) {
 	} else {
 		rows := make([][]string, 0, len(v.Beads))
 		for _, b := range v.Beads {
-			rows = append(rows, []string{b.Id, project.Word(b.Type), project.Word(b.Status), project.Word(b.Priority), console.Stamp(b.UpdatedAt), console.Line(b.Goal, 70)})
+			rows = append(rows, []string{b.Project, b.Id, project.Word(b.Type), project.Word(b.Status), project.Word(b.Priority), console.Stamp(b.UpdatedAt), console.Line(b.Goal, 70)})
 		}
-		console.Table(w, []string{"bead", "type", "status", "priority", "updated", "goal"}, rows)
+		console.ProjectTable(w, []string{"bead", "type", "status", "priority", "updated", "goal"}, rows)
 	}
 	if v.Next != "" {
 		fmt.Fprintf(w, "there is more: --after %s\n", v.Next)

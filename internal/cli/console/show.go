@@ -48,7 +48,7 @@ func (a *Console) Viewer(use, short string, view client.View, show func(w io.Wri
 			return a.Look(cmd, view, q, show)
 		},
 	}
-	ProjectFlag(cmd, &q.Project)
+	AnyProjectFlag(cmd, &q.Project)
 	return cmd
 }
 
@@ -66,6 +66,12 @@ func (a *Console) Look(cmd *cobra.Command, view client.View, q *loomv1.Query, sh
 // ProjectFlag adds the flag --project.
 func ProjectFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "project", "", "`NAME` of the project (default: the id's, else the host's only one)")
+}
+
+// AnyProjectFlag adds the flag --project to a verb that lists what all projects have
+// unless one is named.
+func AnyProjectFlag(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "project", "", "`NAME` of the project (default: the id's, else all)")
 }
 
 // CheckID refuses what cannot be the id of a bead, an execution or an

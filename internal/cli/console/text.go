@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -97,6 +98,19 @@ func Table(w io.Writer, heads []string, rows [][]string) {
 	for l := range strings.Lines(b.String()) {
 		fmt.Fprintln(w, strings.TrimRight(l, " \n"))
 	}
+}
+
+// ProjectTable is [Table] of rows whose first cell is a project. It has that column
+// where there are rows of several projects.
+func ProjectTable(w io.Writer, heads []string, rows [][]string) {
+	if slices.ContainsFunc(rows, func(r []string) bool { return r[0] != rows[0][0] }) {
+		Table(w, append([]string{"project"}, heads...), rows)
+		return
+	}
+	for i := range rows {
+		rows[i] = rows[i][1:]
+	}
+	Table(w, heads, rows)
 }
 
 // Who names somebody for people.

@@ -88,9 +88,9 @@ func executionTable(w io.Writer, v *loomv1.View) {
 	}
 	rows := make([][]string, 0, len(v.Executions))
 	for _, x := range v.Executions {
-		rows = append(rows, []string{x.Id, x.Definition, project.Word(x.Status), console.Stamp(x.StartedAt), console.Since(x.StartedAt, x.EndedAt)})
+		rows = append(rows, []string{x.Project, x.Id, x.Definition, project.Word(x.Status), console.Stamp(x.StartedAt), console.Since(x.StartedAt, x.EndedAt)})
 	}
-	console.Table(w, []string{"execution", "workflow", "status", "started", "took"}, rows)
+	console.ProjectTable(w, []string{"execution", "workflow", "status", "started", "took"}, rows)
 }
 
 func executionText(w io.Writer, x *loomv1.Execution, def *loomv1.Definition) {

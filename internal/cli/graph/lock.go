@@ -32,7 +32,7 @@ func (a *Commands) Lock() *cobra.Command {
 
 func locksText(w io.Writer, v *loomv1.View, show func(io.Writer, *loomv1.CommitLock)) {
 	for _, l := range v.Locks {
-		fmt.Fprintf(w, "%s\n", console.Printable(l.Repository))
+		fmt.Fprintf(w, "%s  %s\n", l.Project, console.Printable(l.Repository))
 		show(w, l)
 	}
 	if len(v.Locks) == 0 {
@@ -55,7 +55,7 @@ that has landed, later changes of it are made anew on the newest target.`,
 			return a.Look(cmd, client.Services.Lock, q, func(w io.Writer, v *loomv1.View) { claimsText(w, v.Claims) })
 		},
 	}
-	console.ProjectFlag(cmd, &q.Project)
+	console.AnyProjectFlag(cmd, &q.Project)
 	return cmd
 }
 

@@ -123,9 +123,9 @@ func (a *Commands) listWorkflows() *cobra.Command {
 func workflowTable(w io.Writer, list []*loomv1.StoredDefinition) {
 	rows := make([][]string, 0, len(list))
 	for _, d := range list {
-		rows = append(rows, []string{d.Name, d.Version, d.Hash[:min(12, len(d.Hash))], inForce(d), console.Stamp(d.StoredAt), strconv.Itoa(int(d.Executions)), strconv.Itoa(int(d.Running))})
+		rows = append(rows, []string{d.Project, d.Name, d.Version, d.Hash[:min(12, len(d.Hash))], inForce(d), console.Stamp(d.StoredAt), strconv.Itoa(int(d.Executions)), strconv.Itoa(int(d.Running))})
 	}
-	console.Table(w, []string{"workflow", "version", "hash", "is", "stored", "executions", "running"}, rows)
+	console.ProjectTable(w, []string{"workflow", "version", "hash", "is", "stored", "executions", "running"}, rows)
 }
 
 // inForce says what a version of a definition is among the others.

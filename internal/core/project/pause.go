@@ -220,6 +220,8 @@ func (s *State) lookPauses(out *loomv1.View) {
 	}
 	slices.SortStableFunc(list, func(a, b *loomv1.Pause) int { return int(b.Scope) - int(a.Scope) })
 	for _, p := range list {
-		out.Pauses = append(out.Pauses, proto.CloneOf(p))
+		p = proto.CloneOf(p)
+		p.Project = s.cfg.ID
+		out.Pauses = append(out.Pauses, p)
 	}
 }

@@ -29,7 +29,7 @@ func (s *State) lookDefinitions(out *loomv1.View, q *loomv1.Query, limit int) er
 		switch {
 		case q.Id == "" && (newest || q.Filter == "all"), q.Id != "" && def.Name == name && (exact && strings.HasPrefix(hash, prefix) || !exact && newest):
 			found = append(found, &loomv1.StoredDefinition{
-				Name: def.Name, Version: def.Version, Hash: hash, Latest: newest,
+				Project: s.cfg.ID, Name: def.Name, Version: def.Version, Hash: hash, Latest: newest,
 				Changed: newest && s.p.Changed[def.Name], StoredAt: s.p.StoredAt[hash],
 			})
 		}

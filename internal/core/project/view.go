@@ -61,7 +61,9 @@ func (s *State) Look(v View, q *loomv1.Query) (*loomv1.View, error) {
 		return out, nil
 	case Permitted:
 		for _, p := range s.p.Permissions {
-			out.Permissions = append(out.Permissions, proto.CloneOf(p))
+			p = proto.CloneOf(p)
+			p.Project = s.cfg.ID
+			out.Permissions = append(out.Permissions, p)
 		}
 		for _, t := range s.p.Toolkits {
 			out.Toolkits = append(out.Toolkits, proto.CloneOf(t))
@@ -76,7 +78,9 @@ func (s *State) Look(v View, q *loomv1.Query) (*loomv1.View, error) {
 		return out, s.lookDefinitions(out, q, limit)
 	case Lock:
 		for _, l := range s.locks.Snapshot().Locks {
-			out.Locks = append(out.Locks, proto.CloneOf(l))
+			l = proto.CloneOf(l)
+			l.Project = s.cfg.ID
+			out.Locks = append(out.Locks, l)
 		}
 		if q.Filter == OfFiles {
 			out.Locks, out.Claims = nil, s.claims()

@@ -291,7 +291,9 @@ type CommitLock struct {
 	// The newest token ever granted.
 	LastToken uint64 `protobuf:"varint,4,opt,name=last_token,json=lastToken,proto3" json:"last_token,omitempty"`
 	// The newest token of a place in a merge train; the next grant's is above.
-	LastCar       uint64 `protobuf:"varint,5,opt,name=last_car,json=lastCar,proto3" json:"last_car,omitempty"`
+	LastCar uint64 `protobuf:"varint,5,opt,name=last_car,json=lastCar,proto3" json:"last_car,omitempty"`
+	// Set in answers to queries: whose it is.
+	Project       string `protobuf:"bytes,6,opt,name=project,proto3" json:"project,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -359,6 +361,13 @@ func (x *CommitLock) GetLastCar() uint64 {
 		return x.LastCar
 	}
 	return 0
+}
+
+func (x *CommitLock) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
 }
 
 // CommitLocks is the state of the commit lock core.
@@ -435,7 +444,7 @@ const file_loom_v1_lock_proto_rawDesc = "" +
 	"\x06commit\x18\x05 \x01(\tR\x06commit\x12\x10\n" +
 	"\x03car\x18\x06 \x01(\tR\x03car\x12\x12\n" +
 	"\x04head\x18\a \x01(\tR\x04head\x12!\n" +
-	"\fpatch_digest\x18\b \x01(\tR\vpatchDigest\"\xbc\x01\n" +
+	"\fpatch_digest\x18\b \x01(\tR\vpatchDigest\"\xd6\x01\n" +
 	"\n" +
 	"CommitLock\x12\x1e\n" +
 	"\n" +
@@ -445,7 +454,8 @@ const file_loom_v1_lock_proto_rawDesc = "" +
 	"\x05queue\x18\x03 \x03(\v2\x12.loom.v1.LockClaimR\x05queue\x12\x1d\n" +
 	"\n" +
 	"last_token\x18\x04 \x01(\x04R\tlastToken\x12\x19\n" +
-	"\blast_car\x18\x05 \x01(\x04R\alastCar\"8\n" +
+	"\blast_car\x18\x05 \x01(\x04R\alastCar\x12\x18\n" +
+	"\aproject\x18\x06 \x01(\tR\aproject\"8\n" +
 	"\vCommitLocks\x12)\n" +
 	"\x05locks\x18\x01 \x03(\v2\x13.loom.v1.CommitLockR\x05locksB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 

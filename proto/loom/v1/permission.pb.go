@@ -98,7 +98,9 @@ type Permission struct {
 	By      *Identity              `protobuf:"bytes,7,opt,name=by,proto3" json:"by,omitempty"`
 	At      *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=at,proto3" json:"at,omitempty"`
 	// The question that it answers for good, if one was asked.
-	Approval      string `protobuf:"bytes,9,opt,name=approval,proto3" json:"approval,omitempty"`
+	Approval string `protobuf:"bytes,9,opt,name=approval,proto3" json:"approval,omitempty"`
+	// Set in answers to queries: the project that it holds in.
+	Project       string `protobuf:"bytes,10,opt,name=project,proto3" json:"project,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -192,6 +194,13 @@ func (x *Permission) GetAt() *timestamppb.Timestamp {
 func (x *Permission) GetApproval() string {
 	if x != nil {
 		return x.Approval
+	}
+	return ""
+}
+
+func (x *Permission) GetProject() string {
+	if x != nil {
+		return x.Project
 	}
 	return ""
 }
@@ -361,7 +370,7 @@ var File_loom_v1_permission_proto protoreflect.FileDescriptor
 
 const file_loom_v1_permission_proto_rawDesc = "" +
 	"\n" +
-	"\x18loom/v1/permission.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"\x97\x02\n" +
+	"\x18loom/v1/permission.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"\xb1\x02\n" +
 	"\n" +
 	"Permission\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x124\n" +
@@ -372,7 +381,9 @@ const file_loom_v1_permission_proto_rawDesc = "" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x12!\n" +
 	"\x02by\x18\a \x01(\v2\x11.loom.v1.IdentityR\x02by\x12*\n" +
 	"\x02at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x1a\n" +
-	"\bapproval\x18\t \x01(\tR\bapproval\"\xbc\x01\n" +
+	"\bapproval\x18\t \x01(\tR\bapproval\x12\x18\n" +
+	"\aproject\x18\n" +
+	" \x01(\tR\aproject\"\xbc\x01\n" +
 	"\x12PermissionQuestion\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x12\n" +
 	"\x04call\x18\x02 \x01(\tR\x04call\x12\x12\n" +

@@ -198,7 +198,10 @@ func (CostGroup) EnumDescriptor() ([]byte, []int) {
 // was acknowledged before they were asked.
 type Query struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Empty means the host's only project.
+	// Empty means the project of the id, the parent or the only one of the host. Where
+	// there are several, lists of beads, executions, approvals, locks, pauses,
+	// permissions and workflows then have those of all that the sender may read,
+	// project by project.
 	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
 	// A bead, an execution or an approval; empty lists them.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
@@ -367,6 +370,7 @@ type StoredDefinition struct {
 	Running    uint32 `protobuf:"varint,8,opt,name=running,proto3" json:"running,omitempty"`
 	// The definition itself, in an answer about one.
 	Definition    *Definition `protobuf:"bytes,9,opt,name=definition,proto3" json:"definition,omitempty"`
+	Project       string      `protobuf:"bytes,10,opt,name=project,proto3" json:"project,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -462,6 +466,13 @@ func (x *StoredDefinition) GetDefinition() *Definition {
 		return x.Definition
 	}
 	return nil
+}
+
+func (x *StoredDefinition) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
 }
 
 // BeadRequest changes a bead, or begins its work anew.
@@ -4173,7 +4184,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	" \x01(\tR\bassignee\x12\x14\n" +
 	"\x05after\x18\v \x01(\tR\x05after\x12\x1c\n" +
 	"\tnamespace\x18\f \x01(\tR\tnamespace\x12\x16\n" +
-	"\x06tokens\x18\r \x01(\rR\x06tokens\"\xae\x02\n" +
+	"\x06tokens\x18\r \x01(\rR\x06tokens\"\xc8\x02\n" +
 	"\x10StoredDefinition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
@@ -4187,7 +4198,9 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\arunning\x18\b \x01(\rR\arunning\x123\n" +
 	"\n" +
 	"definition\x18\t \x01(\v2\x13.loom.v1.DefinitionR\n" +
-	"definition\"\xb9\x01\n" +
+	"definition\x12\x18\n" +
+	"\aproject\x18\n" +
+	" \x01(\tR\aproject\"\xb9\x01\n" +
 	"\vBeadRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12-\n" +
 	"\x06update\x18\x02 \x01(\v2\x13.loom.v1.UpdateBeadH\x00R\x06update\x12*\n" +

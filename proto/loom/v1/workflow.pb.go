@@ -2946,10 +2946,12 @@ type Pause struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Scope PauseScope             `protobuf:"varint,1,opt,name=scope,proto3,enum=loom.v1.PauseScope" json:"scope,omitempty"`
 	// The execution or process; empty for a project.
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	Since         *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=since,proto3" json:"since,omitempty"`
-	By            *Identity              `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
+	Name   string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Reason string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Since  *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=since,proto3" json:"since,omitempty"`
+	By     *Identity              `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
+	// Set in answers to queries: the project that it holds in.
+	Project       string `protobuf:"bytes,6,opt,name=project,proto3" json:"project,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3017,6 +3019,13 @@ func (x *Pause) GetBy() *Identity {
 		return x.By
 	}
 	return nil
+}
+
+func (x *Pause) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
 }
 
 // NodeState is the state of one node of an execution.
@@ -5484,13 +5493,14 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\tForkPoint\x12\x1c\n" +
 	"\texecution\x18\x01 \x01(\tR\texecution\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x04R\x06number\"\xb3\x01\n" +
+	"\x06number\x18\x03 \x01(\x04R\x06number\"\xcd\x01\n" +
 	"\x05Pause\x12)\n" +
 	"\x05scope\x18\x01 \x01(\x0e2\x13.loom.v1.PauseScopeR\x05scope\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x120\n" +
 	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12!\n" +
-	"\x02by\x18\x05 \x01(\v2\x11.loom.v1.IdentityR\x02by\"\xb3\x04\n" +
+	"\x02by\x18\x05 \x01(\v2\x11.loom.v1.IdentityR\x02by\x12\x18\n" +
+	"\aproject\x18\x06 \x01(\tR\aproject\"\xb3\x04\n" +
 	"\tNodeState\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.loom.v1.NodeStatusR\x06status\x12\x14\n" +
 	"\x05visit\x18\x02 \x01(\rR\x05visit\x12\x1a\n" +

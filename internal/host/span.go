@@ -1,0 +1,105 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/loomrun/loom/internal/core/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// spanned are the views whose lists can have what several projects have.
+var spanned = []project.View{
+	project.Beads, project.Executions, project.Inbox, project.Lock, project.Pauses, project.Permitted, project.Definitions,
+}
+
+// spans reports whether a query without a project is about all projects: it lists, and
+// names nothing that belongs to one of them.
+func spans(v project.View, q *loomv1.Query) bool {
+	return q.Project == "" && q.Id == "" && q.Parent == "" && slices.Contains(spanned, v)
+}
+
+// meantProject is the project of a query that names none: that of the id or the parent,
+// else the only one.
+func (h *Host) meantProject(v project.View, q *loomv1.Query) string {
+	of := ""
+	if slices.Contains(spanned, v) && v != project.Definitions { // whose ids are names
+		of = project.Of(cmp.Or(q.Id, q.Parent))
+	}
+	return cmp.Or(of, h.only())
+}
+
+// span answers a query about several projects: what the first has, then what the next
+// has, up to the limit. The id to list on after says with which project to go on.
+func (h *Host) span(ctx context.Context, v project.View, q *loomv1.Query, projects []string) (*loomv1.View, error) {
+	all, left, after := &loomv1.View{}, min(cmp.Or(q.Limit, 100), project.MaxListed), q.After
+	for i, id := range projects {
+		if id < project.Of(after) {
+			continue
+		}
+		one := &loomv1.Query{Project: id, Filter: q.Filter, Limit: left, Text: q.Text, Labels: q.Labels, Type: q.Type, Process: q.Process, Assignee: q.Assignee}
+		if project.Of(after) == id {
+			one.After = after
+		}
+		if err := checkQuery(v, one); err != nil {
+			return nil, err
+		}
+		page, err := h.projects.Look(ctx, v, one)
+		if err != nil {
+			return nil, h.suggestProject(err)
+		}
+		addPage(all, page)
+		if last := lastListed(page); last != "" {
+			left -= uint32(len(page.Beads) + len(page.Executions) + len(page.Approvals))
+			if left == 0 && page.Next == "" && i < len(projects)-1 {
+				page.Next = last // there may be more in the next project
+			}
+		}
+		if all.Next = page.Next; all.Next != "" {
+			break
+		}
+	}
+	return all, nil
+}
+
+// addPage adds what one project has to what others have.
+func addPage(all, page *loomv1.View) {
+	all.Beads = append(all.Beads, page.Beads...)
+	all.Executions = append(all.Executions, page.Executions...)
+	all.Approvals = append(all.Approvals, page.Approvals...)
+	all.Locks = append(all.Locks, page.Locks...)
+	all.Claims = append(all.Claims, page.Claims...)
+	all.Pauses = append(all.Pauses, page.Pauses...)
+	all.Permissions = append(all.Permissions, page.Permissions...)
+	all.Toolkits = append(all.Toolkits, page.Toolkits...)
+	all.Definitions = append(all.Definitions, page.Definitions...)
+	for _, b := range page.Blocks {
+		if !slices.ContainsFunc(all.Blocks, func(o *loomv1.ModelBlock) bool { return o.Model == b.Model && o.Code == b.Code }) {
+			all.Blocks = append(all.Blocks, b)
+		}
+	}
+}
+
+// lastListed is the id of the last that a page lists, "" for none.
+func lastListed(page *loomv1.View) string {
+	switch {
+	case len(page.Beads) > 0:
+		return page.Beads[len(page.Beads)-1].Id
+	case len(page.Executions) > 0:
+		return page.Executions[len(page.Executions)-1].Id
+	case len(page.Approvals) > 0:
+		return page.Approvals[len(page.Approvals)-1].Id
+	}
+	return ""
+}
+
+// mayRead lists the registered projects that a sender may read who is narrowed to
+// some; one who is narrowed to none may read all.
+func (h *Host) mayRead(narrowed []string) []string {
+	all := h.registered()
+	if len(narrowed) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(id string) bool { return !slices.Contains(narrowed, id) })
+}
