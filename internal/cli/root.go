@@ -24,6 +24,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/hosting"
 	"github.com/loomrun/loom/internal/cli/mcp"
 	"github.com/loomrun/loom/internal/cli/memory"
+	"github.com/loomrun/loom/internal/cli/notify"
 	"github.com/loomrun/loom/internal/cli/pattern"
 	"github.com/loomrun/loom/internal/cli/process"
 	"github.com/loomrun/loom/internal/cli/project"
@@ -118,6 +119,7 @@ func root(c *console.Console) *cobra.Command {
 		store.Verify(), store.Audit(), store.Backup(), store.Restore(), store.Retention(),
 		settings.Configuration(), settings.Doctor(),
 		mcp.New(c).MCP(),
+		notify.New(c).Notify(),
 		c.Completion(),
 	)
 	completeAll(c, root)

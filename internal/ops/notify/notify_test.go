@@ -1,0 +1,243 @@
+package notify_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/ops/notify"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+
+// journal is a source of notices of one partition, one a minute from noon on.
+type journal []*loomv1.Notice
+
+func (j journal) Follow(ctx context.Context, q *loomv1.NoticesRequest, live bool, fn func(*loomv1.Notice) error) error {
+	for _, n := range j {
+		after := q.After.GetPositions()
+		switch {
+		case len(after) > 0 && n.Position.Sequence <= after[0].Sequence, q.Since != nil && n.Event.Time.AsTime().Before(q.Since.AsTime()), !slices.Contains(q.Kinds, n.Kind):
+			continue
+		}
+		if err := fn(n); err != nil {
+			return err
+		}
+	}
+	if live {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return nil
+}
+
+// asks is a journal in which so many approvals are asked for.
+func asks(n int) (j journal) {
+	for i := range n {
+		id := fmt.Sprintf("shop-%d", i+2)
+		j = append(j, &loomv1.Notice{
+			Kind: "approval-requested", Position: &loomv1.Position{Epoch: 1, Sequence: uint64(i + 1)},
+			Event: &loomv1.Event{
+				Project: "shop", Bead: "shop-1", Time: timestamppb.New(noon.Add(time.Duration(i) * time.Minute)),
+				Fact: &loomv1.Event_ApprovalRequested{ApprovalRequested: &loomv1.ApprovalRequested{Approval: &loomv1.Approval{Id: id, Question: "Shall <this> be committed?"}}},
+			},
+		}, &loomv1.Notice{Kind: "turn-started", Position: &loomv1.Position{Epoch: 1, Sequence: uint64(i + 1), Index: 1}, Event: &loomv1.Event{Project: "shop"}})
+	}
+	return j
+}
+
+// receiver is a server that answers with one status after another, then 200.
+type receiver struct {
+	*httptest.Server
+	mu       sync.Mutex
+	statuses []int
+	requests []*http.Request
+	bodies   []string
+}
+
+func newReceiver(t *testing.T, statuses ...int) *receiver {
+	t.Helper()
+	r := &receiver{statuses: statuses}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.requests, r.bodies = append(r.requests, req), append(r.bodies, string(body))
+		if len(r.statuses) > 0 {
+			w.WriteHeader(r.statuses[0])
+			r.statuses = r.statuses[1:]
+		}
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// ids are those that were sent, in order.
+func (r *receiver) ids() (ids []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, req := range r.requests {
+		ids = append(ids, req.Header.Get("Idempotency-Key"))
+	}
+	return ids
+}
+
+func target(t *testing.T, s string) notify.Target {
+	t.Helper()
+	made, err := notify.ParseTarget(s, []byte("a secret of the hook"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func config(t *testing.T, j journal, targets ...notify.Target) notify.Config {
+	t.Helper()
+	return notify.Config{
+		Source: j, Targets: targets, State: filepath.Join(t.TempDir(), "state.json"),
+		Log: slog.New(slog.DiscardHandler), Pause: func(int) time.Duration { return 0 },
+	}
+}
+
+func TestHUM03_WhatWaitsIsToldOnce(t *testing.T) {
+	r := newReceiver(t, 503, 429)
+	c := config(t, asks(2), target(t, "webhook="+r.URL+"/hook"))
+	for range 2 { // the second has nothing to tell
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Source = asks(3)
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.ids(), []string{"0.1.1.0", "0.1.1.0", "0.1.1.0", "0.1.2.0", "0.1.3.0"}; !slices.Equal(got, want) {
+		t.Errorf("sent are %q, want %q: the first until it is taken, each other once", got, want)
+	}
+	var m notify.Message
+	if err := json.Unmarshal([]byte(r.bodies[4]), &m); err != nil {
+		t.Fatal(err)
+	}
+	want := notify.Message{
+		ID: "0.1.3.0", Kind: "approval-requested", Project: "shop", Bead: "shop-1", Title: "Loom waits for you: shop-4",
+		Text: "Shall <this> be committed?", Time: noon.Add(2 * time.Minute), Command: "loom inbox shop-4",
+	}
+	if m != want {
+		t.Errorf("told is %+v, want %+v", m, want)
+	}
+	mac := hmac.New(sha256.New, []byte("a secret of the hook"))
+	mac.Write([]byte(r.bodies[4]))
+	if got := r.requests[4].Header.Get("Loom-Signature"); got != "sha256="+hex.EncodeToString(mac.Sum(nil)) {
+		t.Errorf("the signature is %q", got)
+	}
+}
+
+func TestHUM03_ATargetThatRefusesHoldsUpNoOther(t *testing.T) {
+	refuses, takes := newReceiver(t, 404), newReceiver(t)
+	dead := httptest.NewServer(nil)
+	dead.Close()
+	tried := make(chan struct{}, 100)
+	c := config(t, asks(2), target(t, "webhook="+refuses.URL), target(t, "slack="+takes.URL), target(t, "ntfy="+dead.URL))
+	c.Pause = func(int) time.Duration { tried <- struct{}{}; return time.Millisecond }
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- c.Run(ctx) }()
+	for range 3 {
+		<-tried
+	}
+	for len(takes.ids()) < 2 || len(refuses.ids()) < 2 {
+		<-tried
+	}
+	cancel()
+	err := <-done
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "answers 404") {
+		t.Errorf("Run: %v, want what was refused, and the end", err)
+	}
+	if strings.Contains(takes.bodies[0], "<this>") || !strings.Contains(takes.bodies[0], "&lt;this&gt;") {
+		var text struct{ Text string }
+		_ = json.Unmarshal([]byte(takes.bodies[0]), &text)
+		if !strings.Contains(text.Text, "&lt;this&gt;") {
+			t.Errorf("Slack is told %s", takes.bodies[0])
+		}
+	}
+	again := newReceiver(t)
+	c = notify.Config{Source: asks(2), Targets: []notify.Target{target(t, "webhook="+refuses.URL), target(t, "slack="+again.URL)}, State: c.State, Log: c.Log, Pause: c.Pause}
+	if err := c.Run(t.Context()); err != nil || len(refuses.ids()) != 2 || len(again.ids()) != 2 {
+		t.Errorf("afterwards: %v, %d and %d told; what was refused for good is not told again, a new address is told all", err, len(refuses.ids()), len(again.ids()))
+	}
+}
+
+func TestHUM03_ANewTargetIsToldFromNowOn(t *testing.T) {
+	r := newReceiver(t)
+	c := config(t, asks(1), target(t, "ntfy="+r.URL+"/topic"))
+	c.First = noon.Add(30 * time.Second)
+	if err := c.Run(t.Context()); err != nil || len(r.ids()) != 0 {
+		t.Fatalf("%v; told are %q of before", err, r.ids())
+	}
+	c.Source, c.First = asks(2), noon.Add(time.Hour) // it was away when the second was asked
+	if err := c.Run(t.Context()); err != nil || !slices.Equal(r.ids(), []string{"0.1.2.0"}) {
+		t.Fatalf("%v; told are %q", err, r.ids())
+	}
+	if r.bodies[0] != "Shall <this> be committed?\nloom inbox shop-3" || r.requests[0].Header.Get("Title") != "Loom waits for you: shop-3" {
+		t.Errorf("ntfy is told %q, %q", r.requests[0].Header.Get("Title"), r.bodies[0])
+	}
+}
+
+func TestHUM03_ACommandIsTold(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	c := config(t, asks(1), target(t, fmt.Sprintf(`command=cat > '%s'; echo "$LOOM_TITLE" >> '%s'`, out, out)), target(t, "command=echo no; exit 3"))
+	err := c.Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "the command fails: no") {
+		t.Errorf("Run: %v", err)
+	}
+	data, err := os.ReadFile(out)
+	if err != nil || !strings.Contains(string(data), `"command":"loom inbox shop-2"`) || !strings.HasSuffix(string(data), "Loom waits for you: shop-2\n") {
+		t.Errorf("the command has %q: %v", data, err)
+	}
+}
+
+func TestHUM03_TargetsAreChecked(t *testing.T) {
+	for _, s := range []string{"", "pigeon=x", "webhook", "webhook=/path", "slack=ftp://x/y", "command= "} {
+		if _, err := notify.ParseTarget(s, nil); fault.Code(err) != "usage/argument" {
+			t.Errorf("%q: %v, want usage/argument", s, err)
+		}
+	}
+	secret := target(t, "slack=https://hooks.example.com/T0/B0/XYZ")
+	if name := secret.Name(); strings.Contains(name, "XYZ") || !strings.Contains(name, "hooks.example.com") {
+		t.Errorf("a target is called %q", name)
+	}
+	dead := httptest.NewServer(nil)
+	dead.Close()
+	err := target(t, "webhook="+dead.URL+"/SECRET").Send(t.Context(), notify.Message{})
+	if fault.Status(err) != fault.Unavailable || strings.Contains(err.Error(), "SECRET") {
+		t.Errorf("a server that is away: %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "state")
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := config(t, asks(1), secret)
+	c.State = path
+	if err := c.Run(t.Context()); fault.Code(err) != "data/damaged" {
+		t.Errorf("damaged state: %v", err)
+	}
+}

@@ -1,0 +1,198 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
+)
+
+// sendMost is how long one try may take.
+const sendMost = 15 * time.Second
+
+// Target is somebody who is told.
+type Target interface {
+	// Name tells the target from others, without a secret of its address.
+	Name() string
+	// Send tells a message. An error of status [fault.Unavailable] may be gone
+	// later; with any other the message will never be taken.
+	Send(ctx context.Context, m Message) error
+}
+
+// forms are the ways to tell, in the order in which people are told of them.
+var forms = []string{"webhook", "slack", "ntfy", "command", "desktop"}
+
+// ParseTarget reads a target: webhook=URL, slack=URL, ntfy=URL, command=LINE or
+// desktop. What is sent to a webhook is signed with the secret, if there is one.
+func ParseTarget(s string, secret []byte) (Target, error) {
+	form, address, _ := strings.Cut(s, "=")
+	switch form {
+	case "webhook", "slack", "ntfy":
+		u, err := url.Parse(address)
+		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+			return nil, fault.New("usage/argument", "not an address that can be told").At("--to").Got(form).Want("%s=https://HOST/PATH", form)
+		}
+		return &web{form: form, address: address, host: u.Host, secret: secret, client: &http.Client{
+			Timeout: sendMost, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}}, nil
+	case "command":
+		if strings.TrimSpace(address) == "" {
+			return nil, fault.New("usage/argument", "no command is named").At("--to").Want("command='notify-send Loom'")
+		}
+		return &command{line: address, name: []string{"/bin/sh", "-c", address}}, nil
+	case "desktop":
+		path, err := exec.LookPath("notify-send")
+		if err != nil {
+			return nil, fault.New("usage/argument", "this machine has no notify-send, which shows notifications on a desktop").At("--to").Want("install libnotify-bin, or use another target")
+		}
+		return &command{line: "desktop", name: []string{path, "--app-name=Loom", "--"}, words: true}, nil
+	}
+	return nil, fault.New("usage/argument", "no such way to tell people").At("--to").Got(form).Want("%s", suggest.Among(form, forms))
+}
+
+// web is told over HTTP.
+type web struct {
+	form, address, host string
+	secret              []byte
+	client              *http.Client
+}
+
+// Name has a digest of the address: addresses of Slack and ntfy are secrets.
+func (w *web) Name() string {
+	sum := sha256.Sum256([]byte(w.address))
+	return fmt.Sprintf("%s:%s:%x", w.form, w.host, sum[:4])
+}
+
+// Send implements [Target].
+func (w *web) Send(ctx context.Context, m Message) error {
+	ctx, cancel := context.WithTimeout(ctx, sendMost)
+	defer cancel()
+	r, err := w.request(ctx, m)
+	if err != nil {
+		return fault.New("usage/argument", "nothing can be sent to %s", w.host).Because(withoutAddress(err))
+	}
+	reply, err := w.client.Do(r)
+	if err != nil {
+		return fault.New("host/unavailable", "%s does not answer", w.host).Because(withoutAddress(err))
+	}
+	defer func() { _ = reply.Body.Close() }()
+	said, _ := io.ReadAll(io.LimitReader(reply.Body, 200))
+	switch s := reply.StatusCode; {
+	case s < 300:
+		return nil
+	case s == http.StatusRequestTimeout || s == http.StatusTooManyRequests || s >= 500:
+		return fault.New("host/unavailable", "%s answers %d", w.host, s)
+	default:
+		return fault.New("request/denied", "%s answers %d: %s", w.host, s, bytes.TrimSpace(said))
+	}
+}
+
+// withoutAddress is an error of the HTTP client without the address that it names.
+func withoutAddress(err error) error {
+	var named *url.Error
+	if errors.As(err, &named) {
+		return named.Err
+	}
+	return err
+}
+
+// request is a message in the form that its receiver reads.
+func (w *web) request(ctx context.Context, m Message) (*http.Request, error) {
+	var body []byte
+	var err error
+	kind := "application/json"
+	switch w.form {
+	case "slack":
+		text := "*" + slackText.Replace(m.Title) + "*\n" + slackText.Replace(m.Text)
+		if m.Command != "" {
+			text += "\n`" + slackText.Replace(m.Command) + "`"
+		}
+		body, err = json.Marshal(map[string]string{"text": text})
+	case "ntfy":
+		kind = "text/plain; charset=utf-8"
+		body = []byte(strings.TrimSpace(m.Text + "\n" + m.Command))
+	default:
+		body, err = json.Marshal(m)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", kind)
+	r.Header.Set("Idempotency-Key", m.ID)
+	if w.form == "ntfy" {
+		r.Header.Set("Title", strings.Map(header, m.Title))
+		r.Header.Set("Tags", m.Kind)
+	}
+	if w.form == "webhook" && len(w.secret) > 0 {
+		mac := hmac.New(sha256.New, w.secret)
+		mac.Write(body)
+		r.Header.Set("Loom-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+	}
+	return r, nil
+}
+
+// slackText is what Slack's markup takes for itself.
+var slackText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// header keeps what may stand in a header.
+func header(r rune) rune {
+	if r < ' ' || r > '~' {
+		return -1
+	}
+	return r
+}
+
+// command is told by a program of the person's own.
+type command struct {
+	line string
+	name []string
+	// words says that the program takes title and text as arguments; else it has
+	// the message as JSON on its standard input, and in LOOM_... variables.
+	words bool
+}
+
+// Name implements [Target].
+func (c *command) Name() string {
+	sum := sha256.Sum256([]byte(c.line))
+	return fmt.Sprintf("command:%x", sum[:4])
+}
+
+// Send implements [Target].
+func (c *command) Send(ctx context.Context, m Message) error {
+	ctx, cancel := context.WithTimeout(ctx, sendMost)
+	defer cancel()
+	args := c.name[1:]
+	if c.words {
+		args = append(append([]string(nil), args...), m.Title, m.Text)
+	}
+	body, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, c.name[0], args...)
+	cmd.Stdin = bytes.NewReader(append(body, '\n'))
+	cmd.Env = append(os.Environ(), "LOOM_ID="+m.ID, "LOOM_KIND="+m.Kind, "LOOM_PROJECT="+m.Project, "LOOM_BEAD="+m.Bead, "LOOM_TITLE="+m.Title, "LOOM_TEXT="+m.Text, "LOOM_COMMAND="+m.Command)
+	cmd.WaitDelay = time.Second
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fault.New("gate/blocked", "the command fails: %.200s", bytes.TrimSpace(said)).Because(err)
+	}
+	return nil
+}
