@@ -70,7 +70,7 @@ func root(c *console.Console) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "loom COMMAND",
 		Short:         "A supervised team of agents, working through durable workflows on NATS.",
-		Long:          "A supervised team of agents, working through durable workflows on NATS.\n\nNew here? \"loom demo\" runs the main job with nothing installed and no key.",
+		Long:          "A supervised team of agents, working through durable workflows on NATS.\nNew here? \"loom demo\" runs the main job with nothing installed and no key.",
 		Example:       "  loom demo\n  loom up --project shop=/src/shop\n  loom submit --project shop \"The total is wrong for orders of exactly 50.00\"",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -85,9 +85,15 @@ func root(c *console.Console) *cobra.Command {
 	root.PersistentFlags().StringVar(&c.Creds, "creds", "", "credentials `FILE`, for a host elsewhere (default: $LOOM_CREDS)")
 	root.PersistentFlags().StringVar(&c.URL, "nats", "", "`URL` of that host (default: what the credentials say)")
 	root.PersistentFlags().BoolVar(&c.JSON, "json", false, "print JSON, one value a line")
+	root.PersistentFlags().StringVar(&c.Colour, "color", "auto", "`WHEN` to print in colour: auto, always or never")
 	root.PersistentFlags().StringVar(&c.RolesDir, "roles", "", "`DIR` of role files, beside and in the place of the built-in ones")
 	root.PersistentFlags().StringVar(&c.ConfigFile, "config", "", "configuration `FILE`, read in the place of all others")
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return c.Configure(cmd) }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := c.CheckColour(); err != nil {
+			return err
+		}
+		return c.Configure(cmd)
+	}
 	runs := run.New(c)
 	hosts := hosting.New(c)
 	beads := bead.New(c)
@@ -102,7 +108,7 @@ func root(c *console.Console) *cobra.Command {
 		runs.Demo(), runs.Run(), runs.Replay(),
 		hosts.Up(), hosts.Status(), hosts.Health(), hosts.Version(),
 		beads.Submit(), beads.Report(), beads.Bead(),
-		executions.Execution(), executions.Events(),
+		executions.Execution(), executions.Events(), executions.Output(),
 		answers.Inbox(), answers.Approve(), answers.Reject(), answers.Override(), answers.Pause(), answers.Resume(), answers.Permission(),
 		workflow.New(c).Workflow(process.New(c).ValidateWorkflow()),
 		process.New(c).Process(run.New(c).TestProcess()),

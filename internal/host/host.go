@@ -64,6 +64,7 @@ type Host struct {
 	projection *projection.DB
 	history    history
 	pasts      *pasts
+	namedBlobs named
 	roles      *roles.Set
 	library    *processes.Library
 	model      model.Provider

@@ -67,6 +67,7 @@ type Route struct {
 	ID      string   // the field that {id} in the path fills, or empty
 	Params  []string // the fields that the query may fill
 	With    string   // a query that fills fields in advance
+	Body    string   // the field of the answer that is the whole body, or empty
 }
 
 // Verb is a way to ask a service over the Model Context Protocol.
@@ -105,7 +106,7 @@ func describe(m protoreflect.MethodDescriptor) *Endpoint {
 	for _, r := range said.GetRoutes() {
 		e.Routes = append(e.Routes, Route{
 			Post: r.GetPost() != "", Path: r.GetPost() + r.GetGet(), Summary: r.GetSummary(), ID: r.GetId(),
-			Params: strings.Fields(r.GetParams()), With: r.GetWith(),
+			Params: strings.Fields(r.GetParams()), With: r.GetWith(), Body: r.GetBody(),
 		})
 	}
 	for _, v := range said.GetVerbs() {

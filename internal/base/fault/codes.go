@@ -302,6 +302,7 @@ var codes = map[string]Exit{
 	"wire/unanswered":     Unavailable,
 	"lease/lost":          Conflict,
 	"lease/invalid":       Invalid,
+	"blob/unknown":        Invalid,
 	"blob/missing":        Integrity,
 	"blob/too-large":      Limit,
 	"blob/corrupt":        Integrity,

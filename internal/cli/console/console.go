@@ -33,6 +33,7 @@ type Console struct {
 	Creds    string // or: a file of credentials
 	URL      string // and where that host is
 	JSON     bool
+	Colour   string // auto, always or never; empty is auto
 
 	RolesDir   string                // of roles beside the built-in ones
 	Known      *roles.Set            // with those; nil before they are read

@@ -1,4 +1,4 @@
-// Package execution is the verbs about runs of a workflow: list, show, history, fork, say, events.
+// Package execution is the verbs about runs of a workflow: list, show, history, log, fork, say, events, output.
 package execution
 
 import "github.com/loomrun/loom/internal/cli/console"

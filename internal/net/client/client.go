@@ -88,19 +88,11 @@ const pollEvery = 2 * time.Second
 // reconnection or a restart of the host. It ends with the connection's error
 // when that was closed for good.
 func (c *Client) Follow(ctx context.Context, q *loomv1.NoticesRequest, live bool, fn func(*loomv1.Notice) error) error {
-	wake := make(chan struct{}, 1)
-	if live {
-		sub, err := c.nc.Subscribe(subject.EveryNotice(), func(*nats.Msg) {
-			select {
-			case wake <- struct{}{}:
-			default:
-			}
-		})
-		if err != nil {
-			return err
-		}
-		defer func() { _ = sub.Unsubscribe() }()
+	wake, stop, err := c.wakes(live)
+	if err != nil {
+		return err
 	}
+	defer stop()
 	q = proto.CloneOf(q)
 	for {
 		page, err := c.Notices(ctx, q)
@@ -126,13 +118,36 @@ func (c *Client) Follow(ctx context.Context, q *loomv1.NoticesRequest, live bool
 		if !live {
 			return nil
 		}
-		select {
-		case <-wake:
-		case <-time.After(pollEvery):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := rest(ctx, wake); err != nil {
+			return err
 		}
 	}
+}
+
+// wakes tells that there may be more, where live asks for that.
+func (c *Client) wakes(live bool) (wake chan struct{}, stop func(), err error) {
+	wake = make(chan struct{}, 1)
+	if !live {
+		return wake, func() {}, nil
+	}
+	sub, err := c.nc.Subscribe(subject.EveryNotice(), func(*nats.Msg) {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	})
+	return wake, func() { _ = sub.Unsubscribe() }, err
+}
+
+// rest waits until there may be more.
+func rest(ctx context.Context, wake <-chan struct{}) error {
+	select {
+	case <-wake:
+	case <-time.After(pollEvery):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 // Call asks a service of the host, by its name on the wire, and fills reply,

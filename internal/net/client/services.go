@@ -39,6 +39,16 @@ func (s Services) Why(ctx context.Context, q *loomv1.WhyRequest) (*loomv1.WhyRep
 	return ask(ctx, s.host, "why", q, &loomv1.WhyReply{})
 }
 
+// Transcript asks the service transcript; the answer: a page of what an execution's agents were told, said, called and got.
+func (s Services) Transcript(ctx context.Context, q *loomv1.TranscriptRequest) (*loomv1.TranscriptReply, error) {
+	return ask(ctx, s.host, "transcript", q, &loomv1.TranscriptReply{})
+}
+
+// Blobs asks the service blobs; the answer: a part of what a tool printed, of a prompt or of a diff, by its SHA-256.
+func (s Services) Blobs(ctx context.Context, q *loomv1.BlobRequest) (*loomv1.BlobReply, error) {
+	return ask(ctx, s.host, "blobs", q, &loomv1.BlobReply{})
+}
+
 // State asks the service state; the answer: an execution as of any moment, folded from the journal.
 func (s Services) State(ctx context.Context, q *loomv1.StateRequest) (*loomv1.StateReply, error) {
 	return ask(ctx, s.host, "state", q, &loomv1.StateReply{})

@@ -61,6 +61,9 @@ func (h *host) Call(_ context.Context, name string, from *loomv1.Identity, kind 
 	if a, ok := h.answers[name]; ok {
 		return a
 	}
+	if name == "blobs" {
+		return &loomv1.BlobReply{}
+	}
 	return &loomv1.View{}
 }
 
@@ -74,6 +77,10 @@ func requestOf(name string) proto.Message {
 		return &loomv1.MetricsRequest{}
 	case "cost":
 		return &loomv1.CostRequest{}
+	case "blobs":
+		return &loomv1.BlobRequest{}
+	case "transcript":
+		return &loomv1.TranscriptRequest{}
 	case "host":
 		return &loomv1.HostRequest{}
 	}

@@ -66,6 +66,9 @@ func (d *describer) operation(r route) object {
 		f := r.request.ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(name))
 		params = append(params, object{"name": name, "in": "query", "schema": parameter(f)})
 	}
+	if r.body != "" {
+		params = append(params, object{"name": "Range", "in": "header", "schema": object{"type": "string"}, "description": "for example bytes=0-1023"})
+	}
 	if r.pattern == eventsPattern {
 		params = append(params, object{"name": "Last-Event-ID", "in": "header", "schema": object{"type": "string"}, "description": "cursor to go on from"})
 	}
@@ -82,23 +85,27 @@ func (d *describer) operation(r route) object {
 }
 
 func (d *describer) responses(r route) object {
-	good := object{"description": "the answer"}
+	good, part, content := object{"description": "the answer"}, object{"description": "the ranges that were asked for"}, object{}
+	refused := object{"description": "a refusal", "content": object{
+		"application/problem+json": object{"schema": object{"$ref": "#/components/schemas/Problem"}},
+	}}
 	switch {
 	case r.pattern == eventsPattern:
 		good["content"] = object{"text/event-stream": object{"schema": d.schema(r.reply.ProtoReflect().Descriptor())}}
 	case r.pattern == "/metrics":
 		good["content"] = object{"text/plain": object{"schema": object{"type": "string"}}}
+	case r.body != "":
+		for _, kind := range []string{bytesType, textType} {
+			content[kind] = object{"schema": object{"type": "string"}}
+		}
+		good["content"], part["content"] = content, content
+		return object{"200": good, "206": part, "default": refused}
 	case r.reply != nil:
 		good["content"] = object{"application/json": object{"schema": d.schema(r.reply.ProtoReflect().Descriptor())}}
 	default:
 		good["content"] = object{"application/json": object{"schema": object{"type": "object"}}}
 	}
-	return object{
-		"200": good,
-		"default": object{"description": "a refusal", "content": object{
-			"application/problem+json": object{"schema": object{"$ref": "#/components/schemas/Problem"}},
-		}},
-	}
+	return object{"200": good, "default": refused}
 }
 
 // parameter is what a query's parameter looks like.

@@ -25,6 +25,7 @@ type route struct {
 	request, reply  proto.Message
 	id              string   // field of the request that the pattern's {id} fills
 	params          []string // fields of the request that the query may fill
+	body            string   // field of the reply that is the body; none for all of it as JSON
 	serve           func(s *Server, w http.ResponseWriter, r *http.Request, c caller)
 }
 
@@ -58,7 +59,7 @@ func routes() []route {
 func offered(e *endpoint.Endpoint, r endpoint.Route) route {
 	one := route{
 		pattern: "/api/v1/" + r.Path, summary: r.Summary, scopes: e.Scopes, service: e.Name, slow: e.Slow,
-		request: e.Request.ProtoReflect().New().Interface(), reply: e.Reply, id: r.ID, params: r.Params,
+		request: e.Request.ProtoReflect().New().Interface(), reply: e.Reply, id: r.ID, params: r.Params, body: r.Body,
 	}
 	if r.Post {
 		one.method = http.MethodPost
@@ -122,6 +123,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, one route) {
 	_ = http.NewResponseController(w).SetWriteDeadline(deadline(one.within()))
 	if one.serve != nil {
 		one.serve(s, w, r, c)
+		return
+	}
+	if one.body != "" {
+		s.bytes(w, r, one, c)
 		return
 	}
 	reply, err := s.ask(r, one, c)

@@ -211,7 +211,10 @@ type Endpoint_Route struct {
 	// Fields that the query may fill.
 	Params string `protobuf:"bytes,5,opt,name=params,proto3" json:"params,omitempty"`
 	// Fields that are filled in advance, as a query does.
-	With          string `protobuf:"bytes,6,opt,name=with,proto3" json:"with,omitempty"`
+	With string `protobuf:"bytes,6,opt,name=with,proto3" json:"with,omitempty"`
+	// A field of the answer that has bytes: they are the body, whole or as the ranges
+	// that are asked for. The request has offset and limit, the answer size.
+	Body          string `protobuf:"bytes,7,opt,name=body,proto3" json:"body,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -295,6 +298,13 @@ func (x *Endpoint_Route) GetParams() string {
 func (x *Endpoint_Route) GetWith() string {
 	if x != nil {
 		return x.With
+	}
+	return ""
+}
+
+func (x *Endpoint_Route) GetBody() string {
+	if x != nil {
+		return x.Body
 	}
 	return ""
 }
@@ -450,7 +460,7 @@ var File_loom_v1_endpoint_proto protoreflect.FileDescriptor
 
 const file_loom_v1_endpoint_proto_rawDesc = "" +
 	"\n" +
-	"\x16loom/v1/endpoint.proto\x12\aloom.v1\x1a google/protobuf/descriptor.proto\"\x92\x05\n" +
+	"\x16loom/v1/endpoint.proto\x12\aloom.v1\x1a google/protobuf/descriptor.proto\"\xa6\x05\n" +
 	"\bEndpoint\x12&\n" +
 	"\x06scopes\x18\x01 \x03(\x0e2\x0e.loom.v1.ScopeR\x06scopes\x12\x1e\n" +
 	"\n" +
@@ -461,14 +471,15 @@ const file_loom_v1_endpoint_proto_rawDesc = "" +
 	"\x04slow\x18\x04 \x01(\bR\x04slow\x12\x18\n" +
 	"\aanswers\x18\x05 \x01(\tR\aanswers\x12/\n" +
 	"\x06routes\x18\x06 \x03(\v2\x17.loom.v1.Endpoint.RouteR\x06routes\x12,\n" +
-	"\x05verbs\x18\a \x03(\v2\x16.loom.v1.Endpoint.VerbR\x05verbs\x1a\x91\x01\n" +
+	"\x05verbs\x18\a \x03(\v2\x16.loom.v1.Endpoint.VerbR\x05verbs\x1a\xa5\x01\n" +
 	"\x05Route\x12\x12\n" +
 	"\x03get\x18\x01 \x01(\tH\x00R\x03get\x12\x14\n" +
 	"\x04post\x18\x02 \x01(\tH\x00R\x04post\x12\x18\n" +
 	"\asummary\x18\x03 \x01(\tR\asummary\x12\x0e\n" +
 	"\x02id\x18\x04 \x01(\tR\x02id\x12\x16\n" +
 	"\x06params\x18\x05 \x01(\tR\x06params\x12\x12\n" +
-	"\x04with\x18\x06 \x01(\tR\x04withB\b\n" +
+	"\x04with\x18\x06 \x01(\tR\x04with\x12\x12\n" +
+	"\x04body\x18\a \x01(\tR\x04bodyB\b\n" +
 	"\x06method\x1a\xf4\x01\n" +
 	"\x04Verb\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +

@@ -24,7 +24,7 @@ var File_loom_v1_loom_proto protoreflect.FileDescriptor
 
 const file_loom_v1_loom_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\xc0V\n" +
+	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x15loom/v1/reading.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\x83]\n" +
 	"\vHostService\x12\xf3\x01\n" +
 	"\aProject\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xc8\x01\x92\xb5\x18\xc3\x01\n" +
 	"\x01\x01\x1a\n" +
@@ -58,7 +58,17 @@ const file_loom_v1_loom_proto_rawDesc = "" +
 	"\x03Why\x12\x13.loom.v1.WhyRequest\x1a\x11.loom.v1.WhyReply\"\xbc\x03\x92\xb5\x18\xb7\x03\n" +
 	"\x01\x01\x1a\aproject*H`WhyReply`: why a line of code is there, from its commit to its decision2L\x1a.why a line of code is there: `path` and `line`*\x15project path line rev\n" +
 	"\x03why:\x90\x02\n" +
-	"\x03why\x12 Show why a line of code is there\x1a\xc4\x01Show the commit that a line of a project's repository came with and what Loom's records have of it: what was asked for, what was decided and what was not, who approved it, and how it was verified.*\x15project path line rev2\tpath line\x12\xe2\x01\n" +
+	"\x03why\x12 Show why a line of code is there\x1a\xc4\x01Show the commit that a line of a project's repository came with and what Loom's records have of it: what was asked for, what was decided and what was not, who approved it, and how it was verified.*\x15project path line rev2\tpath line\x12\xc1\x04\n" +
+	"\n" +
+	"Transcript\x12\x1a.loom.v1.TranscriptRequest\x1a\x18.loom.v1.TranscriptReply\"\xfc\x03\x92\xb5\x18\xf7\x03\n" +
+	"\x01\x01\x1a\texecution \x01*W`TranscriptReply`: a page of what an execution's agents were told, said, called and got2\x8d\x01\x1aJwhat an execution's agents were told, said, called and got, after a cursor\"\texecution*\x18node attempt after limit\n" +
+	"\x1aexecutions/{id}/transcript:\xfb\x01\n" +
+	"\n" +
+	"transcript\x12\x1dRead what agents said and did\x1a\x9e\x01Read what the agents of an execution were told, said, called and got, oldest first; attempt is its id or number; give next of one answer as after of the next.*\"execution node attempt after limit2\texecution\x12\xfc\x01\n" +
+	"\x05Blobs\x12\x14.loom.v1.BlobRequest\x1a\x12.loom.v1.BlobReply\"\xc8\x01\x92\xb5\x18\xc3\x01\n" +
+	"\x01\x01\x1a\aproject \x01*T`BlobReply`: a part of what a tool printed, of a prompt or of a diff, by its SHA-2562[\x1a6the bytes of a blob by its SHA-256, whole or in ranges\"\x06sha256*\aproject:\x04data\n" +
+	"\n" +
+	"blobs/{id}@\x01\x12\xe2\x01\n" +
 	"\x05State\x12\x15.loom.v1.StateRequest\x1a\x13.loom.v1.StateReply\"\xac\x01\x92\xb5\x18\xa7\x01\n" +
 	"\x01\x01\x1a\texecution \x01*D`StateReply`: an execution as of any moment, folded from the journal2O\x1a\x1ban execution as of a moment\"\texecution*\x0eat time number\n" +
 	"\x15executions/{id}/state\x12\x86\x03\n" +
@@ -160,46 +170,50 @@ const file_loom_v1_loom_proto_rawDesc = "" +
 	"\x01\x03*+`MembersReply`: which hosts the cluster hasB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var file_loom_v1_loom_proto_goTypes = []any{
-	(*Query)(nil),            // 0: loom.v1.Query
-	(*HistoryRequest)(nil),   // 1: loom.v1.HistoryRequest
-	(*WhyRequest)(nil),       // 2: loom.v1.WhyRequest
-	(*StateRequest)(nil),     // 3: loom.v1.StateRequest
-	(*NoticesRequest)(nil),   // 4: loom.v1.NoticesRequest
-	(*GraphRequest)(nil),     // 5: loom.v1.GraphRequest
-	(*MetricsRequest)(nil),   // 6: loom.v1.MetricsRequest
-	(*CostRequest)(nil),      // 7: loom.v1.CostRequest
-	(*MemoryRequest)(nil),    // 8: loom.v1.MemoryRequest
-	(*HostRequest)(nil),      // 9: loom.v1.HostRequest
-	(*HostsRequest)(nil),     // 10: loom.v1.HostsRequest
-	(*ClusterRequest)(nil),   // 11: loom.v1.ClusterRequest
-	(*Submission)(nil),       // 12: loom.v1.Submission
-	(*ErrorReport)(nil),      // 13: loom.v1.ErrorReport
-	(*BeadRequest)(nil),      // 14: loom.v1.BeadRequest
-	(*DecisionRequest)(nil),  // 15: loom.v1.DecisionRequest
-	(*ForkRequest)(nil),      // 16: loom.v1.ForkRequest
-	(*SayRequest)(nil),       // 17: loom.v1.SayRequest
-	(*ScaleRole)(nil),        // 18: loom.v1.ScaleRole
-	(*DrainHost)(nil),        // 19: loom.v1.DrainHost
-	(*RetentionRequest)(nil), // 20: loom.v1.RetentionRequest
-	(*ToolkitPart)(nil),      // 21: loom.v1.ToolkitPart
-	(*MembersRequest)(nil),   // 22: loom.v1.MembersRequest
-	(*View)(nil),             // 23: loom.v1.View
-	(*HistoryReply)(nil),     // 24: loom.v1.HistoryReply
-	(*WhyReply)(nil),         // 25: loom.v1.WhyReply
-	(*StateReply)(nil),       // 26: loom.v1.StateReply
-	(*NoticesReply)(nil),     // 27: loom.v1.NoticesReply
-	(*GraphReply)(nil),       // 28: loom.v1.GraphReply
-	(*MetricsReply)(nil),     // 29: loom.v1.MetricsReply
-	(*CostReply)(nil),        // 30: loom.v1.CostReply
-	(*Answer)(nil),           // 31: loom.v1.Answer
-	(*HostReply)(nil),        // 32: loom.v1.HostReply
-	(*HostsReply)(nil),       // 33: loom.v1.HostsReply
-	(*ClusterReply)(nil),     // 34: loom.v1.ClusterReply
-	(*SubmitReply)(nil),      // 35: loom.v1.SubmitReply
-	(*StaffingReply)(nil),    // 36: loom.v1.StaffingReply
-	(*RetentionReply)(nil),   // 37: loom.v1.RetentionReply
-	(*ToolkitReply)(nil),     // 38: loom.v1.ToolkitReply
-	(*MembersReply)(nil),     // 39: loom.v1.MembersReply
+	(*Query)(nil),             // 0: loom.v1.Query
+	(*HistoryRequest)(nil),    // 1: loom.v1.HistoryRequest
+	(*WhyRequest)(nil),        // 2: loom.v1.WhyRequest
+	(*TranscriptRequest)(nil), // 3: loom.v1.TranscriptRequest
+	(*BlobRequest)(nil),       // 4: loom.v1.BlobRequest
+	(*StateRequest)(nil),      // 5: loom.v1.StateRequest
+	(*NoticesRequest)(nil),    // 6: loom.v1.NoticesRequest
+	(*GraphRequest)(nil),      // 7: loom.v1.GraphRequest
+	(*MetricsRequest)(nil),    // 8: loom.v1.MetricsRequest
+	(*CostRequest)(nil),       // 9: loom.v1.CostRequest
+	(*MemoryRequest)(nil),     // 10: loom.v1.MemoryRequest
+	(*HostRequest)(nil),       // 11: loom.v1.HostRequest
+	(*HostsRequest)(nil),      // 12: loom.v1.HostsRequest
+	(*ClusterRequest)(nil),    // 13: loom.v1.ClusterRequest
+	(*Submission)(nil),        // 14: loom.v1.Submission
+	(*ErrorReport)(nil),       // 15: loom.v1.ErrorReport
+	(*BeadRequest)(nil),       // 16: loom.v1.BeadRequest
+	(*DecisionRequest)(nil),   // 17: loom.v1.DecisionRequest
+	(*ForkRequest)(nil),       // 18: loom.v1.ForkRequest
+	(*SayRequest)(nil),        // 19: loom.v1.SayRequest
+	(*ScaleRole)(nil),         // 20: loom.v1.ScaleRole
+	(*DrainHost)(nil),         // 21: loom.v1.DrainHost
+	(*RetentionRequest)(nil),  // 22: loom.v1.RetentionRequest
+	(*ToolkitPart)(nil),       // 23: loom.v1.ToolkitPart
+	(*MembersRequest)(nil),    // 24: loom.v1.MembersRequest
+	(*View)(nil),              // 25: loom.v1.View
+	(*HistoryReply)(nil),      // 26: loom.v1.HistoryReply
+	(*WhyReply)(nil),          // 27: loom.v1.WhyReply
+	(*TranscriptReply)(nil),   // 28: loom.v1.TranscriptReply
+	(*BlobReply)(nil),         // 29: loom.v1.BlobReply
+	(*StateReply)(nil),        // 30: loom.v1.StateReply
+	(*NoticesReply)(nil),      // 31: loom.v1.NoticesReply
+	(*GraphReply)(nil),        // 32: loom.v1.GraphReply
+	(*MetricsReply)(nil),      // 33: loom.v1.MetricsReply
+	(*CostReply)(nil),         // 34: loom.v1.CostReply
+	(*Answer)(nil),            // 35: loom.v1.Answer
+	(*HostReply)(nil),         // 36: loom.v1.HostReply
+	(*HostsReply)(nil),        // 37: loom.v1.HostsReply
+	(*ClusterReply)(nil),      // 38: loom.v1.ClusterReply
+	(*SubmitReply)(nil),       // 39: loom.v1.SubmitReply
+	(*StaffingReply)(nil),     // 40: loom.v1.StaffingReply
+	(*RetentionReply)(nil),    // 41: loom.v1.RetentionReply
+	(*ToolkitReply)(nil),      // 42: loom.v1.ToolkitReply
+	(*MembersReply)(nil),      // 43: loom.v1.MembersReply
 }
 var file_loom_v1_loom_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.HostService.Project:input_type -> loom.v1.Query
@@ -207,67 +221,71 @@ var file_loom_v1_loom_proto_depIdxs = []int32{
 	0,  // 2: loom.v1.HostService.Execution:input_type -> loom.v1.Query
 	1,  // 3: loom.v1.HostService.History:input_type -> loom.v1.HistoryRequest
 	2,  // 4: loom.v1.HostService.Why:input_type -> loom.v1.WhyRequest
-	3,  // 5: loom.v1.HostService.State:input_type -> loom.v1.StateRequest
-	0,  // 6: loom.v1.HostService.Inbox:input_type -> loom.v1.Query
-	4,  // 7: loom.v1.HostService.Notices:input_type -> loom.v1.NoticesRequest
-	0,  // 8: loom.v1.HostService.Graph:input_type -> loom.v1.Query
-	5,  // 9: loom.v1.HostService.Ask:input_type -> loom.v1.GraphRequest
-	6,  // 10: loom.v1.HostService.Metrics:input_type -> loom.v1.MetricsRequest
-	7,  // 11: loom.v1.HostService.Cost:input_type -> loom.v1.CostRequest
-	0,  // 12: loom.v1.HostService.Lock:input_type -> loom.v1.Query
-	0,  // 13: loom.v1.HostService.Workflow:input_type -> loom.v1.Query
-	0,  // 14: loom.v1.HostService.Pause:input_type -> loom.v1.Query
-	0,  // 15: loom.v1.HostService.Permission:input_type -> loom.v1.Query
-	0,  // 16: loom.v1.HostService.Memory:input_type -> loom.v1.Query
-	8,  // 17: loom.v1.HostService.Remember:input_type -> loom.v1.MemoryRequest
-	9,  // 18: loom.v1.HostService.Host:input_type -> loom.v1.HostRequest
-	10, // 19: loom.v1.HostService.Hosts:input_type -> loom.v1.HostsRequest
-	11, // 20: loom.v1.HostService.Cluster:input_type -> loom.v1.ClusterRequest
-	12, // 21: loom.v1.HostService.Submit:input_type -> loom.v1.Submission
-	13, // 22: loom.v1.HostService.Report:input_type -> loom.v1.ErrorReport
-	14, // 23: loom.v1.HostService.Update:input_type -> loom.v1.BeadRequest
-	15, // 24: loom.v1.HostService.Decide:input_type -> loom.v1.DecisionRequest
-	16, // 25: loom.v1.HostService.Fork:input_type -> loom.v1.ForkRequest
-	17, // 26: loom.v1.HostService.Say:input_type -> loom.v1.SayRequest
-	18, // 27: loom.v1.HostService.Scale:input_type -> loom.v1.ScaleRole
-	19, // 28: loom.v1.HostService.Drain:input_type -> loom.v1.DrainHost
-	20, // 29: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
-	21, // 30: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
-	22, // 31: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
-	23, // 32: loom.v1.HostService.Project:output_type -> loom.v1.View
-	23, // 33: loom.v1.HostService.Bead:output_type -> loom.v1.View
-	23, // 34: loom.v1.HostService.Execution:output_type -> loom.v1.View
-	24, // 35: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
-	25, // 36: loom.v1.HostService.Why:output_type -> loom.v1.WhyReply
-	26, // 37: loom.v1.HostService.State:output_type -> loom.v1.StateReply
-	23, // 38: loom.v1.HostService.Inbox:output_type -> loom.v1.View
-	27, // 39: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
-	23, // 40: loom.v1.HostService.Graph:output_type -> loom.v1.View
-	28, // 41: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
-	29, // 42: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
-	30, // 43: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
-	23, // 44: loom.v1.HostService.Lock:output_type -> loom.v1.View
-	23, // 45: loom.v1.HostService.Workflow:output_type -> loom.v1.View
-	23, // 46: loom.v1.HostService.Pause:output_type -> loom.v1.View
-	23, // 47: loom.v1.HostService.Permission:output_type -> loom.v1.View
-	23, // 48: loom.v1.HostService.Memory:output_type -> loom.v1.View
-	31, // 49: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
-	32, // 50: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
-	33, // 51: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
-	34, // 52: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
-	35, // 53: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
-	35, // 54: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
-	35, // 55: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
-	31, // 56: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
-	35, // 57: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
-	35, // 58: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
-	36, // 59: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
-	36, // 60: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
-	37, // 61: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
-	38, // 62: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
-	39, // 63: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
-	32, // [32:64] is the sub-list for method output_type
-	0,  // [0:32] is the sub-list for method input_type
+	3,  // 5: loom.v1.HostService.Transcript:input_type -> loom.v1.TranscriptRequest
+	4,  // 6: loom.v1.HostService.Blobs:input_type -> loom.v1.BlobRequest
+	5,  // 7: loom.v1.HostService.State:input_type -> loom.v1.StateRequest
+	0,  // 8: loom.v1.HostService.Inbox:input_type -> loom.v1.Query
+	6,  // 9: loom.v1.HostService.Notices:input_type -> loom.v1.NoticesRequest
+	0,  // 10: loom.v1.HostService.Graph:input_type -> loom.v1.Query
+	7,  // 11: loom.v1.HostService.Ask:input_type -> loom.v1.GraphRequest
+	8,  // 12: loom.v1.HostService.Metrics:input_type -> loom.v1.MetricsRequest
+	9,  // 13: loom.v1.HostService.Cost:input_type -> loom.v1.CostRequest
+	0,  // 14: loom.v1.HostService.Lock:input_type -> loom.v1.Query
+	0,  // 15: loom.v1.HostService.Workflow:input_type -> loom.v1.Query
+	0,  // 16: loom.v1.HostService.Pause:input_type -> loom.v1.Query
+	0,  // 17: loom.v1.HostService.Permission:input_type -> loom.v1.Query
+	0,  // 18: loom.v1.HostService.Memory:input_type -> loom.v1.Query
+	10, // 19: loom.v1.HostService.Remember:input_type -> loom.v1.MemoryRequest
+	11, // 20: loom.v1.HostService.Host:input_type -> loom.v1.HostRequest
+	12, // 21: loom.v1.HostService.Hosts:input_type -> loom.v1.HostsRequest
+	13, // 22: loom.v1.HostService.Cluster:input_type -> loom.v1.ClusterRequest
+	14, // 23: loom.v1.HostService.Submit:input_type -> loom.v1.Submission
+	15, // 24: loom.v1.HostService.Report:input_type -> loom.v1.ErrorReport
+	16, // 25: loom.v1.HostService.Update:input_type -> loom.v1.BeadRequest
+	17, // 26: loom.v1.HostService.Decide:input_type -> loom.v1.DecisionRequest
+	18, // 27: loom.v1.HostService.Fork:input_type -> loom.v1.ForkRequest
+	19, // 28: loom.v1.HostService.Say:input_type -> loom.v1.SayRequest
+	20, // 29: loom.v1.HostService.Scale:input_type -> loom.v1.ScaleRole
+	21, // 30: loom.v1.HostService.Drain:input_type -> loom.v1.DrainHost
+	22, // 31: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
+	23, // 32: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
+	24, // 33: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
+	25, // 34: loom.v1.HostService.Project:output_type -> loom.v1.View
+	25, // 35: loom.v1.HostService.Bead:output_type -> loom.v1.View
+	25, // 36: loom.v1.HostService.Execution:output_type -> loom.v1.View
+	26, // 37: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
+	27, // 38: loom.v1.HostService.Why:output_type -> loom.v1.WhyReply
+	28, // 39: loom.v1.HostService.Transcript:output_type -> loom.v1.TranscriptReply
+	29, // 40: loom.v1.HostService.Blobs:output_type -> loom.v1.BlobReply
+	30, // 41: loom.v1.HostService.State:output_type -> loom.v1.StateReply
+	25, // 42: loom.v1.HostService.Inbox:output_type -> loom.v1.View
+	31, // 43: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
+	25, // 44: loom.v1.HostService.Graph:output_type -> loom.v1.View
+	32, // 45: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
+	33, // 46: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
+	34, // 47: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
+	25, // 48: loom.v1.HostService.Lock:output_type -> loom.v1.View
+	25, // 49: loom.v1.HostService.Workflow:output_type -> loom.v1.View
+	25, // 50: loom.v1.HostService.Pause:output_type -> loom.v1.View
+	25, // 51: loom.v1.HostService.Permission:output_type -> loom.v1.View
+	25, // 52: loom.v1.HostService.Memory:output_type -> loom.v1.View
+	35, // 53: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
+	36, // 54: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
+	37, // 55: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
+	38, // 56: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
+	39, // 57: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
+	39, // 58: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
+	39, // 59: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
+	35, // 60: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
+	39, // 61: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
+	39, // 62: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
+	40, // 63: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
+	40, // 64: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
+	41, // 65: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
+	42, // 66: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
+	43, // 67: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
+	34, // [34:68] is the sub-list for method output_type
+	0,  // [0:34] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -282,6 +300,7 @@ func file_loom_v1_loom_proto_init() {
 	file_loom_v1_command_proto_init()
 	file_loom_v1_endpoint_proto_init()
 	file_loom_v1_host_proto_init()
+	file_loom_v1_reading_proto_init()
 	file_loom_v1_retention_proto_init()
 	file_loom_v1_service_proto_init()
 	file_loom_v1_staffing_proto_init()

@@ -1,0 +1,112 @@
+package console
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
+)
+
+// Ink is how a text looks where there is colour.
+type Ink string
+
+// What is written in which ink.
+const (
+	Strong Ink = "1"  // what a line is about
+	Faint  Ink = "2"  // times and ids beside it
+	Good   Ink = "32" // what went well, and lines that a change adds
+	Bad    Ink = "31" // what went wrong, and lines that a change takes away
+	Waits  Ink = "33" // what waits for somebody
+	Place  Ink = "36" // where a part of a diff belongs
+)
+
+// colours are what --color takes.
+var colours = []string{"auto", "always", "never"}
+
+// CheckColour refuses what --color does not take.
+func (a *Console) CheckColour() error {
+	for _, c := range colours {
+		if a.Colour == c || a.Colour == "" {
+			return nil
+		}
+	}
+	return fault.New("usage/argument", "no such choice").At("--color").Got(a.Colour).Want("%s", suggest.Among(a.Colour, colours))
+}
+
+// Coloured reports whether output is to be in colour: always and never say so; else
+// where it goes to a terminal that knows colour, unless NO_COLOR is set to anything.
+func (a *Console) Coloured() bool {
+	switch a.Colour {
+	case "always":
+		return !a.JSON
+	case "never":
+		return false
+	}
+	return !a.JSON && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && Terminal(a.Out)
+}
+
+// Paint is text in an ink, where there is colour. The text is [Printable] already.
+func (a *Console) Paint(ink Ink, text string) string {
+	if text == "" || !a.Coloured() {
+		return text
+	}
+	return "\x1b[" + string(ink) + "m" + text + "\x1b[0m"
+}
+
+// Width is how many columns a line of output may have: those of the terminal, or what
+// COLUMNS says; 0 for as many as it takes, where neither is known.
+func (a *Console) Width() int { return widthOf(a.Out) }
+
+// narrowest is the least that lines are fitted to.
+const narrowest = 20
+
+func widthOf(w any) int {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+			return max(n, narrowest)
+		}
+	}
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return max(n, narrowest)
+	}
+	return 0
+}
+
+// Wrapped is a text whose lines are broken at blanks, or in words that are longer
+// than a line, so that none has more than width columns; of width 0 the text itself.
+// What a line begins with stands before its other parts too.
+func Wrapped(text string, width int, indent string) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		for {
+			head, rest := breakLine(line, width-utf8.RuneCountInString(indent), width > 0)
+			b.WriteString(strings.TrimRight(indent+head, " \t"))
+			b.WriteByte('\n')
+			if rest == "" {
+				break
+			}
+			line = rest
+		}
+	}
+	return b.String()
+}
+
+// breakLine cuts a line that is too long.
+func breakLine(line string, room int, fit bool) (head, rest string) {
+	if !fit || utf8.RuneCountInString(line) <= room {
+		return line, ""
+	}
+	runes := []rune(line)
+	room = max(room, 1)
+	for at := room; at > room/2; at-- {
+		if runes[at] == ' ' {
+			return string(runes[:at]), strings.TrimLeft(string(runes[at:]), " ")
+		}
+	}
+	return string(runes[:room]), string(runes[room:])
+}

@@ -1,0 +1,72 @@
+package client
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// FollowTranscript calls fn for every entry that q asks for, from its cursor on, each
+// once and in order, until fn or ctx ends it. With live it waits for more at the end
+// of the journal, until the execution has ended; else it returns there. A host that
+// is away for a while is waited for, as in [Client.Follow].
+func (c *Client) FollowTranscript(ctx context.Context, q *loomv1.TranscriptRequest, live bool, fn func(*loomv1.TranscriptEntry) error) error {
+	wake, stop, err := c.wakes(live)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	q = proto.CloneOf(q)
+	for {
+		page, err := c.Transcript(ctx, q)
+		if err != nil && (!live || fault.Status(err) != fault.Unavailable || ctx.Err() != nil || c.nc.IsClosed()) {
+			return err
+		}
+		for _, cut := range page.GetCuts() {
+			if c.Cut != nil {
+				c.Cut(cut)
+			}
+		}
+		for _, e := range page.GetEntries() {
+			if err := fn(e); err != nil {
+				return err
+			}
+		}
+		if page.GetNext() != nil {
+			q.After = page.Next
+		}
+		switch {
+		case err == nil && !page.End:
+			continue
+		case !live || err == nil && page.Ended:
+			return nil
+		}
+		if err := rest(ctx, wake); err != nil {
+			return err
+		}
+	}
+}
+
+// ReadBlob returns a blob that events of a project name, or of any project where that
+// is empty, by its name or the beginning of it: the bytes of all parts, and the last
+// answer, which tells what was read.
+func (c *Client) ReadBlob(ctx context.Context, project, sum string) ([]byte, *loomv1.BlobReply, error) {
+	var data []byte
+	for {
+		reply, err := c.Blobs(ctx, &loomv1.BlobRequest{Project: project, Sha256: sum, Offset: uint64(len(data))})
+		if err != nil {
+			return nil, nil, err
+		}
+		data = append(data, reply.Data...)
+		if uint64(len(data)) >= reply.Size {
+			return data, reply, nil
+		}
+		if len(reply.Data) == 0 {
+			return nil, nil, fault.New("host/unavailable", "the answer ends after %d of %d bytes", len(data), reply.Size)
+		}
+		sum = reply.Blob.GetSha256()
+	}
+}
