@@ -72,6 +72,7 @@ var codes = map[string]Exit{
 	"approval/expired":      Refused,
 	"approval/replayed":     Refused,
 	"approval/option":       Invalid,
+	"approval/shown":        Refused,
 	"override/invalid":      Invalid,
 	"override/ended":        Conflict,
 	"scale/invalid":         Invalid,

@@ -12,6 +12,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/bead"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/net/ceokey"
 	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -124,6 +125,9 @@ func (a *Commands) decide(ctx context.Context, key *ceokey.Key, name string, d *
 			return fault.New("approval/unknown", "%d approvals wait about %s", len(v.Approvals), d.Approval).At("APPROVAL").Want("name one; \"loom inbox\" lists them")
 		}
 		asked := v.Approvals[0]
+		if err := workflow.CheckShown(asked, v.Diff); err != nil {
+			return err
+		}
 		d.Approval, d.Digest = asked.Id, wholeDigest(d.Digest, asked.Digest)
 		cmd, err := key.Decide(about.Deployment, name, d)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/patchscan"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -56,55 +57,48 @@ func concerning(p *loomv1.Approval) string {
 // ApprovalText is everything that an answer to an approval is about.
 func ApprovalText(w io.Writer, p *loomv1.Approval, diff string) {
 	approvalHead(w, p)
+	reasonText(w, p)
 	if diff != "" {
-		fmt.Fprintf(w, "\n%s\n\n", strings.TrimSpace(console.Printable(diff)))
+		fmt.Fprintf(w, "\n%s\n\n", strings.Trim(spelt(diff), "\n"))
+	}
+	if err := workflow.CheckShown(p, diff); err != nil {
+		fmt.Fprintf(w, "  WARNING: %s\n", err)
 	}
 	if p.DecidedAt != nil {
 		return
 	}
 	lastNotes(w, p.History)
 	for _, s := range p.NextSteps {
-		fmt.Fprintf(w, "  %s\n", console.Line(s, 500))
+		fmt.Fprintf(w, "  %s\n", whole(s))
 	}
 	fmt.Fprintf(w, "  digest %s\n", shortDigest(p.Digest))
 }
 
-// notesLines is how much is shown of what the newest attempt left behind.
-const notesLines = 20
-
-// lastNotes is the end of what the newest attempt says, which of a check that
-// failed is the end of its output.
+// lastNotes is all that the approval has of what the newest attempt says, which of a
+// check that failed is the end of its output.
 func lastNotes(w io.Writer, history []*loomv1.Attempt) {
 	if len(history) == 0 {
 		return
 	}
 	last := history[len(history)-1]
-	notes := strings.TrimSpace(console.Printable(last.Outcome.GetNotes()))
-	if notes == "" {
+	if strings.TrimSpace(last.Outcome.GetNotes()) == "" {
 		return
 	}
-	lines := strings.Split(notes, "\n")
 	fmt.Fprintf(w, "  what attempt %d of %s left:\n", last.Number, last.Node)
-	if more := len(lines) - notesLines; more > 0 {
-		fmt.Fprintf(w, "    ... %d lines before\n", more)
-		lines = lines[more:]
-	}
-	for _, l := range lines {
-		fmt.Fprintf(w, "    %s\n", l)
-	}
+	indented(w, "    ", last.Outcome.Notes)
 }
 
 func approvalHead(w io.Writer, p *loomv1.Approval) {
-	fmt.Fprintf(w, "%s  %s%s, asked %s\n  %s\n", p.Id, project.Word(p.Kind), concerning(p), console.Stamp(p.AskedAt), console.Line(p.Question, 300))
+	fmt.Fprintf(w, "%s  %s%s, asked %s\n  %s\n", p.Id, project.Word(p.Kind), concerning(p), console.Stamp(p.AskedAt), whole(p.Question))
 	if p.Reason != "" {
-		fmt.Fprintf(w, "  because: %s\n", console.Line(p.Reason, 300))
+		fmt.Fprintf(w, "  because: %s\n", whole(p.Reason))
 	}
 	permissionText(w, p.Permission)
 	for _, h := range p.History {
-		fmt.Fprintf(w, "  %s attempt %d (%s): %s\n", h.Node, h.Number, project.Word(h.Outcome.GetStatus()), console.Line(h.Outcome.GetSummary(), 160))
+		fmt.Fprintf(w, "  %s attempt %d (%s): %s\n", h.Node, h.Number, project.Word(h.Outcome.GetStatus()), whole(h.Outcome.GetSummary()))
 	}
 	for _, f := range p.Change.GetFiles() {
-		fmt.Fprintf(w, "  %s %s +%d -%d\n", f.Status, console.Line(f.Path, 120), f.Added, f.Removed)
+		fmt.Fprintf(w, "  %s %s +%d -%d\n", f.Status, whole(f.Path), f.Added, f.Removed)
 	}
 	switch shown, total := len(p.Change.GetFiles()), int(p.Change.GetFilesTotal()); {
 	case shown == 0 && total > 0: // a list of several leaves them out
@@ -113,17 +107,17 @@ func approvalHead(w io.Writer, p *loomv1.Approval) {
 		fmt.Fprintf(w, "  more files changed: %d\n", total-shown)
 	}
 	for _, c := range p.Change.GetWarnings() {
-		fmt.Fprintf(w, "  %s: %s\n", warningWord(c.Action), console.Line(patchscan.Text(c), 400))
+		fmt.Fprintf(w, "  %s: %s\n", warningWord(c.Action), whole(patchscan.Text(c)))
 	}
 	for _, c := range p.Overlaps {
 		c.Waits = false // of these each is before this one
 		fmt.Fprintf(w, "  overlap: %s\n", ClaimText(c))
 	}
 	for _, c := range p.Checks {
-		fmt.Fprintf(w, "  verification must see pass: %s\n", console.Line(c, 160))
+		fmt.Fprintf(w, "  verification must see pass: %s\n", whole(c))
 	}
 	if p.DecidedAt != nil {
-		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %s %s %s", Answered(p.Decision), console.Stamp(p.DecidedAt), console.Line(p.Comment, 200)), " "))
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %s %s %s", Answered(p.Decision), console.Stamp(p.DecidedAt), whole(p.Comment)), " "))
 	}
 }
 
@@ -140,11 +134,11 @@ func permissionText(w io.Writer, q *loomv1.PermissionQuestion) {
 	if q == nil {
 		return
 	}
-	fmt.Fprintf(w, "  %s wants to call %s in %s:\n", q.Role, console.Line(q.Tool, 80), q.Attempt)
+	fmt.Fprintf(w, "  %s wants to call %s in %s:\n", q.Role, whole(q.Tool), q.Attempt)
 	for _, s := range q.Subjects {
-		fmt.Fprintf(w, "    %s\n", console.Line(s, 300))
+		fmt.Fprintf(w, "    %s\n", whole(s))
 	}
-	fmt.Fprintf(w, "  with %s\n", console.Line(q.Arguments, 600))
+	fmt.Fprintf(w, "  with %s\n", whole(q.Arguments))
 }
 
 // Answered says what an answer was.

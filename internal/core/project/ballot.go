@@ -7,6 +7,7 @@ import (
 
 	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -87,10 +88,10 @@ func (d *decision) followReferred(f *loomv1.BallotReferred) error {
 		Options: []loomv1.ApprovalDecision{loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE},
 		Choices: choices(d.s.graph, b),
 	}
-	a.Digest = hexHash(append([]string{"ballot", d.s.cfg.Deployment, d.s.cfg.ID, a.Id, a.Ballot, a.Question, a.Reason}, b.Options...)...)
 	for _, c := range a.Choices {
 		a.NextSteps = append(a.NextSteps, fmt.Sprintf("approve --choice %s: %s", c.Id, c.Title))
 	}
+	a.Digest = workflow.Digest(a)
 	return d.emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalRequested{ApprovalRequested: &loomv1.ApprovalRequested{Approval: a}}})
 }
 
