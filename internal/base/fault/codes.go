@@ -73,6 +73,7 @@ var codes = map[string]Exit{
 	"approval/replayed":     Refused,
 	"approval/option":       Invalid,
 	"approval/shown":        Refused,
+	"approval/which":        Invalid,
 	"override/invalid":      Invalid,
 	"override/ended":        Conflict,
 	"scale/invalid":         Invalid,

@@ -1,12 +1,15 @@
 package approval
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/patchscan"
 	"github.com/loomrun/loom/internal/core/project"
@@ -17,22 +20,87 @@ import (
 
 // Inbox returns the command of that name.
 func (a *Commands) Inbox() *cobra.Command {
-	cmd := a.Viewer("inbox [APPROVAL]", "what waits for the CEO", client.Services.Inbox, func(w io.Writer, v *loomv1.View) {
-		console.BlocksText(w, v.Blocks)
-		if len(v.Approvals) == 0 {
-			fmt.Fprintln(w, "nothing waits for you")
-		}
-		for _, p := range v.Approvals {
-			if v.Diff == "" && p.Change != nil {
-				approvalShort(w, p)
-			} else {
-				ApprovalText(w, p, v.Diff)
+	q := &loomv1.Query{}
+	var interactive bool
+	var keyPath string
+	cmd := &cobra.Command{
+		Use: "inbox [flags] [APPROVAL]", Short: "what waits for the CEO", Args: console.Takes("[APPROVAL]"),
+		Long: `Inbox lists what waits for the CEO, the newest first, and says how many wait.
+With the id of an approval, or of the bead that it is about, it shows the whole
+proposal, its diff included, and what may be answered.
+
+With -i it goes through what waits, one after the other: summary, diff and
+question. Type a key and Enter; each answer is signed and sent at once:
+
+  y, a  approve          n, r  reject (asks why)
+  c     comment, which asks for changes
+  l, j  later, go on     k     go back
+  d     the whole proposal with its diff
+  q     end; nothing that was not answered is changed`,
+		Example: "  loom inbox\n  loom inbox shop-2\n  loom inbox --oldest --limit 10\n  loom inbox -i",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				q.Id = args[0]
+			}
+			if err := checkInbox(cmd, q, interactive); err != nil {
+				return err
+			}
+			q.Project = cmp.Or(q.Project, project.Of(cmp.Or(q.Id, q.After)))
+			if interactive {
+				return a.review(cmd.Context(), q, keyPath)
+			}
+			return a.Look(cmd, client.Services.Inbox, q, inboxText)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&interactive, "interactive", "i", false, "answer one after the other")
+	f.BoolVar(&q.Oldest, "oldest", false, "begin with what has waited longest")
+	f.Uint32Var(&q.Limit, "limit", 100, "at most `N`, up to 1000")
+	f.StringVar(&q.After, "after", "", "list on after this `APPROVAL`")
+	f.StringVar(&keyPath, "key", "", "with -i: the CEO's key `FILE` (default: in your configuration directory)")
+	console.ProjectFlag(cmd, &q.Project)
+	return cmd
+}
+
+// checkInbox refuses what no inbox can show.
+func checkInbox(cmd *cobra.Command, q *loomv1.Query, interactive bool) error {
+	for _, id := range [][2]string{{"APPROVAL", q.Id}, {"--after", q.After}} {
+		if id[1] != "" || id[0] == "APPROVAL" && cmd.Flags().NArg() == 1 {
+			if err := console.CheckID(id[0], id[1]); err != nil {
+				return err
 			}
 		}
-	})
-	cmd.Long = "Inbox lists what waits for the CEO. With the id of an approval, or of the bead\nthat it is about, it shows the whole proposal, its diff included, and what may\nbe answered."
-	cmd.Example = "  loom inbox\n  loom inbox shop-2"
-	return cmd
+	}
+	switch {
+	case q.Limit < 1 || q.Limit > project.MaxListed:
+		return fault.New("usage/argument", "not a number of approvals that a list can have").At("--limit").Got(strconv.Itoa(int(q.Limit))).Want("1 to %d", project.MaxListed)
+	case q.Id != "" && (q.Oldest || q.After != ""):
+		return fault.New("usage/argument", "--oldest and --after are for lists, and an id was given").Got(q.Id)
+	case cmd.Flags().Changed("key") && !interactive:
+		return fault.New("usage/argument", "a key is for answers").At("--key").Want("-i")
+	}
+	return console.CheckName("--project", q.Project)
+}
+
+// inboxText is a list of approvals, or the only one there is, whole.
+func inboxText(w io.Writer, v *loomv1.View) {
+	console.BlocksText(w, v.Blocks)
+	if len(v.Approvals) == 0 {
+		fmt.Fprintln(w, "nothing waits for you")
+	}
+	for _, p := range v.Approvals {
+		if v.Diff == "" && p.Change != nil || len(v.Approvals) > 1 {
+			approvalShort(w, p)
+		} else {
+			ApprovalText(w, p, v.Diff)
+		}
+	}
+	if more := int(v.Waiting) > len(v.Approvals); more && len(v.Approvals) > 0 {
+		fmt.Fprintf(w, "%d of %d that wait are shown\n", len(v.Approvals), v.Waiting)
+	}
+	if v.Next != "" {
+		fmt.Fprintf(w, "there is more: --after %s\n", v.Next)
+	}
 }
 
 // approvalShort is an approval as a list shows it.
