@@ -38,7 +38,7 @@ func (h *Host) span(ctx context.Context, v project.View, q *loomv1.Query, projec
 		if id < project.Of(after) {
 			continue
 		}
-		one := &loomv1.Query{Project: id, Filter: q.Filter, Limit: left, Text: q.Text, Labels: q.Labels, Type: q.Type, Process: q.Process, Assignee: q.Assignee}
+		one := &loomv1.Query{Project: id, Filter: q.Filter, Limit: left, Text: q.Text, Labels: q.Labels, Type: q.Type, Process: q.Process, Assignee: q.Assignee, Oldest: q.Oldest}
 		if project.Of(after) == id {
 			one.After = after
 		}
@@ -59,6 +59,22 @@ func (h *Host) span(ctx context.Context, v project.View, q *loomv1.Query, projec
 		if all.Next = page.Next; all.Next != "" {
 			break
 		}
+	}
+	if v == project.Inbox {
+		return h.counted(ctx, all, projects)
+	}
+	return all, nil
+}
+
+// counted says how many approvals wait in all projects, those included that the page
+// does not reach.
+func (h *Host) counted(ctx context.Context, all *loomv1.View, projects []string) (*loomv1.View, error) {
+	for _, id := range projects {
+		page, err := h.projects.Look(ctx, project.Inbox, &loomv1.Query{Project: id, Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		all.Waiting += page.Waiting
 	}
 	return all, nil
 }

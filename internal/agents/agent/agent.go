@@ -344,7 +344,9 @@ func (j *job) propose(ctx context.Context, tree *git.Worktree, out *loomv1.Outco
 		j.fail(out, why.Code, why.Error(), why.Error())
 		return out, nil
 	}
-	shown := j.Secrets.Text(string(diff)) // a secret of the host may stand in what is taken out
+	// A secret of the host may stand in what is taken out; and files may be in any
+	// encoding, where what is signed is the text that people are shown.
+	shown := strings.ToValidUTF8(j.Secrets.Text(string(diff)), "\uFFFD")
 	if change.Diff, err = j.Blobs.Put(ctx, []byte(shown), "text/x-diff"); err != nil {
 		return nil, err
 	}

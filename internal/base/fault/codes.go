@@ -72,6 +72,8 @@ var codes = map[string]Exit{
 	"approval/expired":      Refused,
 	"approval/replayed":     Refused,
 	"approval/option":       Invalid,
+	"approval/shown":        Refused,
+	"approval/which":        Invalid,
 	"override/invalid":      Invalid,
 	"override/ended":        Conflict,
 	"scale/invalid":         Invalid,

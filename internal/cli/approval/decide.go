@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/bead"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/net/ceokey"
 	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -116,20 +118,8 @@ func (a *Commands) decide(ctx context.Context, key *ceokey.Key, name string, d *
 		if err != nil {
 			return err
 		}
-		v, err := c.Inbox(ctx, &loomv1.Query{Project: name, Id: d.Approval})
+		asked, err := a.sign(ctx, c, key, about.Deployment, name, d)
 		if err != nil {
-			return err
-		}
-		if len(v.Approvals) != 1 {
-			return fault.New("approval/unknown", "%d approvals wait about %s", len(v.Approvals), d.Approval).At("APPROVAL").Want("name one; \"loom inbox\" lists them")
-		}
-		asked := v.Approvals[0]
-		d.Approval, d.Digest = asked.Id, wholeDigest(d.Digest, asked.Digest)
-		cmd, err := key.Decide(about.Deployment, name, d)
-		if err != nil {
-			return err
-		}
-		if err := a.present(ctx, cmd); err != nil {
 			return err
 		}
 		err = a.Print(d, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", d.Approval, Answered(d.Decision)) })
@@ -138,6 +128,41 @@ func (a *Commands) decide(ctx context.Context, key *ceokey.Key, name string, d *
 		}
 		return bead.New(a.Console).Wait(ctx, c, asked.Bead, d.Approval)
 	})
+}
+
+// sign signs an answer to an approval as it stands and presents it, and returns the
+// approval. It refuses before it signs: a bead's id, which may stand for several
+// questions, an answer that is not offered, and what is not what the digest covers.
+func (a *Commands) sign(ctx context.Context, c *client.Client, key *ceokey.Key, deployment, name string, d *loomv1.DecideApproval) (*loomv1.Approval, error) {
+	v, err := c.Inbox(ctx, &loomv1.Query{Project: name, Id: d.Approval})
+	if err != nil {
+		return nil, err
+	}
+	if asked := v.Approvals[0]; len(v.Approvals) > 1 || asked.Id != d.Approval {
+		return nil, whichOne(d.Approval, v.Approvals)
+	}
+	asked := v.Approvals[0]
+	if asked.DecidedAt == nil { // else the host says when it was answered
+		if err := cmp.Or(project.CheckAnswer(asked, d), workflow.CheckShown(asked, v.Diff)); err != nil {
+			return nil, err
+		}
+	}
+	d.Digest = wholeDigest(d.Digest, asked.Digest)
+	cmd, err := key.Decide(deployment, name, d)
+	if err != nil {
+		return nil, err
+	}
+	return asked, a.present(ctx, cmd)
+}
+
+// whichOne asks for the very question that an answer is to.
+func whichOne(bead string, open []*loomv1.Approval) error {
+	var questions []string
+	for _, p := range open {
+		questions = append(questions, fmt.Sprintf("%s (%s)", p.Id, console.Line(p.Question, 100)))
+	}
+	return fault.New("approval/which", "%s is no approval, but a bead about which %s open", bead, map[bool]string{true: "a question is", false: "questions are"}[len(open) == 1]).
+		At("APPROVAL").Want("look at it with \"loom inbox ID\" and name it: %s", strings.Join(questions, ", "))
 }
 
 func (a *Commands) present(ctx context.Context, cmd *loomv1.SignedCommand) error {

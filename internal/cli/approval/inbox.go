@@ -1,46 +1,113 @@
 package approval
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/patchscan"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // Inbox returns the command of that name.
 func (a *Commands) Inbox() *cobra.Command {
-	cmd := a.Viewer("inbox [APPROVAL]", "what waits for the CEO", client.Services.Inbox, func(w io.Writer, v *loomv1.View) {
-		console.BlocksText(w, v.Blocks)
-		if len(v.Approvals) == 0 {
-			fmt.Fprintln(w, "nothing waits for you")
-		}
-		several, last := severalProjects(v.Approvals), ""
-		for _, p := range v.Approvals {
-			if of := project.Of(p.Id); several && of != last {
-				last = of
-				fmt.Fprintf(w, "project %s\n", of)
+	q := &loomv1.Query{}
+	var interactive bool
+	var keyPath string
+	cmd := &cobra.Command{
+		Use: "inbox [flags] [APPROVAL]", Short: "what waits for the CEO", Args: console.Takes("[APPROVAL]"),
+		Long: `Inbox lists what waits for the CEO, in all projects unless one is named, the
+newest of each first, and says how many wait. With the id of an approval, or of
+the bead that it is about, it shows the whole proposal, its diff included, and
+what may be answered.
+
+With -i it goes through what waits, one after the other: summary, diff and
+question. Type a key and Enter; each answer is signed and sent at once:
+
+  y, a  approve          n, r  reject (asks why)
+  c     comment, which asks for changes
+  l, j  later, go on     k     go back
+  d     the whole proposal with its diff
+  q     end; nothing that was not answered is changed`,
+		Example: "  loom inbox\n  loom inbox shop-2\n  loom inbox --oldest --limit 10\n  loom inbox -i",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				q.Id = args[0]
 			}
-			if v.Diff == "" && p.Change != nil {
-				approvalShort(w, p)
-			} else {
-				ApprovalText(w, p, v.Diff)
+			if err := checkInbox(cmd, q, interactive); err != nil {
+				return err
 			}
-		}
-		if v.Next != "" {
-			fmt.Fprintf(w, "more waits than these %d; --project NAME lists that of one project\n", len(v.Approvals))
-		}
-	})
-	cmd.Long = "Inbox lists what waits for the CEO, in all projects unless one is named.\nWith the id of an approval, or of the bead that it is about, it shows the whole\nproposal, its diff included, and what may be answered."
-	cmd.Example = "  loom inbox\n  loom inbox shop-2"
+			q.Project = cmp.Or(q.Project, project.Of(q.Id))
+			if interactive {
+				return a.review(cmd.Context(), q, keyPath)
+			}
+			return a.Look(cmd, client.Services.Inbox, q, inboxText)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&interactive, "interactive", "i", false, "answer one after the other")
+	f.BoolVar(&q.Oldest, "oldest", false, "begin with what has waited longest")
+	f.Uint32Var(&q.Limit, "limit", 100, "at most `N`, up to 1000")
+	f.StringVar(&q.After, "after", "", "list on after this `APPROVAL`")
+	f.StringVar(&keyPath, "key", "", "with -i: the CEO's key `FILE` (default: in your configuration directory)")
+	console.ProjectFlag(cmd, &q.Project)
 	return cmd
+}
+
+// checkInbox refuses what no inbox can show.
+func checkInbox(cmd *cobra.Command, q *loomv1.Query, interactive bool) error {
+	for _, id := range [][2]string{{"APPROVAL", q.Id}, {"--after", q.After}} {
+		if id[1] != "" || id[0] == "APPROVAL" && cmd.Flags().NArg() == 1 {
+			if err := console.CheckID(id[0], id[1]); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case q.Limit < 1 || q.Limit > project.MaxListed:
+		return fault.New("usage/argument", "not a number of approvals that a list can have").At("--limit").Got(strconv.Itoa(int(q.Limit))).Want("1 to %d", project.MaxListed)
+	case q.Id != "" && (q.Oldest || q.After != ""):
+		return fault.New("usage/argument", "--oldest and --after are for lists, and an id was given").Got(q.Id)
+	case cmd.Flags().Changed("key") && !interactive:
+		return fault.New("usage/argument", "a key is for answers").At("--key").Want("-i")
+	}
+	return console.CheckName("--project", q.Project)
+}
+
+// inboxText is a list of approvals, or the only one there is, whole.
+func inboxText(w io.Writer, v *loomv1.View) {
+	console.BlocksText(w, v.Blocks)
+	if len(v.Approvals) == 0 {
+		fmt.Fprintln(w, "nothing waits for you")
+	}
+	several, last := severalProjects(v.Approvals), ""
+	for _, p := range v.Approvals {
+		if of := project.Of(p.Id); several && of != last {
+			last = of
+			fmt.Fprintf(w, "project %s\n", of)
+		}
+		if v.Diff == "" && p.Change != nil || len(v.Approvals) > 1 {
+			approvalShort(w, p)
+		} else {
+			ApprovalText(w, p, v.Diff)
+		}
+	}
+	if more := int(v.Waiting) > len(v.Approvals); more && len(v.Approvals) > 0 {
+		fmt.Fprintf(w, "%d of %d that wait are shown\n", len(v.Approvals), v.Waiting)
+	}
+	if v.Next != "" {
+		fmt.Fprintf(w, "there is more: --after %s\n", v.Next)
+	}
 }
 
 // severalProjects reports whether approvals are of more than one project.
@@ -70,55 +137,48 @@ func concerning(p *loomv1.Approval) string {
 // ApprovalText is everything that an answer to an approval is about.
 func ApprovalText(w io.Writer, p *loomv1.Approval, diff string) {
 	approvalHead(w, p)
+	reasonText(w, p)
 	if diff != "" {
-		fmt.Fprintf(w, "\n%s\n\n", strings.TrimSpace(console.Printable(diff)))
+		fmt.Fprintf(w, "\n%s\n\n", strings.Trim(spelt(diff), "\n"))
+	}
+	if err := workflow.CheckShown(p, diff); err != nil {
+		fmt.Fprintf(w, "  WARNING: %s\n", err)
 	}
 	if p.DecidedAt != nil {
 		return
 	}
 	lastNotes(w, p.History)
 	for _, s := range p.NextSteps {
-		fmt.Fprintf(w, "  %s\n", console.Line(s, 500))
+		fmt.Fprintf(w, "  %s\n", whole(s))
 	}
 	fmt.Fprintf(w, "  digest %s\n", shortDigest(p.Digest))
 }
 
-// notesLines is how much is shown of what the newest attempt left behind.
-const notesLines = 20
-
-// lastNotes is the end of what the newest attempt says, which of a check that
-// failed is the end of its output.
+// lastNotes is all that the approval has of what the newest attempt says, which of a
+// check that failed is the end of its output.
 func lastNotes(w io.Writer, history []*loomv1.Attempt) {
 	if len(history) == 0 {
 		return
 	}
 	last := history[len(history)-1]
-	notes := strings.TrimSpace(console.Printable(last.Outcome.GetNotes()))
-	if notes == "" {
+	if strings.TrimSpace(last.Outcome.GetNotes()) == "" {
 		return
 	}
-	lines := strings.Split(notes, "\n")
 	fmt.Fprintf(w, "  what attempt %d of %s left:\n", last.Number, last.Node)
-	if more := len(lines) - notesLines; more > 0 {
-		fmt.Fprintf(w, "    ... %d lines before\n", more)
-		lines = lines[more:]
-	}
-	for _, l := range lines {
-		fmt.Fprintf(w, "    %s\n", l)
-	}
+	indented(w, "    ", last.Outcome.Notes)
 }
 
 func approvalHead(w io.Writer, p *loomv1.Approval) {
-	fmt.Fprintf(w, "%s  %s%s, asked %s\n  %s\n", p.Id, project.Word(p.Kind), concerning(p), console.Stamp(p.AskedAt), console.Line(p.Question, 300))
+	fmt.Fprintf(w, "%s  %s%s, asked %s\n  %s\n", p.Id, project.Word(p.Kind), concerning(p), console.Stamp(p.AskedAt), whole(p.Question))
 	if p.Reason != "" {
-		fmt.Fprintf(w, "  because: %s\n", console.Line(p.Reason, 300))
+		fmt.Fprintf(w, "  because: %s\n", whole(p.Reason))
 	}
 	permissionText(w, p.Permission)
 	for _, h := range p.History {
-		fmt.Fprintf(w, "  %s attempt %d (%s): %s\n", h.Node, h.Number, project.Word(h.Outcome.GetStatus()), console.Line(h.Outcome.GetSummary(), 160))
+		fmt.Fprintf(w, "  %s attempt %d (%s): %s\n", h.Node, h.Number, project.Word(h.Outcome.GetStatus()), whole(h.Outcome.GetSummary()))
 	}
 	for _, f := range p.Change.GetFiles() {
-		fmt.Fprintf(w, "  %s %s +%d -%d\n", f.Status, console.Line(f.Path, 120), f.Added, f.Removed)
+		fmt.Fprintf(w, "  %s %s +%d -%d\n", f.Status, whole(f.Path), f.Added, f.Removed)
 	}
 	switch shown, total := len(p.Change.GetFiles()), int(p.Change.GetFilesTotal()); {
 	case shown == 0 && total > 0: // a list of several leaves them out
@@ -127,17 +187,17 @@ func approvalHead(w io.Writer, p *loomv1.Approval) {
 		fmt.Fprintf(w, "  more files changed: %d\n", total-shown)
 	}
 	for _, c := range p.Change.GetWarnings() {
-		fmt.Fprintf(w, "  %s: %s\n", warningWord(c.Action), console.Line(patchscan.Text(c), 400))
+		fmt.Fprintf(w, "  %s: %s\n", warningWord(c.Action), whole(patchscan.Text(c)))
 	}
 	for _, c := range p.Overlaps {
 		c.Waits = false // of these each is before this one
 		fmt.Fprintf(w, "  overlap: %s\n", ClaimText(c))
 	}
 	for _, c := range p.Checks {
-		fmt.Fprintf(w, "  verification must see pass: %s\n", console.Line(c, 160))
+		fmt.Fprintf(w, "  verification must see pass: %s\n", whole(c))
 	}
 	if p.DecidedAt != nil {
-		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %s %s %s", Answered(p.Decision), console.Stamp(p.DecidedAt), console.Line(p.Comment, 200)), " "))
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %s %s %s", Answered(p.Decision), console.Stamp(p.DecidedAt), whole(p.Comment)), " "))
 	}
 }
 
@@ -154,11 +214,11 @@ func permissionText(w io.Writer, q *loomv1.PermissionQuestion) {
 	if q == nil {
 		return
 	}
-	fmt.Fprintf(w, "  %s wants to call %s in %s:\n", q.Role, console.Line(q.Tool, 80), q.Attempt)
+	fmt.Fprintf(w, "  %s wants to call %s in %s:\n", q.Role, whole(q.Tool), q.Attempt)
 	for _, s := range q.Subjects {
-		fmt.Fprintf(w, "    %s\n", console.Line(s, 300))
+		fmt.Fprintf(w, "    %s\n", whole(s))
 	}
-	fmt.Fprintf(w, "  with %s\n", console.Line(q.Arguments, 600))
+	fmt.Fprintf(w, "  with %s\n", whole(q.Arguments))
 }
 
 // Answered says what an answer was.

@@ -3,13 +3,11 @@ package project
 import (
 	"crypto/ed25519"
 	"crypto/subtle"
-	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -116,10 +114,7 @@ func (d *decision) checkDecision(a *loomv1.Approval, v *loomv1.DecideApproval) e
 	if len(v.Comment) > MaxComment {
 		return fault.New("submit/too-large", "comment has %d bytes, the most is %d", len(v.Comment), MaxComment).At("comment")
 	}
-	if !slices.Contains(a.Options, v.Decision) {
-		return workflow.NotOffered(a, v.Decision)
-	}
-	return nil
+	return CheckAnswer(a, v)
 }
 
 // noteDecision puts the CEO's answer into the decision graph.

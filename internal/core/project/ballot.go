@@ -7,6 +7,7 @@ import (
 
 	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -87,10 +88,10 @@ func (d *decision) followReferred(f *loomv1.BallotReferred) error {
 		Options: []loomv1.ApprovalDecision{loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE},
 		Choices: choices(d.s.graph, b),
 	}
-	a.Digest = hexHash(append([]string{"ballot", d.s.cfg.Deployment, d.s.cfg.ID, a.Id, a.Ballot, a.Question, a.Reason}, b.Options...)...)
 	for _, c := range a.Choices {
 		a.NextSteps = append(a.NextSteps, fmt.Sprintf("approve --choice %s: %s", c.Id, c.Title))
 	}
+	a.Digest = workflow.Digest(a)
 	return d.emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalRequested{ApprovalRequested: &loomv1.ApprovalRequested{Approval: a}}})
 }
 
@@ -121,9 +122,6 @@ func choices(g *graph.Graph, b *loomv1.Ballot) []*loomv1.Choice {
 
 // decideBallot carries out the CEO's choice.
 func (d *decision) decideBallot(signed *loomv1.SignedCommand, a *loomv1.Approval, v *loomv1.DecideApproval) error {
-	if err := checkChoice(a, v); err != nil {
-		return err
-	}
 	settled, err := d.s.graph.Settle(a.Ballot, v.Choice, v.Comment)
 	if err != nil {
 		return err
@@ -136,16 +134,24 @@ func (d *decision) decideBallot(signed *loomv1.SignedCommand, a *loomv1.Approval
 	return d.onBallot(a.Ballot, settled)
 }
 
-// checkChoice wants a choice where there is one, and none where there is not.
-func checkChoice(a *loomv1.Approval, v *loomv1.DecideApproval) error {
-	if len(a.Choices) == 0 && v.Choice == "" {
+// CheckAnswer returns approval/option unless an approval offers this very answer: the
+// decision, and a choice where there is one to make and none where there is not. An
+// answer that allows a call for good may have a pattern in its place.
+func CheckAnswer(a *loomv1.Approval, v *loomv1.DecideApproval) error {
+	if !slices.Contains(a.GetOptions(), v.GetDecision()) {
+		return workflow.NotOffered(a, v.GetDecision())
+	}
+	if v.Choice == "" && len(a.Choices) == 0 || a.Permission != nil && v.Decision == loomv1.ApprovalDecision_APPROVAL_DECISION_ALWAYS {
 		return nil
 	}
 	ids := make([]string, len(a.Choices))
 	for i, c := range a.Choices {
 		ids[i] = c.Id
 	}
-	if !slices.Contains(ids, v.Choice) {
+	switch {
+	case len(ids) == 0:
+		return fault.New("approval/option", "approval %q leaves no choice", a.Id).At("choice").Got(v.Choice).Want("answer without one")
+	case !slices.Contains(ids, v.Choice):
 		return fault.New("approval/option", "approval %q leaves no such choice", a.Id).At("choice").Got(v.Choice).Want("%s", strings.Join(ids, ", "))
 	}
 	return nil

@@ -294,7 +294,7 @@ func (d *decision) run(x *loomv1.Execution) workflow.Run {
 	return workflow.Run{
 		Def: d.s.defs[x.DefinitionHash], X: x, Bead: d.s.bead(x.Bead), Now: d.now,
 		Planned: d.planned(x), Emit: d.emit, NextBead: d.nextBead, Held: d.s.held(x), Absent: d.s.absent, Grace: d.s.grace(),
-		Crashes: d.s.p.GetConfig().GetCrashes(),
+		Crashes: d.s.p.GetConfig().GetCrashes(), Considered: func() []*loomv1.Considered { return d.s.considered(x.Id) },
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -127,17 +128,18 @@ func (d *decision) trip(kind string, used uint32) error {
 		return err
 	}
 	reason := fmt.Sprintf("%s: %d beads were filed by %s since %s", storm, used, kindWord(kind), asTime(d.s.p.Governor.WindowStart).Format(time.RFC3339))
-	return d.emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalRequested{ApprovalRequested: &loomv1.ApprovalRequested{Approval: &loomv1.Approval{
+	a := &loomv1.Approval{
 		Id: approval, Kind: loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION, Reason: reason,
 		Question: fmt.Sprintf("Shall beads that nobody asked for be filed again in project %s?", d.s.cfg.ID),
-		Digest:   hexHash(storm, d.s.cfg.Deployment, d.s.cfg.ID, approval, kind, reason),
 		Options:  []loomv1.ApprovalDecision{loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT},
 		NextSteps: []string{
 			"approve: a new window begins now, with its whole budget",
 			"reject: nothing is filed by itself before the window is over",
 			"look at what is filed again and again first: loom bead list --type bug",
 		},
-	}}}})
+	}
+	a.Digest = workflow.Digest(a)
+	return d.emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalRequested{ApprovalRequested: &loomv1.ApprovalRequested{Approval: a}}})
 }
 
 // renew begins a new window; a question about the old one is moot.

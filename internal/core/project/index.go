@@ -199,6 +199,24 @@ func (l idList) before(id string) int {
 	return i
 }
 
+// onward returns a copy of what a list goes on with after an id, newest first or
+// oldest first; all of it for "".
+func (l idList) onward(after string, oldest bool) idList {
+	if !oldest {
+		rest := slices.Clone(l[:l.before(after)])
+		slices.Reverse(rest)
+		return rest
+	}
+	i, known := slices.BinarySearchFunc(l, after, byNumber)
+	if known {
+		i++
+	}
+	if after == "" {
+		i = 0
+	}
+	return slices.Clone(l[i:])
+}
+
 // first returns a copy of the first n of the list.
 func (l idList) first(n int) []string { return slices.Clone([]string(l[:min(n, len(l))])) }
 

@@ -193,7 +193,7 @@ func (s *State) lookExecutions(out *loomv1.View, q *loomv1.Query, limit int) err
 // lookInbox lists open approvals, or gives one by its id or its bead's.
 func (s *State) lookInbox(out *loomv1.View, q *loomv1.Query, limit int) error {
 	if q.Id == "" {
-		out.Blocks = s.blocks()
+		out.Blocks, out.Waiting = s.blocks(), uint32(len(s.index.asking))
 	}
 	list := s.index.asking
 	if q.Id == "" && q.Filter == "all" {
@@ -202,13 +202,13 @@ func (s *State) lookInbox(out *loomv1.View, q *loomv1.Query, limit int) error {
 	if s.approval(q.Id) != nil {
 		list = idList{q.Id}
 	}
-	list = list[:list.before(q.After)]
-	for n, id := range slices.Backward(list) {
+	list = list.onward(q.After, q.Oldest)
+	for n, id := range list {
 		a := s.listedApproval(id)
 		if q.Id == "" || q.Id == a.Id || q.Id == a.Bead {
 			out.Approvals = append(out.Approvals, a)
 		}
-		if n > 0 && len(out.Approvals) == limit {
+		if n < len(list)-1 && len(out.Approvals) == limit {
 			out.Next = id
 			break
 		}

@@ -73,6 +73,7 @@ func TestP09_OnlyTheCEOsSignatureOnThisDigestCounts(t *testing.T) {
 		{"not an option", ceo, func(c *loomv1.CeoCommand) {
 			c.GetDecide().Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_SKIP
 		}, nil, "approval/option"},
+		{"a choice where there is none", ceo, func(c *loomv1.CeoCommand) { c.GetDecide().Choice = "nonsense" }, nil, "approval/option"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDesk(t)

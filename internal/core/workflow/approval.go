@@ -1,11 +1,7 @@
 package workflow
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
-	"hash"
 	"slices"
 	"strings"
 
@@ -72,6 +68,7 @@ func (r Run) request(n *node, a *loomv1.Approval) error {
 	a.Change, a.History, a.Checks = r.X.Change, shown(st.GetHistory()), r.X.Checks
 	a.Options = r.options(n, a)
 	a.NextSteps = append(r.nextSteps(n, a), r.remedies(n, a)...)
+	r.present(a)
 	a.Digest = Digest(a)
 	return r.emit(n, &loomv1.Event{Fact: &loomv1.Event_ApprovalRequested{
 		ApprovalRequested: &loomv1.ApprovalRequested{Approval: a},
@@ -388,56 +385,4 @@ func (r Run) freshFrom(n *node) *node {
 		return nil
 	}
 	return r.committer(n)
-}
-
-// Digest returns what an answer to an approval must name: the SHA-256, in
-// lower-case hex, of everything that is approved. Each part is preceded by its
-// length, so that no two approvals read alike.
-func Digest(a *loomv1.Approval) string {
-	h := sha256.New()
-	for _, part := range []string{
-		"loom.v1.approval", a.GetId(), a.GetBead(), a.GetExecution(), a.GetNode(), a.GetQuestion(), a.GetReason(),
-		a.GetChange().GetPatchDigest(), a.GetChange().GetCommit(), a.GetChange().GetTree(), a.GetChange().GetBase(),
-	} {
-		number(h, uint64(len(part)))
-		h.Write([]byte(part))
-	}
-	number(h, uint64(a.GetVisit()))
-	number(h, uint64(a.GetKind()))
-	number(h, uint64(len(a.GetOptions())))
-	for _, o := range a.GetOptions() {
-		number(h, uint64(o))
-	}
-	number(h, uint64(len(a.GetChecks())))
-	for _, c := range a.GetChecks() {
-		number(h, uint64(len(c)))
-		h.Write([]byte(c))
-	}
-	digestWarnings(h, a.GetChange().GetWarnings())
-	if p := a.GetPermission(); p != nil { // all that is shown hangs on it
-		for _, part := range append([]string{p.Attempt, p.Call, p.Role, p.Tool, p.Arguments, p.Digest}, p.Subjects...) {
-			number(h, uint64(len(part)))
-			h.Write([]byte(part))
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// digestWarnings adds what was found in a change to a digest.
-func digestWarnings(h hash.Hash, list []*loomv1.PatchWarning) {
-	number(h, uint64(len(list)))
-	for _, w := range list {
-		for _, part := range []string{w.Kind, w.Path, w.Text} {
-			number(h, uint64(len(part)))
-			h.Write([]byte(part))
-		}
-		number(h, uint64(w.Line))
-		number(h, uint64(w.Action))
-	}
-}
-
-func number(h hash.Hash, n uint64) {
-	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], n)
-	h.Write(b[:])
 }

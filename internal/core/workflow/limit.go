@@ -38,6 +38,7 @@ func (r Run) askLimit(a *loomv1.Approval) error {
 	a.Question = cut(fmt.Sprintf("a limit is reached: how is %q to continue?", r.Bead.GetGoal()), SummaryBytes)
 	a.History, a.Options = shown(r.ended()), []loomv1.ApprovalDecision{approve, reject}
 	a.NextSteps = []string{"approve: go on beyond the limit", "reject: close the workflow and the bead"}
+	r.present(a)
 	a.Digest = Digest(a)
 	return r.Emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalRequested{
 		ApprovalRequested: &loomv1.ApprovalRequested{Approval: a},
@@ -63,7 +64,7 @@ func (r Run) decideLimit(a *loomv1.Approval, d *loomv1.DecideApproval) error {
 	case d.GetDecision() == reject:
 		return r.end(loomv1.ExecutionStatus_EXECUTION_STATUS_REJECTED, d.Comment)
 	case d.GetDecision() != approve:
-		return fault.New("approval/option", "approval %q cannot be answered with %s", a.Id, d.GetDecision())
+		return NotOffered(a, d.GetDecision())
 	}
 	return r.advance()
 }

@@ -50,6 +50,9 @@ type Run struct {
 	// on by, and what people are told of the plan; an error with a fault code makes
 	// the outcome a failure. Nil means that no plan is made of any outcome.
 	Planned func(out *loomv1.Outcome) (*Compiled, *loomv1.Plan, error)
+	// Considered returns what was decided and weighed for the execution, as an
+	// approval shows it. Nil means that nothing was.
+	Considered func() []*loomv1.Considered
 	// Crashes is how often agents may crash at one attempt before it ends as
 	// failed. Zero means [DefaultCrashes].
 	Crashes uint32

@@ -17,6 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/base/discard"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/net/ceokey"
 	"github.com/loomrun/loom/internal/net/client"
@@ -277,6 +278,9 @@ func (d *demo) decide(ctx context.Context, id string) error {
 	a := v.Approvals[0]
 	if a.DecidedAt != nil {
 		return nil
+	}
+	if err := workflow.CheckShown(a, v.Diff); err != nil {
+		return err
 	}
 	decision, comment, err := d.View.Decide(ctx, a, v.Diff)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/verify"
+	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/net/ceokey"
 	"github.com/loomrun/loom/internal/net/client"
@@ -242,6 +243,9 @@ func (e *errand) decide(ctx context.Context, id string) error {
 	a := v.Approvals[0]
 	if a.DecidedAt != nil {
 		return nil
+	}
+	if err := workflow.CheckShown(a, v.Diff); err != nil {
+		return err
 	}
 	decision, comment, err := e.View.Decide(ctx, a, v.Diff)
 	if errors.Is(err, ErrLater) {

@@ -228,7 +228,10 @@ type Query struct {
 	// For the memory: "session", "project" or "shared/NAME"; empty is every one.
 	Namespace string `protobuf:"bytes,12,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// For the memory, with text: the most that the answer has; 0 means 4,096.
-	Tokens        uint32 `protobuf:"varint,13,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	Tokens uint32 `protobuf:"varint,13,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// For the inbox: what has waited longest comes first, and after lists on to what is
+	// newer.
+	Oldest        bool `protobuf:"varint,14,opt,name=oldest,proto3" json:"oldest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -352,6 +355,13 @@ func (x *Query) GetTokens() uint32 {
 		return x.Tokens
 	}
 	return 0
+}
+
+func (x *Query) GetOldest() bool {
+	if x != nil {
+		return x.Oldest
+	}
+	return false
 }
 
 // StoredDefinition is a definition that a project has.
@@ -1774,7 +1784,9 @@ type View struct {
 	// What attempts were offered, the newest first.
 	Offers []*MemoryOffer `protobuf:"bytes,22,rep,name=offers,proto3" json:"offers,omitempty"`
 	// The whole text of an entry that was asked for by id, where it is a long one.
-	Text          string `protobuf:"bytes,23,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,23,opt,name=text,proto3" json:"text,omitempty"`
+	// Of the view inbox, where it is a list: how many wait for an answer in all.
+	Waiting       uint32 `protobuf:"varint,24,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1968,6 +1980,13 @@ func (x *View) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *View) GetWaiting() uint32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
 }
 
 // NoticesRequest reads history.
@@ -4169,7 +4188,7 @@ var File_loom_v1_service_proto protoreflect.FileDescriptor
 
 const file_loom_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\xb9\x02\n" +
+	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\xd1\x02\n" +
 	"\x05Query\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
@@ -4184,7 +4203,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	" \x01(\tR\bassignee\x12\x14\n" +
 	"\x05after\x18\v \x01(\tR\x05after\x12\x1c\n" +
 	"\tnamespace\x18\f \x01(\tR\tnamespace\x12\x16\n" +
-	"\x06tokens\x18\r \x01(\rR\x06tokens\"\xc8\x02\n" +
+	"\x06tokens\x18\r \x01(\rR\x06tokens\x12\x16\n" +
+	"\x06oldest\x18\x0e \x01(\bR\x06oldest\"\xc8\x02\n" +
 	"\x10StoredDefinition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
@@ -4317,7 +4337,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x03met\x18\x05 \x01(\bH\x01R\x03met\x88\x01\x01\x12\x12\n" +
 	"\x04unit\x18\x06 \x01(\tR\x04unitB\v\n" +
 	"\t_measuredB\x06\n" +
-	"\x04_met\"\x96\b\n" +
+	"\x04_met\"\xb0\b\n" +
 	"\x04View\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x05beads\x18\x02 \x03(\v2\r.loom.v1.BeadR\x05beads\x122\n" +
@@ -4346,7 +4366,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\bmemories\x18\x14 \x03(\v2\x14.loom.v1.MemoryEntryR\bmemories\x12,\n" +
 	"\x05found\x18\x15 \x01(\v2\x16.loom.v1.MemoryContextR\x05found\x12,\n" +
 	"\x06offers\x18\x16 \x03(\v2\x14.loom.v1.MemoryOfferR\x06offers\x12\x12\n" +
-	"\x04text\x18\x17 \x01(\tR\x04text\x1a8\n" +
+	"\x04text\x18\x17 \x01(\tR\x04text\x12\x18\n" +
+	"\awaiting\x18\x18 \x01(\rR\awaiting\x1a8\n" +
 	"\n" +
 	"StaleEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

@@ -4944,7 +4944,8 @@ type Approval struct {
 	Question string `protobuf:"bytes,7,opt,name=question,proto3" json:"question,omitempty"`
 	// Why it is asked, for an escalation: a code and a sentence.
 	Reason string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
-	// SHA-256 over everything that is approved; the answer must name it.
+	// SHA-256 over everything that is shown, "loom.v1.approval/2": all fields but this
+	// one, those that the answer sets, asked_at and overlaps. The answer must name it.
 	Digest string `protobuf:"bytes,9,opt,name=digest,proto3" json:"digest,omitempty"`
 	// The change that is shown.
 	Change *Change `protobuf:"bytes,10,opt,name=change,proto3" json:"change,omitempty"`
@@ -4977,8 +4978,20 @@ type Approval struct {
 	Permission *PermissionQuestion `protobuf:"bytes,25,opt,name=permission,proto3" json:"permission,omitempty"`
 	// For a budget that a call does not fit into: what there has to be room for,
 	// and whether it is the whole project's.
-	Wanted        *Budget `protobuf:"bytes,26,opt,name=wanted,proto3" json:"wanted,omitempty"`
-	OfProject     bool    `protobuf:"varint,27,opt,name=of_project,json=ofProject,proto3" json:"of_project,omitempty"`
+	Wanted    *Budget `protobuf:"bytes,26,opt,name=wanted,proto3" json:"wanted,omitempty"`
+	OfProject bool    `protobuf:"varint,27,opt,name=of_project,json=ofProject,proto3" json:"of_project,omitempty"`
+	// What was asked for: the bead's goal and description.
+	Intent string `protobuf:"bytes,28,opt,name=intent,proto3" json:"intent,omitempty"`
+	// The plan that the execution goes by, if one was made.
+	Plan *Plan `protobuf:"bytes,29,opt,name=plan,proto3" json:"plan,omitempty"`
+	// The newest ended attempt of each other node, oldest first: who did which part,
+	// what was said of it, its outcome fields and the checks that were run.
+	Work []*Attempt `protobuf:"bytes,30,rep,name=work,proto3" json:"work,omitempty"`
+	// What its model calls had used when it was asked.
+	Usage *Usage `protobuf:"bytes,31,opt,name=usage,proto3" json:"usage,omitempty"`
+	// The newest decisions of the execution and the options that were weighed, at most
+	// 20, oldest first.
+	Considered    []*Considered `protobuf:"bytes,32,rep,name=considered,proto3" json:"considered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5202,6 +5215,119 @@ func (x *Approval) GetOfProject() bool {
 	return false
 }
 
+func (x *Approval) GetIntent() string {
+	if x != nil {
+		return x.Intent
+	}
+	return ""
+}
+
+func (x *Approval) GetPlan() *Plan {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
+func (x *Approval) GetWork() []*Attempt {
+	if x != nil {
+		return x.Work
+	}
+	return nil
+}
+
+func (x *Approval) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *Approval) GetConsidered() []*Considered {
+	if x != nil {
+		return x.Considered
+	}
+	return nil
+}
+
+// Considered is an entry of the decision graph, as an approval shows it.
+type Considered struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Id     string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Type   DecisionType           `protobuf:"varint,2,opt,name=type,proto3,enum=loom.v1.DecisionType" json:"type,omitempty"`
+	Status DecisionStatus         `protobuf:"varint,3,opt,name=status,proto3,enum=loom.v1.DecisionStatus" json:"status,omitempty"`
+	Title  string                 `protobuf:"bytes,4,opt,name=title,proto3" json:"title,omitempty"`
+	// Why it was chosen or given up, as far as that was said.
+	Why           string `protobuf:"bytes,5,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Considered) Reset() {
+	*x = Considered{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Considered) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Considered) ProtoMessage() {}
+
+func (x *Considered) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Considered.ProtoReflect.Descriptor instead.
+func (*Considered) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *Considered) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Considered) GetType() DecisionType {
+	if x != nil {
+		return x.Type
+	}
+	return DecisionType_DECISION_TYPE_UNSPECIFIED
+}
+
+func (x *Considered) GetStatus() DecisionStatus {
+	if x != nil {
+		return x.Status
+	}
+	return DecisionStatus_DECISION_STATUS_UNSPECIFIED
+}
+
+func (x *Considered) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *Considered) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
 // FileClaim says that a change that is proposed, and neither landed nor given
 // up, touches a file. Whoever proposed first holds the file; when that lands,
 // later changes of it begin anew on the newest target.
@@ -5221,7 +5347,7 @@ type FileClaim struct {
 
 func (x *FileClaim) Reset() {
 	*x = FileClaim{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[40]
+	mi := &file_loom_v1_workflow_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5233,7 +5359,7 @@ func (x *FileClaim) String() string {
 func (*FileClaim) ProtoMessage() {}
 
 func (x *FileClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[40]
+	mi := &file_loom_v1_workflow_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5246,7 +5372,7 @@ func (x *FileClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileClaim.ProtoReflect.Descriptor instead.
 func (*FileClaim) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *FileClaim) GetPath() string {
@@ -5295,7 +5421,7 @@ var File_loom_v1_workflow_proto protoreflect.FileDescriptor
 
 const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
-	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x18loom/v1/permission.proto\x1a\x12loom/v1/turn.proto\"\xd7\x03\n" +
+	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x18loom/v1/permission.proto\x1a\x12loom/v1/turn.proto\"\xd7\x03\n" +
 	"\n" +
 	"Definition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -5672,7 +5798,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x06output\x18\x05 \x01(\v2\x10.loom.v1.BlobRefR\x06output\".\n" +
 	"\x06Choice\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
-	"\x05title\x18\x02 \x01(\tR\x05title\"\xc5\a\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\"\x81\t\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -5707,7 +5833,21 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"permission\x12'\n" +
 	"\x06wanted\x18\x1a \x01(\v2\x0f.loom.v1.BudgetR\x06wanted\x12\x1d\n" +
 	"\n" +
-	"of_project\x18\x1b \x01(\bR\tofProject\"\xc4\x01\n" +
+	"of_project\x18\x1b \x01(\bR\tofProject\x12\x16\n" +
+	"\x06intent\x18\x1c \x01(\tR\x06intent\x12!\n" +
+	"\x04plan\x18\x1d \x01(\v2\r.loom.v1.PlanR\x04plan\x12$\n" +
+	"\x04work\x18\x1e \x03(\v2\x10.loom.v1.AttemptR\x04work\x12$\n" +
+	"\x05usage\x18\x1f \x01(\v2\x0e.loom.v1.UsageR\x05usage\x123\n" +
+	"\n" +
+	"considered\x18  \x03(\v2\x13.loom.v1.ConsideredR\n" +
+	"considered\"\xa0\x01\n" +
+	"\n" +
+	"Considered\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12)\n" +
+	"\x04type\x18\x02 \x01(\x0e2\x15.loom.v1.DecisionTypeR\x04type\x12/\n" +
+	"\x06status\x18\x03 \x01(\x0e2\x17.loom.v1.DecisionStatusR\x06status\x12\x14\n" +
+	"\x05title\x18\x04 \x01(\tR\x05title\x12\x10\n" +
+	"\x03why\x18\x05 \x01(\tR\x03why\"\xc4\x01\n" +
 	"\tFileClaim\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -5821,7 +5961,7 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
 	(Severity)(0),                 // 1: loom.v1.Severity
@@ -5878,27 +6018,30 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(*CheckRun)(nil),              // 52: loom.v1.CheckRun
 	(*Choice)(nil),                // 53: loom.v1.Choice
 	(*Approval)(nil),              // 54: loom.v1.Approval
-	(*FileClaim)(nil),             // 55: loom.v1.FileClaim
-	nil,                           // 56: loom.v1.Definition.MetadataEntry
-	nil,                           // 57: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 58: loom.v1.Execution.NodesEntry
-	nil,                           // 59: loom.v1.Execution.EdgesEntry
-	nil,                           // 60: loom.v1.Execution.NamedChecksEntry
-	(*timestamppb.Timestamp)(nil), // 61: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 62: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 63: google.protobuf.Struct
-	(Priority)(0),                 // 64: loom.v1.Priority
-	(*Usage)(nil),                 // 65: loom.v1.Usage
-	(*Budget)(nil),                // 66: loom.v1.Budget
-	(*Mark)(nil),                  // 67: loom.v1.Mark
-	(*Said)(nil),                  // 68: loom.v1.Said
-	(*Identity)(nil),              // 69: loom.v1.Identity
-	(*TodoList)(nil),              // 70: loom.v1.TodoList
-	(*BlobRef)(nil),               // 71: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 72: loom.v1.PermissionQuestion
+	(*Considered)(nil),            // 55: loom.v1.Considered
+	(*FileClaim)(nil),             // 56: loom.v1.FileClaim
+	nil,                           // 57: loom.v1.Definition.MetadataEntry
+	nil,                           // 58: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 59: loom.v1.Execution.NodesEntry
+	nil,                           // 60: loom.v1.Execution.EdgesEntry
+	nil,                           // 61: loom.v1.Execution.NamedChecksEntry
+	(*timestamppb.Timestamp)(nil), // 62: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 63: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 64: google.protobuf.Struct
+	(Priority)(0),                 // 65: loom.v1.Priority
+	(*Usage)(nil),                 // 66: loom.v1.Usage
+	(*Budget)(nil),                // 67: loom.v1.Budget
+	(*Mark)(nil),                  // 68: loom.v1.Mark
+	(*Said)(nil),                  // 69: loom.v1.Said
+	(*Identity)(nil),              // 70: loom.v1.Identity
+	(*TodoList)(nil),              // 71: loom.v1.TodoList
+	(*BlobRef)(nil),               // 72: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 73: loom.v1.PermissionQuestion
+	(DecisionType)(0),             // 74: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 75: loom.v1.DecisionStatus
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
-	56,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
+	57,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
 	25,  // 1: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
 	31,  // 2: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
 	21,  // 3: loom.v1.Definition.guide:type_name -> loom.v1.Guide
@@ -5906,16 +6049,16 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	16,  // 5: loom.v1.Definition.checkout:type_name -> loom.v1.Checkout
 	19,  // 6: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
 	20,  // 7: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
-	61,  // 8: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
+	62,  // 8: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
 	22,  // 9: loom.v1.Guide.rules:type_name -> loom.v1.Rule
 	23,  // 10: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
 	0,   // 11: loom.v1.Rule.type:type_name -> loom.v1.RuleType
 	1,   // 12: loom.v1.Rule.severity:type_name -> loom.v1.Severity
 	2,   // 13: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
 	3,   // 14: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	62,  // 15: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	63,  // 15: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
 	4,   // 16: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	57,  // 17: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	58,  // 17: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
 	29,  // 18: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
 	27,  // 19: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
 	6,   // 20: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
@@ -5923,61 +6066,61 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	24,  // 22: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
 	26,  // 23: loom.v1.NodeDefinition.memory:type_name -> loom.v1.MemoryAccess
 	5,   // 24: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	62,  // 25: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	62,  // 26: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	63,  // 25: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	63,  // 26: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
 	30,  // 27: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
 	7,   // 28: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
 	8,   // 29: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	58,  // 30: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	59,  // 31: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	63,  // 32: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	61,  // 33: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	61,  // 34: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	64,  // 35: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	59,  // 30: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	60,  // 31: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	64,  // 32: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	62,  // 33: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	62,  // 34: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	65,  // 35: loom.v1.Execution.priority:type_name -> loom.v1.Priority
 	44,  // 36: loom.v1.Execution.change:type_name -> loom.v1.Change
 	47,  // 37: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
 	48,  // 38: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
 	50,  // 39: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	65,  // 40: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	60,  // 41: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	66,  // 40: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	61,  // 41: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
 	33,  // 42: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
 	34,  // 43: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
 	35,  // 44: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	66,  // 45: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	61,  // 46: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	62,  // 47: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	67,  // 48: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	61,  // 49: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	68,  // 50: loom.v1.Execution.said:type_name -> loom.v1.Said
+	67,  // 45: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	62,  // 46: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	63,  // 47: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	68,  // 48: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	62,  // 49: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	69,  // 50: loom.v1.Execution.said:type_name -> loom.v1.Said
 	51,  // 51: loom.v1.Execution.car:type_name -> loom.v1.Car
 	18,  // 52: loom.v1.Execution.plan:type_name -> loom.v1.Plan
-	61,  // 53: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	62,  // 53: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
 	10,  // 54: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	61,  // 55: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	69,  // 56: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	62,  // 55: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	70,  // 56: loom.v1.Pause.by:type_name -> loom.v1.Identity
 	9,   // 57: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
 	37,  // 58: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
 	37,  // 59: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
 	42,  // 60: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	61,  // 61: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	62,  // 61: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
 	13,  // 62: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	61,  // 63: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	61,  // 64: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	62,  // 63: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	62,  // 64: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
 	41,  // 65: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	61,  // 66: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	62,  // 66: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
 	42,  // 67: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	61,  // 68: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	61,  // 69: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	61,  // 70: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	62,  // 71: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	62,  // 68: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	62,  // 69: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	62,  // 70: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	63,  // 71: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
 	38,  // 72: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
-	70,  // 73: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
+	71,  // 73: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
 	39,  // 74: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
 	40,  // 75: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
 	42,  // 76: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
 	41,  // 77: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
 	11,  // 78: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	63,  // 79: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	64,  // 79: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
 	44,  // 80: loom.v1.Outcome.change:type_name -> loom.v1.Change
 	48,  // 81: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
 	50,  // 82: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
@@ -5985,34 +6128,40 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	43,  // 84: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
 	1,   // 85: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
 	46,  // 86: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	71,  // 87: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	72,  // 87: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
 	45,  // 88: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
 	12,  // 89: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
-	61,  // 90: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	62,  // 90: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
 	49,  // 91: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
 	48,  // 92: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
 	52,  // 93: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	71,  // 94: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	72,  // 94: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
 	13,  // 95: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
 	44,  // 96: loom.v1.Approval.change:type_name -> loom.v1.Change
 	37,  // 97: loom.v1.Approval.history:type_name -> loom.v1.Attempt
 	14,  // 98: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	61,  // 99: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	62,  // 99: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
 	14,  // 100: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	69,  // 101: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	61,  // 102: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	70,  // 101: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	62,  // 102: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
 	53,  // 103: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	55,  // 104: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	72,  // 105: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	66,  // 106: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	41,  // 107: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	61,  // 108: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	36,  // 109: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	110, // [110:110] is the sub-list for method output_type
-	110, // [110:110] is the sub-list for method input_type
-	110, // [110:110] is the sub-list for extension type_name
-	110, // [110:110] is the sub-list for extension extendee
-	0,   // [0:110] is the sub-list for field type_name
+	56,  // 104: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	73,  // 105: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	67,  // 106: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	18,  // 107: loom.v1.Approval.plan:type_name -> loom.v1.Plan
+	37,  // 108: loom.v1.Approval.work:type_name -> loom.v1.Attempt
+	66,  // 109: loom.v1.Approval.usage:type_name -> loom.v1.Usage
+	55,  // 110: loom.v1.Approval.considered:type_name -> loom.v1.Considered
+	74,  // 111: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
+	75,  // 112: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
+	41,  // 113: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	62,  // 114: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	36,  // 115: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	116, // [116:116] is the sub-list for method output_type
+	116, // [116:116] is the sub-list for method input_type
+	116, // [116:116] is the sub-list for extension type_name
+	116, // [116:116] is the sub-list for extension extendee
+	0,   // [0:116] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -6021,6 +6170,7 @@ func file_loom_v1_workflow_proto_init() {
 		return
 	}
 	file_loom_v1_common_proto_init()
+	file_loom_v1_graph_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_turn_proto_init()
 	type x struct{}
@@ -6029,7 +6179,7 @@ func file_loom_v1_workflow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
 			NumEnums:      15,
-			NumMessages:   46,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,108 @@
+package approval
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/core/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// whole is a text on one line, all of it: what is signed is never cut, and what would
+// not be seen in it is spelt out.
+func whole(s string) string { return console.Plainly(strings.TrimSpace(s)) }
+
+// indented writes a text of several lines, all of it.
+func indented(w io.Writer, by, text string) {
+	for l := range strings.Lines(strings.TrimSpace(text)) {
+		fmt.Fprintf(w, "%s%s\n", by, strings.TrimRight(spelt(strings.TrimRight(l, "\r\n")), " "))
+	}
+}
+
+// spelt is a text whose line ends and tabs stay, and where everything else that
+// steers a terminal, or is not seen, is spelt out.
+func spelt(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		cells := strings.Split(l, "\t")
+		for j, c := range cells {
+			cells[j] = console.Plainly(c)
+		}
+		lines[i] = strings.Join(cells, "\t")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// reasonText is why a proposal is as it is: what was asked for, the plan, who did
+// which part and what they said of it, what was decided and dropped, and the cost.
+func reasonText(w io.Writer, p *loomv1.Approval) {
+	if p.Intent != "" {
+		fmt.Fprintln(w, "  asked for:")
+		indented(w, "    ", p.Intent)
+	}
+	planText(w, p.Plan)
+	for _, a := range p.Work {
+		workText(w, a)
+	}
+	if makers := p.Change.GetMakers(); len(makers) > 0 {
+		fmt.Fprintf(w, "  the change was made by: %s\n", whole(strings.Join(makers, ", ")))
+	}
+	for _, c := range p.Considered {
+		fmt.Fprintf(w, "  %s %s (%s): %s\n", project.Word(c.Type), c.Id, project.Word(c.Status), whole(c.Title))
+		indented(w, "    ", c.Why)
+	}
+	if u := p.Usage; u != nil {
+		fmt.Fprintf(w, "  used so far: %d tokens%s\n", u.InputTokens+u.OutputTokens, cost(u))
+	}
+}
+
+func cost(u *loomv1.Usage) string {
+	if !u.CostKnown {
+		return ", at a price that is not known"
+	}
+	return fmt.Sprintf(", $%.4f", float64(u.CostMicroUsd)/1e6)
+}
+
+func planText(w io.Writer, p *loomv1.Plan) {
+	if p == nil {
+		return
+	}
+	fmt.Fprintf(w, "  plan %d: %s\n", p.Number, whole(p.Why))
+	for _, ph := range p.Phases {
+		fmt.Fprintf(w, "    %s (%s): %s%s\n", whole(ph.Id), console.Dash(ph.Change), whole(ph.Description), after(ph.DependsOn))
+	}
+	for _, l := range p.LeftOut {
+		fmt.Fprintf(w, "    left out: %s: %s\n", whole(l.Phase), whole(l.Reason))
+	}
+}
+
+// after says what a phase of a plan waits for.
+func after(phases []string) string {
+	if len(phases) == 0 {
+		return ""
+	}
+	return ", after " + whole(strings.Join(phases, ", "))
+}
+
+// workText is what one agent did at one node.
+func workText(w io.Writer, a *loomv1.Attempt) {
+	by := a.Role
+	if a.Claimant.GetAgent() != "" {
+		by = a.Claimant.Agent
+	}
+	fmt.Fprintf(w, "  %s by %s (%s): %s\n", a.Node, console.Dash(by), project.Word(a.Outcome.GetStatus()), whole(a.Outcome.GetSummary()))
+	fields := a.Outcome.GetFields().AsMap()
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		value, _ := json.Marshal(fields[name]) // a Struct has only what JSON has
+		fmt.Fprintf(w, "    %s = %s\n", whole(name), whole(string(value)))
+	}
+	for _, c := range a.Outcome.GetChecks() {
+		fmt.Fprintf(w, "    %s %s (exit %d) on %.12s\n", map[bool]string{true: "passed:", false: "failed:"}[c.Passed], whole(c.Command), c.ExitCode, c.Commit)
+	}
+	indented(w, "    ", a.Outcome.GetNotes())
+}

@@ -1,0 +1,54 @@
+package approval
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/loomrun/loom/internal/core/workflow"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Nothing that is signed is cut, and what would steer a terminal or not be seen is
+// spelt out.
+func TestCLI01_NothingThatIsSignedIsCut(t *testing.T) {
+	long := strings.Repeat("x", 3000) + "|the end"
+	fields, err := structpb.NewStruct(map[string]any{"cause": long})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &loomv1.Approval{
+		Id: "shop-2", Question: "question " + long, Reason: "reason " + long, Checks: []string{"check " + long + "\u202e"}, Intent: "intent " + long + "\nand\x1b[2J more",
+		Plan:       &loomv1.Plan{Why: "plan " + long, Phases: []*loomv1.PlannedPhase{{Id: "one", Description: "phase " + long}}, LeftOut: []*loomv1.LeftOut{{Phase: "two", Reason: "left " + long}}},
+		Change:     &loomv1.Change{Makers: []string{"implementer"}, Warnings: []*loomv1.PatchWarning{{Kind: "large", Path: "a", Text: "warning " + long}}, Files: []*loomv1.ChangedFile{{Path: "path " + long}}},
+		Work:       []*loomv1.Attempt{{Node: "verify", Role: "qa", Outcome: &loomv1.Outcome{Summary: "summary " + long, Notes: "notes " + long, Fields: fields, Checks: []*loomv1.CheckRun{{Command: "ran " + long, Passed: true}}}}},
+		Considered: []*loomv1.Considered{{Title: "title " + long, Why: "why " + long}},
+		NextSteps:  []string{"step " + long}, Usage: &loomv1.Usage{InputTokens: 3, OutputTokens: 4, CostMicroUsd: 120, CostKnown: true},
+	}
+	p.Digest = workflow.Digest(p)
+	var w bytes.Buffer
+	ApprovalText(&w, p, "")
+	for _, word := range []string{"question", "reason", "check", "intent", "plan", "phase", "left", "warning", "path", "summary", "notes", "ran", "title", "why", "step"} {
+		if !strings.Contains(w.String(), word+" ") {
+			t.Errorf("%s is not shown", word)
+		}
+	}
+	if got := strings.Count(w.String(), "|the end"); got != 16 {
+		t.Errorf("%d of 16 texts are whole", got)
+	}
+	for _, want := range []string{"qa (", "implementer", "7 tokens, $0.0001", `\u202e`, `and\x1b[2J more`} {
+		if !strings.Contains(w.String(), want) {
+			t.Errorf("%q is not shown", want)
+		}
+	}
+	if strings.ContainsAny(w.String(), "\x1b\u202e") || strings.Contains(w.String(), "WARNING") {
+		t.Error("what steers a terminal is shown as it is, or it is not what the digest covers")
+	}
+	p.Reason += "."
+	ApprovalText(&w, p, "")
+	if !strings.Contains(w.String(), "WARNING: what is shown") {
+		t.Error("another text than the signed one is shown without a warning")
+	}
+}

@@ -1,0 +1,214 @@
+package approval
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/net/ceokey"
+	"github.com/loomrun/loom/internal/net/client"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// review is what goes through the inbox, one approval after the other.
+type review struct {
+	*Commands
+	client     *client.Client
+	key        *ceokey.Key
+	deployment string
+	project    string
+	in         *bufio.Reader
+
+	waiting  []string // ids of what waited when it began
+	answered map[string]string
+}
+
+// review asks about each approval that waits, and signs what is answered. It ends
+// when all were seen, with the key q, or with the end of the input.
+func (a *Commands) review(ctx context.Context, q *loomv1.Query, keyPath string) error {
+	if a.JSON {
+		return fault.New("usage/argument", "-i is for people").At("--json").Want("loom inbox --json, and loom approve")
+	}
+	key, err := OpenKey(keyPath)
+	if err != nil {
+		return err
+	}
+	return a.With(ctx, func(c *client.Client) error {
+		about, err := c.Host(ctx, &loomv1.HostRequest{})
+		if err != nil {
+			return err
+		}
+		name := q.Project
+		if name == "" {
+			if name, err = TheProject(about, ""); err != nil {
+				return err
+			}
+		}
+		list := &loomv1.View{}
+		q.Project = name
+		if list, err = c.Inbox(ctx, q); err != nil {
+			return err
+		}
+		r := &review{Commands: a, client: c, key: key, deployment: about.Deployment, project: name, in: bufio.NewReader(a.In), answered: map[string]string{}}
+		for _, p := range list.Approvals {
+			r.waiting = append(r.waiting, p.Id)
+		}
+		err = r.walk(ctx)
+		r.close(len(r.waiting) - len(r.answered))
+		return err
+	})
+}
+
+// errQuit says that the person has had enough.
+var errQuit = errors.New("quit")
+
+func (r *review) walk(ctx context.Context) error {
+	for at := 0; at < len(r.waiting); {
+		step, err := r.one(ctx, at)
+		if errors.Is(err, errQuit) || errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		at = max(0, at+step)
+	}
+	return nil
+}
+
+// one shows an approval and does what is answered; step is how many to go on.
+func (r *review) one(ctx context.Context, at int) (step int, err error) {
+	id := r.waiting[at]
+	fmt.Fprintf(r.Out, "\n[%d of %d] ", at+1, len(r.waiting))
+	if done := r.answered[id]; done != "" {
+		fmt.Fprintf(r.Out, "%s was answered here: %s\n", id, done)
+		return r.pass()
+	}
+	v, err := r.client.Inbox(ctx, &loomv1.Query{Project: r.project, Id: id})
+	if fault.Code(err) == "approval/unknown" || err == nil && v.Approvals[0].DecidedAt != nil {
+		fmt.Fprintf(r.Out, "%s was answered elsewhere, or lapsed\n", id)
+		r.answered[id] = "elsewhere"
+		return 1, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	p := v.Approvals[0]
+	ApprovalText(r.Out, p, v.Diff)
+	for {
+		d, step, err := r.ask(p)
+		if err != nil {
+			return 0, err
+		}
+		if d == nil && step == 0 {
+			ApprovalText(r.Out, p, v.Diff)
+			continue
+		}
+		if d == nil {
+			return step, nil
+		}
+		if _, err = r.sign(ctx, r.client, r.key, r.deployment, r.project, d); err != nil {
+			if fault.From(err).Code == "internal/error" || ctx.Err() != nil {
+				return 0, err
+			}
+			r.Fail(err) // it is asked again, or left
+			continue
+		}
+		r.answered[id] = Answered(d.Decision)
+		fmt.Fprintf(r.Out, "%s: %s\n", id, r.answered[id])
+		return 1, nil
+	}
+}
+
+// pass asks where to go from what needs no answer.
+func (r *review) pass() (step int, err error) {
+	word, err := r.line("[j] on, [k] back, [q] end: ")
+	switch {
+	case err != nil:
+		return 0, err
+	case word == "k":
+		return -1, nil
+	case word == "q":
+		return 0, errQuit
+	}
+	return 1, nil
+}
+
+// ask reads keys until one answers (d), goes elsewhere (step), or shows it again
+// (neither). The digest in the answer is that of what was shown.
+func (r *review) ask(p *loomv1.Approval) (d *loomv1.DecideApproval, step int, err error) {
+	answer := func(decision loomv1.ApprovalDecision, prompt string) (*loomv1.DecideApproval, int, error) {
+		text := ""
+		if prompt != "" {
+			if text, err = r.line(prompt); err != nil {
+				return nil, 0, err
+			}
+		}
+		return &loomv1.DecideApproval{Approval: p.Id, Digest: p.Digest, Decision: decision, Comment: text}, 0, nil
+	}
+	for {
+		key, err := r.line("[y]es, [n]o, [c]omment, [l]ater, [k] back, [d]iff, [q]uit: ")
+		if err != nil {
+			return nil, 0, err
+		}
+		switch key {
+		case "y", "a", "yes":
+			if len(p.Choices) == 0 {
+				return answer(loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, "")
+			}
+			d, _, err := answer(loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, "")
+			if err == nil {
+				d.Choice, err = r.line("which one: ")
+			}
+			return d, 0, err
+		case "n", "r", "no":
+			return answer(loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT, "why (may be empty): ")
+		case "c":
+			d, _, err := answer(r.withComment(p), "comment: ")
+			return d, 0, err
+		case "l", "j", "later":
+			return nil, 1, nil
+		case "k":
+			return nil, -1, nil
+		case "d":
+			return nil, 0, nil
+		case "q":
+			return nil, 0, errQuit
+		}
+	}
+}
+
+// withComment is the answer that a comment is: changes, or for a question of an
+// agent what it is told.
+func (r *review) withComment(p *loomv1.Approval) loomv1.ApprovalDecision {
+	d := &loomv1.DecideApproval{Decision: loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES}
+	if p.Permission != nil && project.CheckAnswer(p, d) != nil {
+		return loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE
+	}
+	return d.Decision
+}
+
+// line asks for a line.
+func (r *review) line(prompt string) (string, error) {
+	fmt.Fprint(r.Out, prompt)
+	text, err := r.in.ReadString('\n')
+	if err != nil && text == "" {
+		fmt.Fprintln(r.Out)
+		return "", err
+	}
+	return strings.TrimSpace(text), nil
+}
+
+// close says what is left.
+func (r *review) close(left int) {
+	if left == 0 {
+		fmt.Fprintln(r.Out, "nothing more waits for you")
+		return
+	}
+	fmt.Fprintf(r.Out, "%d still wait\n", left)
+}
