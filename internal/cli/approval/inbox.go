@@ -38,7 +38,7 @@ func (a *Commands) Inbox() *cobra.Command {
 			fmt.Fprintf(w, "more waits than these %d; --project NAME lists that of one project\n", len(v.Approvals))
 		}
 	})
-	cmd.Long = "Inbox lists what waits for the CEO, in all projects unless one is named. With the id of an approval, or of the bead\nthat it is about, it shows the whole proposal, its diff included, and what may\nbe answered."
+	cmd.Long = "Inbox lists what waits for the CEO, in all projects unless one is named. With\nthe id of an approval, or of the bead that it is about, it shows the whole\nproposal, its diff included, and what may be answered."
 	cmd.Example = "  loom inbox\n  loom inbox shop-2"
 	return cmd
 }
