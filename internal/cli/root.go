@@ -123,6 +123,7 @@ func root(c *console.Console) *cobra.Command {
 		clusters.Host(), clusters.Scale(), clusters.Drain(), clusters.Cluster(),
 		auth.New(c).Auth(),
 		store.Verify(), store.Audit(), store.Backup(), store.Restore(), store.Retention(),
+		settings.Init(func(ctx context.Context, args ...string) fault.Exit { return Run(ctx, args, c.In, c.Out, c.Err) }),
 		settings.Configuration(), settings.Doctor(),
 		mcp.New(c).MCP(),
 		c.Completion(),
