@@ -118,7 +118,7 @@ func TestCLI01_EveryErrorHasACodeAndJSON(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	t.Setenv("LOOM_DATA", "")
 	values := map[string]string{"BEAD": "shop-1", "[BEAD]": "shop-1", "EXECUTION|BEAD": "shop-1", "[EXECUTION|BEAD]": "shop-1", "APPROVAL": "shop-2", "[APPROVAL]": "shop-2", "GOAL...": "g", "FILE": "absent", "NAME[@HASH]": "fix", "[NAME|FILE]": "fix"}
-	offline := []string{"demo", "doctor", "up", "list", "check", "validate", "ceo", "version", "completion", "serve"}
+	offline := []string{"demo", "doctor", "init", "up", "list", "check", "validate", "ceo", "version", "completion", "serve"}
 	alone := []string{"config", "ceo", "tls", "doc"} // groups that ask no host
 	for _, c := range commands(t) {
 		if c.Parent() != nil && slices.Contains(alone, c.Parent().Name()) {

@@ -75,7 +75,14 @@ func root(c *console.Console) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          console.OnlyCommands,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	version := root.Flags().BoolP("version", "v", false, "what this is, as \"loom version\" says it")
+	_ = root.Flags().MarkHidden("version") // the verb is listed
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if *version {
+			return hosting.New(c).Version().RunE(cmd, args)
+		}
+		return cmd.Help()
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { console.Help(cmd, c.Out) })
@@ -123,6 +130,7 @@ func root(c *console.Console) *cobra.Command {
 		clusters.Host(), clusters.Scale(), clusters.Drain(), clusters.Cluster(),
 		auth.New(c).Auth(),
 		store.Verify(), store.Audit(), store.Backup(), store.Restore(), store.Retention(),
+		settings.Init(func(ctx context.Context, args ...string) fault.Exit { return Run(ctx, args, c.In, c.Out, c.Err) }),
 		settings.Configuration(), settings.Doctor(),
 		mcp.New(c).MCP(),
 		notify.New(c).Notify(),

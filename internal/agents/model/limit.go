@@ -51,6 +51,8 @@ func Remedy(err error) string {
 		return "start the host with a model that the provider has (--model, --tier, --role-model)"
 	case "model/no-thinking":
 		return "say below thinking in the role's file what its model takes, or start the host with another model for it"
+	case "model/none":
+		return "start the host with a model: loom up --model anthropic:MODEL, google:MODEL or openai:MODEL"
 	case "model/no-key":
 		return "set the key in the environment, or name its file below [secret-files]"
 	}

@@ -426,6 +426,7 @@ var codes = map[string]Exit{
 	"price/value":          Invalid,
 	"model/unknown":        Invalid,
 	"model/no-key":         Invalid,
+	"model/none":           Invalid,
 	"model/no-thinking":    Invalid,
 	"model/unavailable":    Unavailable,
 	"model/rate-limited":   Unavailable,

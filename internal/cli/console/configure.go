@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"os"
 	"slices"
 	"strconv"
@@ -101,8 +100,22 @@ func (a *Console) Configure(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	a.Config = c
 	a.Given = given(cmd.Flags())
+	if whole && a.Mistakes == nil {
+		if places.Remembered, err = a.rememberedIn(cmd.Flags(), c); err != nil {
+			return err
+		}
+		with, err := schema.Load(places, environ)
+		switch {
+		case err == nil:
+			c = with
+		case path == "loom doctor":
+			a.Mistakes = err
+		default:
+			return err
+		}
+	}
+	a.Config = c
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if err == nil && (whole || cmd.Root().PersistentFlags().Lookup(f.Name) != nil) {
 			err = a.settle(cmd.Flags(), f)
@@ -245,7 +258,13 @@ func (a *Console) Overruled(name string) bool {
 	_, was := a.Given["listen"]
 	switches, listen := a.Config.Get(name), a.Config.Get("listen")
 	return was || len(listen) > 0 && len(switches) > 0 &&
-		listen[0].Origin.From == config.FromEnvironment && switches[0].Origin.From == config.FromFile
+		stronger(listen[0].Origin.From, switches[0].Origin.From)
+}
+
+// stronger reports whether a goes over b.
+func stronger(a, b config.From) bool {
+	order := []config.From{config.FromFile, config.FromRemembered, config.FromEnvironment}
+	return slices.Index(order, a) > slices.Index(order, b)
 }
 
 // Settings lists all that can be configured: every flag of "up", and what every
@@ -286,7 +305,7 @@ func KeyOf(f *pflag.Flag) config.Key {
 	}
 	switch strings.Trim(tail, "[]") {
 	case "FILE", "DIR", "PATH":
-		k.Path = f.Name != config.ProjectKey
+		k.Path = f.Name != config.ProjectKey && !slices.Contains(ofCheckouts, f.Name)
 	}
 	k.Check = checkBy(f, k)
 	if f.Name == "push" {
@@ -308,6 +327,9 @@ func kindOf(f *pflag.Flag) config.Kind {
 	}
 	return config.Text
 }
+
+// ofCheckouts are the keys whose paths lie in each checkout of a project.
+var ofCheckouts = []string{"setup-reads", "setup-makes"}
 
 // ofWorkspaces are the keys that the file of a workspace may set. Anybody may
 // have written it, so it is a short list of what concerns the work in it; a new
@@ -430,66 +452,4 @@ func (a *Console) SecretFile(name string) string {
 	}
 	file, _ := a.secretFrom(name)
 	return file
-}
-
-// Said returns where a configured value of a flag came from; otherwise is what
-// the command line says.
-func (a *Console) Said(key, entry, otherwise string) string {
-	if a == nil || a.Config == nil || slices.Contains(a.Given[key], entry) {
-		return otherwise
-	}
-	for _, s := range a.Config.Get(key) {
-		if s.Entry == entry {
-			return s.Origin.String()
-		}
-	}
-	return otherwise
-}
-
-// Whence gives an error about a flag the place where its value was configured.
-func (a *Console) Whence(err error) error {
-	f := fault.From(err)
-	if a.Config == nil || f == nil {
-		return err
-	}
-	moved := *f
-	moved.Where = a.place(f)
-	moved.More = nil
-	for _, m := range f.More {
-		one := *m
-		one.Where = a.place(m)
-		moved.More = append(moved.More, &one)
-	}
-	return &moved
-}
-
-// place returns where the value stands that an error is about, for a flag that
-// was not given.
-func (a *Console) place(e *fault.Error) string {
-	name := strings.ReplaceAll(strings.TrimPrefix(e.Where, "--"), " ", "-")
-	if _, was := a.Given[name]; was {
-		return e.Where
-	}
-	var all, exact []string
-	for _, s := range a.Config.Settings {
-		if s.Key != name && (name != config.ProjectKey || s.Key != "repository") {
-			continue
-		}
-		all = append(all, s.Origin.String())
-		if about(e, s) {
-			exact = append(exact, s.Origin.String())
-		}
-	}
-	if len(exact) > 0 {
-		all = exact
-	}
-	return cmp.Or(strings.Join(all, ", "), e.Where)
-}
-
-// about reports whether an error names the entry or a value of a setting.
-func about(e *fault.Error, s config.Setting) bool {
-	return s.Entry != "" && strings.Contains(e.Message, strconv.Quote(s.Entry)) ||
-		slices.ContainsFunc(s.Values, func(v string) bool {
-			return e.Value != "" && strings.Contains(e.Value, strings.Trim(fault.Echo(v), `"`))
-		})
 }

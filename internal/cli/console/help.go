@@ -35,8 +35,8 @@ func Help(cmd *cobra.Command, w io.Writer) {
 // first are the commands that the help of loom itself says a word about; of the
 // others it tells the names, so that it always fits a screen.
 var first = []string{
-	"demo", "up", "run", "submit", "bead", "execution", "events", "inbox", "approve", "reject", "graph", "why",
-	"workflow", "process", "status", "doctor", "auth",
+	"demo", "init", "up", "run", "submit", "bead", "execution", "events", "inbox", "approve", "reject", "graph", "why",
+	"workflow", "process", "status", "doctor",
 }
 
 func subcommands(w io.Writer, cmd *cobra.Command) {

@@ -10,11 +10,12 @@ import (
 	"github.com/loomrun/loom/internal/cli/cluster"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/net/identity"
+	"github.com/loomrun/loom/internal/ops/config"
 )
 
 // upLeaf runs a host that only runs agents, until it is interrupted or not let
 // in any more.
-func (a *Commands) upLeaf(cmd *cobra.Command, c host.Config) error {
+func (a *Commands) upLeaf(cmd *cobra.Command, c host.Config, said config.Layer) error {
 	for _, flag := range cluster.NoLeaf {
 		if cmd.Flags().Changed(flag) {
 			return fault.New("usage/argument", "a host that only runs agents is none of a cluster").At("--" + flag)
@@ -38,6 +39,7 @@ func (a *Commands) upLeaf(cmd *cobra.Command, c host.Config) error {
 		fmt.Fprintln(a.Err, "stopped cleanly")
 	}()
 	a.greetLeaf(l, c)
+	a.remember(said, c.Secrets)
 	select {
 	case <-cmd.Context().Done():
 		return nil

@@ -1,10 +1,8 @@
 package hosting
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loomrun/loom/internal/cli/console"
-	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -99,18 +96,4 @@ func roleTable(w io.Writer, list []*loomv1.RoleCount) {
 		rows = append(rows, []string{r.Role, strconv.Itoa(int(r.Desired)), strconv.Itoa(int(r.Actual)), strconv.Itoa(int(r.Busy)), console.Dash(r.Model)})
 	}
 	console.Table(w, []string{"role", "desired", "agents", "busy", "model"}, rows)
-}
-
-// Version returns the command of that name.
-func (a *Commands) Version() *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "what this is", Args: console.Takes(), Example: "  loom version",
-		RunE: func(*cobra.Command, []string) error {
-			if a.JSON {
-				return json.NewEncoder(a.Out).Encode(map[string]string{"version": host.Version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
-			}
-			fmt.Fprintf(a.Out, "loom %s (github.com/loomrun/loom) %s %s/%s\n", host.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return nil
-		},
-	}
 }

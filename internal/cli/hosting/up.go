@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/recording"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/softmemory"
@@ -32,18 +33,19 @@ func (a *Commands) Up() *cobra.Command {
 	var projects, checks, setups, reads, makes, registries, processes, routes, remotes, patches, sources, servers, namespaces []string
 	var limits map[string]string
 	var disk uint64
-	chosen := models.Models{Console: a.Console}
+	chosen := models.Models{Console: a.Console, Later: true}
 	var closed, leaf bool
 	var record string
 	var joining cluster.Joining
 	cmd := &cobra.Command{
 		Use: "up [flags]", Short: "run a host",
-		Long: `Up runs a host until it is interrupted: NATS with fsync on each write, journals
-and agents. After Ctrl-C or kill -9 the next start goes on. Clients on loopback
-may submit and read notices; elsewhere they need TLS and credentials.`,
+		Long: `Up runs a host until it is interrupted. After Ctrl-C or kill -9 the next start
+has the same flags, kept in remembered.toml. Without a model work waits.
+Clients on loopback may submit and read notices; others need credentials.`,
 		Example: "  loom up --project shop=/src/shop --model openai:gpt-5",
 		Args:    console.Takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			said := a.ToRemember(cmd.Flags())
 			if err := FillProjects(&c, projects, checks, setups, reads, makes, registries, namespaces); err != nil {
 				return err
 			}
@@ -86,7 +88,7 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 					return err
 				}
 				c.Data, c.Logger, c.Secrets = a.Data, a.logger(), models.New(a.Console).Confidential()
-				return a.upLeaf(cmd, c)
+				return a.upLeaf(cmd, c, said)
 			}
 			if err := cluster.New(a.Console).FillExternal(cmd, &c); err != nil {
 				return err
@@ -100,7 +102,7 @@ may submit and read notices; elsewhere they need TLS and credentials.`,
 			c.Data, c.Logger, c.Secrets = a.Data, a.logger(), models.New(a.Console).Confidential()
 			return models.New(a.Console).Recorded(record, "up", c.Model, func(w *recording.Writer) error {
 				c.Tape = w
-				return a.runHost(cmd.Context(), c)
+				return a.runHost(cmd.Context(), c, func() { a.remember(said, c.Secrets) })
 			})
 		},
 	}
@@ -174,7 +176,7 @@ func FillProjects(c *host.Config, projects, checks, setups, reads, makes, regist
 		if !ok || path == "" {
 			return fault.New("usage/argument", "not NAME=PATH").At("--project").Got(s)
 		}
-		path, branch := cutBranch(path)
+		path, branch := console.CutBranch(path)
 		c.Projects = append(c.Projects, host.Project{ID: name, Repository: path, Branch: branch})
 	}
 	for _, given := range []struct {
@@ -262,17 +264,9 @@ func fillPatches(c *host.Config, patches []string) error {
 	return nil
 }
 
-// cutBranch splits PATH@BRANCH; an @ before the last slash is the path's own.
-func cutBranch(s string) (path, branch string) {
-	if i := strings.LastIndexByte(s, '@'); i > strings.LastIndexByte(s, '/') {
-		return s[:i], s[i+1:]
-	}
-	return s, ""
-}
-
 // runHost runs a host until ctx ends, and the one that follows it when the disk
 // was full.
-func (a *Commands) runHost(ctx context.Context, c host.Config) error {
+func (a *Commands) runHost(ctx context.Context, c host.Config, remember func()) error {
 	softmemory.Keep()
 	began := false
 	err := host.Run(ctx, c, func(h *host.Host, again bool) {
@@ -282,6 +276,7 @@ func (a *Commands) runHost(ctx context.Context, c host.Config) error {
 			return
 		}
 		a.greet(h, c)
+		remember()
 	})
 	if began {
 		fmt.Fprintln(a.Err, "stopped cleanly")
@@ -307,11 +302,7 @@ func (a *Commands) greet(h *host.Host, c host.Config) {
 	if h.MadeKey() {
 		fmt.Fprintln(w, "made the CEO's key; \"loom auth ceo\" shows where: whoever can read that file can approve")
 	}
-	fmt.Fprintf(w, "model %s", c.Model.Name())
-	if by := models.StandIn(c.Model); by != "" {
-		fmt.Fprintf(w, " (%s that stands in for a language model)", by)
-	}
-	fmt.Fprintln(w)
+	modelText(w, c.Model)
 	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
 		fmt.Fprintf(w, "  %s: %s\n", name, c.Models[name].Name())
 	}
@@ -322,6 +313,19 @@ func (a *Commands) greet(h *host.Host, c host.Config) {
 		}
 	}
 	fmt.Fprintln(w, "Ctrl-C stops; work goes on at the next start")
+}
+
+// modelText says which model answers where roles have none of their own.
+func modelText(w io.Writer, m model.Provider) {
+	if _, none := m.(model.None); none {
+		fmt.Fprintln(w, "no model is named: what is submitted waits until a start with --model MODEL (anthropic:MODEL, google:MODEL, openai:MODEL)")
+		return
+	}
+	fmt.Fprintf(w, "model %s", m.Name())
+	if by := models.StandIn(m); by != "" {
+		fmt.Fprintf(w, " (%s that stands in for a language model)", by)
+	}
+	fmt.Fprintln(w)
 }
 
 // openText says what a port that is open to the network has, and lacks.

@@ -27,6 +27,8 @@ type Models struct {
 	byRole      map[string]string
 	defaultFrom string
 	Console     *console.Console
+	// Later says that a model may be named later: until then work waits.
+	Later bool
 }
 
 // Flags adds the flags that it is read from.
@@ -82,7 +84,7 @@ func (m *Models) Of(r roles.Role) (spec, from string) {
 // All that is wrong is reported at once.
 func (m *Models) Open(c *host.Config, set *roles.Set) error {
 	errs := m.Read(set)
-	if m.Spec == "" {
+	if m.Spec == "" && !m.Later {
 		errs = append(errs, fault.New("usage/argument", "no model is named").At("--model").Want("anthropic:MODEL, google:MODEL, openai:MODEL, or scripted:demo for the demo's repository"))
 	}
 	o := opener{opened: map[string]model.Provider{}}
@@ -92,6 +94,9 @@ func (m *Models) Open(c *host.Config, set *roles.Set) error {
 	}
 	o.config.Gates = &wire.Gates{}
 	c.Model, c.Models = o.open(m.Spec, m.defaultFrom), map[string]model.Provider{}
+	if m.Spec == "" && m.Later {
+		c.Model = model.None{}
+	}
 	c.Tiers = map[int]model.Provider{}
 	for _, n := range slices.Sorted(maps.Keys(m.byTier)) {
 		c.Tiers[n] = o.open(m.byTier[n], m.Console.Said("tier", strconv.Itoa(n), "--tier "+strconv.Itoa(n))) // also one that no role has

@@ -1,4 +1,4 @@
-// Package setting is the verbs about configuration and the fitness of a machine: config, doctor.
+// Package setting is the verbs about configuration and the fitness of a machine: config, doctor, init.
 package setting
 
 import "github.com/loomrun/loom/internal/cli/console"

@@ -36,7 +36,8 @@ func (a *Commands) showConfig() *cobra.Command {
 line, variable or flag that it came from. It takes the flags of "loom up", too.
 
 Values stand in loom.toml of the workspace, over the user's, over the machine's
-/etc/loom/loom.toml; LOOM_* variables go over files, flags over everything. With
+/etc/loom/loom.toml; flags of earlier starts (remembered.toml of the data
+directory) go over files, LOOM_* variables over these, flags over all. With
 --config FILE, or LOOM_CONFIG, that file is read in the place of all three. Of a
 secret it is told whether it is set, and by what. Below stands what holds for
 each model that is asked over HTTP (address, price, cache marks, time-outs), and

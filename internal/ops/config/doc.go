@@ -2,8 +2,8 @@
 // where it came from.
 //
 // Values stand in up to three TOML files: the workspace's loom.toml goes over
-// the user's, which goes over the machine's. The environment goes over the
-// files, and flags go over everything. Values are replaced whole, except that
+// the user's, which goes over the machine's. What a host was started with before
+// goes over the files, the environment over that, and flags go over everything. Values are replaced whole, except that
 // tables are merged entry by entry: an agent count of one role does not take
 // away that of another.
 //

@@ -68,7 +68,7 @@ func (k *Key) variable(name, value string) (l Layer, errs []*fault.Error) {
 				return
 			}
 		}
-		l = l.add(Setting{k.Name, entry, values, from})
+		l = l.Add(Setting{k.Name, entry, values, from})
 	}
 	switch {
 	case k.Keyed || k.Project:
@@ -91,8 +91,8 @@ func (k *Key) variable(name, value string) (l Layer, errs []*fault.Error) {
 	return l, errs
 }
 
-// add appends a setting, or its values to those of the same entry.
-func (l Layer) add(s Setting) Layer {
+// Add appends a setting, or its values to those of the same entry.
+func (l Layer) Add(s Setting) Layer {
 	for i := range l {
 		if l[i].Key == s.Key && l[i].Entry == s.Entry {
 			l[i].Values = append(l[i].Values, s.Values...)

@@ -92,6 +92,7 @@ type From string
 const (
 	FromDefault     From = "default"
 	FromFile        From = "file"
+	FromRemembered  From = "remembered"
 	FromEnvironment From = "environment"
 	FromFlag        From = "flag"
 )
@@ -108,7 +109,7 @@ type Origin struct {
 
 // String returns FILE:LINE:COLUMN, the variable, the flag, or "default".
 func (o Origin) String() string {
-	if o.From == FromFile {
+	if o.From == FromFile || o.From == FromRemembered {
 		return fmt.Sprintf("%s:%d:%d", o.Name, o.Line, o.Column)
 	}
 	return cmp.Or(o.Name, string(FromDefault))
@@ -170,3 +171,6 @@ var secretive = regexp.MustCompile(`(?i)(api[-_]?key|secret|token|passw|credenti
 
 // entryName is what an entry of a table may be called.
 var entryName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// Nameable reports whether a file can have an entry of that name; "" is none.
+func Nameable(entry string) bool { return entry == "" || entryName.MatchString(entry) }

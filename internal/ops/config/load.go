@@ -23,6 +23,8 @@ type Places struct {
 	Machine, User, Workspace string
 	// Only is read in the place of all three, and must be there.
 	Only string
+	// Remembered is read over them if it is there: what a host was started with.
+	Remembered string
 }
 
 // DefaultPlaces returns /etc/loom/loom.toml, loom.toml in the user's
@@ -78,6 +80,8 @@ type Config struct {
 	Schema Schema
 	// Settings are those that hold, by key and entry.
 	Settings Layer
+	// Remembered is what the host was started with before, whatever goes over it.
+	Remembered Layer
 	// Files are the places that were looked at, the weakest first.
 	Files []Source
 	// Ignored are variables that begin as Loom's do and set nothing.
@@ -105,6 +109,18 @@ func (s Schema) Load(p Places, environ []string) (*Config, error) {
 		errs = collect(errs, err)
 		c.Files = append(c.Files, f)
 		c.Settings = c.over(l)
+	}
+	if p.Remembered != "" {
+		f := Source{Path: p.Remembered}
+		l, err := s.read(&f, false)
+		errs = collect(errs, err)
+		for i := range l {
+			l[i].Origin.From = FromRemembered
+		}
+		if f.Read {
+			c.Files = append(c.Files, f)
+		}
+		c.Remembered, c.Settings = l, c.over(l)
 	}
 	l, ignored, err := s.Environment(environ)
 	errs = collect(errs, err)

@@ -194,7 +194,7 @@ func models(ctx context.Context, m *Machine, n *notes) {
 		return
 	}
 	if len(m.Models) == 0 {
-		n.fail("no model is named", "name one with --model, LOOM_MODEL or model = in loom.toml: anthropic:MODEL, google:MODEL, openai:MODEL, or scripted:demo to try")
+		n.warn("no model is named, so work waits", "name one with --model, LOOM_MODEL or model = in loom.toml: anthropic:MODEL, google:MODEL, openai:MODEL, or scripted:demo to try")
 	}
 	for _, one := range m.Models {
 		terms, err := m.Open(one.Spec)

@@ -1,5 +1,6 @@
 // Package setup says which commands make a checkout ready for its own code:
-// those that a project names, or those that its lock files ask for.
+// those that a project names, or those that its lock files ask for; and which
+// commands its files name as checks of it.
 //
 // It is pure: it looks at the files that it is given and runs nothing.
 package setup
