@@ -70,7 +70,7 @@ func ApprovalText(w io.Writer, p *loomv1.Approval, diff string) {
 }
 
 // notesLines is how much is shown of what the newest attempt left behind.
-const notesLines = 20
+const notesLines = 42
 
 // lastNotes is the end of what the newest attempt says, which of a check that
 // failed is the end of its output.
@@ -91,6 +91,11 @@ func lastNotes(w io.Writer, history []*loomv1.Attempt) {
 	}
 	for _, l := range lines {
 		fmt.Fprintf(w, "    %s\n", l)
+	}
+	for _, c := range last.Outcome.GetChecks() {
+		if !c.Passed && c.Output != nil {
+			fmt.Fprintf(w, "  all that %q printed: loom output %.12s\n", console.Line(c.Command, 60), c.Output.Sha256)
+		}
 	}
 }
 
