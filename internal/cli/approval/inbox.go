@@ -25,7 +25,7 @@ func (a *Commands) Inbox() *cobra.Command {
 			if v.Diff == "" && p.Change != nil {
 				approvalShort(w, p)
 			} else {
-				ApprovalText(w, p, v.Diff)
+				ApprovalText(w, p, a.PaintDiff(console.Printable(v.Diff)))
 			}
 		}
 	})
@@ -53,11 +53,12 @@ func concerning(p *loomv1.Approval) string {
 	return about
 }
 
-// ApprovalText is everything that an answer to an approval is about.
+// ApprovalText is everything that an answer to an approval is about. The diff is
+// printable already, and may be in colour.
 func ApprovalText(w io.Writer, p *loomv1.Approval, diff string) {
 	approvalHead(w, p)
 	if diff != "" {
-		fmt.Fprintf(w, "\n%s\n\n", strings.TrimSpace(console.Printable(diff)))
+		fmt.Fprintf(w, "\n%s\n\n", strings.TrimSpace(diff))
 	}
 	if p.DecidedAt != nil {
 		return
