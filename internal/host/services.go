@@ -107,7 +107,25 @@ func (h *Host) view(ctx context.Context, v project.View, q *loomv1.Query, narrow
 	if err := h.addLongText(ctx, v, q, view); err != nil {
 		return nil, err
 	}
+	h.addTree(ctx, v, q, view)
 	return view, h.addDiff(ctx, v, q, view)
+}
+
+// addTree gives what an execution that was asked for by id has used with those that
+// work for it. The answer does without where the tables lag: the rest is not theirs.
+func (h *Host) addTree(ctx context.Context, v project.View, q *loomv1.Query, view *loomv1.View) {
+	if v != project.Executions || q.Id == "" || len(view.Executions) != 1 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, looksAt)
+	defer cancel()
+	x := view.Executions[0]
+	if err := h.caughtUp(ctx, h.partition(x.Project)); err != nil {
+		return
+	}
+	if tree, err := h.projection.Tree(ctx, x.Id); err == nil && tree.Executions > 1 {
+		view.Tree = tree
+	}
 }
 
 // addDiff gives the text of the diff with an approval that was asked for by id.

@@ -128,4 +128,8 @@ func TestACT03_ATeamDeliversOverARestart(t *testing.T) {
 	if text := gitIn(t, top, "log", "-1", "--format=%B", "main"); !strings.Contains(text, "made by implementer, backend-engineer") {
 		t.Errorf("its message names nobody else:\n%s", text)
 	}
+	v, err := connect(t, h, "operator").Execution(ctx, &loomv1.Query{Project: "shop", Id: "shop-1"})
+	if err != nil || v.GetTree().GetExecutions() < 3 || v.Tree.ModelCalls <= uint64(v.Executions[0].ModelCalls) || !v.Tree.Usage.GetCostKnown() {
+		t.Errorf("what the lead and its team used: %v, %v; the lead alone made %d calls", v.GetTree(), err, v.GetExecutions()[0].GetModelCalls())
+	}
 }

@@ -61,8 +61,23 @@ func (j *job) verify(ctx context.Context) (*loomv1.Outcome, error) {
 	return out, nil
 }
 
-// tailBytes is how much of a failed check's output its outcome quotes.
-const tailBytes = 2 << 10
+// How much of a failed check's output its outcome quotes, from the end: whoever
+// decides how to go on reads it without asking for the rest.
+const (
+	tailLines = 41 // the last says how it exited
+	tailBytes = 8 << 10
+)
+
+// lastLines is the end of a text: whole lines of it, at most n, as far as they fit.
+func lastLines(s string, n, bytes int) string {
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	from := max(0, len(lines)-n)
+	s = strings.Join(lines[from:], "\n") + "\n"
+	if from > 0 && len(s) <= bytes {
+		return fmt.Sprintf("[%d lines before are cut]\n", from) + s
+	}
+	return ending(s, bytes)
+}
 
 // failedCheck is the outcome of a verification whose check has failed: the change
 // is at fault, and who mends it is told the end of what the check printed.
@@ -72,7 +87,7 @@ func (j *job) failedCheck(ctx context.Context, failed *loomv1.CheckRun, all []*l
 		return nil, err
 	}
 	out := j.failure(fault.New("verify/failed", "%q exited with %d on the candidate", failed.Command, failed.ExitCode), "change")
-	out.Notes, out.Checks = text(ending(printed(string(output)), tailBytes)), all
+	out.Notes, out.Checks = text(lastLines(printed(string(output)), tailLines, tailBytes)), all
 	return out, nil
 }
 

@@ -51,7 +51,7 @@ question. Type a key and Enter; each answer is signed and sent at once:
 			if interactive {
 				return a.review(cmd.Context(), q, keyPath)
 			}
-			return a.Look(cmd, client.Services.Inbox, q, inboxText)
+			return a.Look(cmd, client.Services.Inbox, q, func(w io.Writer, v *loomv1.View) { inboxText(w, v, a.PaintDiff) })
 		},
 	}
 	f := cmd.Flags()
@@ -85,7 +85,7 @@ func checkInbox(cmd *cobra.Command, q *loomv1.Query, interactive bool) error {
 }
 
 // inboxText is a list of approvals, or the only one there is, whole.
-func inboxText(w io.Writer, v *loomv1.View) {
+func inboxText(w io.Writer, v *loomv1.View, paint func(string) string) {
 	console.BlocksText(w, v.Blocks)
 	if len(v.Approvals) == 0 {
 		fmt.Fprintln(w, "nothing waits for you")
@@ -99,7 +99,7 @@ func inboxText(w io.Writer, v *loomv1.View) {
 		if v.Diff == "" && p.Change != nil || len(v.Approvals) > 1 {
 			approvalShort(w, p)
 		} else {
-			ApprovalText(w, p, v.Diff)
+			ApprovalText(w, p, v.Diff, paint)
 		}
 	}
 	if more := int(v.Waiting) > len(v.Approvals); more && len(v.Approvals) > 0 {
@@ -134,12 +134,13 @@ func concerning(p *loomv1.Approval) string {
 	return about
 }
 
-// ApprovalText is everything that an answer to an approval is about.
-func ApprovalText(w io.Writer, p *loomv1.Approval, diff string) {
+// ApprovalText is everything that an answer to an approval is about. Paint has
+// the diff in colour, where there is some.
+func ApprovalText(w io.Writer, p *loomv1.Approval, diff string, paint func(string) string) {
 	approvalHead(w, p)
 	reasonText(w, p)
 	if diff != "" {
-		fmt.Fprintf(w, "\n%s\n\n", strings.Trim(spelt(diff), "\n"))
+		fmt.Fprintf(w, "\n%s\n\n", paint(strings.Trim(spelt(diff), "\n")))
 	}
 	if err := workflow.CheckShown(p, diff); err != nil {
 		fmt.Fprintf(w, "  WARNING: %s\n", err)
@@ -166,6 +167,11 @@ func lastNotes(w io.Writer, history []*loomv1.Attempt) {
 	}
 	fmt.Fprintf(w, "  what attempt %d of %s left:\n", last.Number, last.Node)
 	indented(w, "    ", last.Outcome.Notes)
+	for _, c := range last.Outcome.GetChecks() {
+		if !c.Passed && c.Output != nil {
+			fmt.Fprintf(w, "  all that %q printed: loom output %.12s\n", console.Line(c.Command, 60), c.Output.Sha256)
+		}
+	}
 }
 
 func approvalHead(w io.Writer, p *loomv1.Approval) {

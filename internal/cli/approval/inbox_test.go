@@ -31,14 +31,14 @@ func TestWF09_TheInboxSaysHowManyFilesItLeavesOut(t *testing.T) {
 // An escalation shows the end of what its newest attempt left: of a check that
 // failed that is the end of its output.
 func TestWF07_TheInboxShowsWhatACheckSaid(t *testing.T) {
-	output := strings.Repeat("ok\n", 30) + "--- FAIL: TestTotal\n    got 49.00\x1b[2J\n"
+	output := strings.Repeat("ok\n", 52) + "--- FAIL: TestTotal\n    got 49.00\x1b[2J\n"
 	history := []*loomv1.Attempt{
 		{Node: "verify", Number: 1, Outcome: &loomv1.Outcome{Notes: "older"}},
-		{Node: "verify", Number: 2, Outcome: &loomv1.Outcome{Notes: output}},
+		{Node: "verify", Number: 2, Outcome: &loomv1.Outcome{Notes: output, Checks: []*loomv1.CheckRun{{Command: "npm test", ExitCode: 1, Output: &loomv1.BlobRef{Sha256: strings.Repeat("ab", 32)}}}}},
 	}
 	var w bytes.Buffer
-	ApprovalText(&w, &loomv1.Approval{Id: "shop-2", History: history, NextSteps: []string{"retry: " + strings.Repeat("x", 400)}}, "")
-	for _, want := range []string{"  what attempt 2 of verify left:\n    ok\n", strings.Repeat("    ok\n", 30) + "    --- FAIL: TestTotal\n        got 49.00\\x1b[2J\n", strings.Repeat("x", 400) + "\n"} {
+	ApprovalText(&w, &loomv1.Approval{Id: "shop-2", History: history, NextSteps: []string{"retry: " + strings.Repeat("x", 400)}}, "", plain)
+	for _, want := range []string{"  what attempt 2 of verify left:\n    ok\n", strings.Repeat("    ok\n", 30) + "    --- FAIL: TestTotal\n        got 49.00\\x1b[2J\n", strings.Repeat("x", 400) + "\n", "  all that \"npm test\" printed: loom output abababababab\n"} {
 		if !strings.Contains(w.String(), want) {
 			t.Errorf("%q is not in\n%s", want, w.String())
 		}
@@ -47,3 +47,6 @@ func TestWF07_TheInboxShowsWhatACheckSaid(t *testing.T) {
 		t.Errorf("more is shown than that:\n%s", w.String())
 	}
 }
+
+// plain paints nothing.
+func plain(s string) string { return s }

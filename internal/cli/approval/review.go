@@ -99,14 +99,14 @@ func (r *review) one(ctx context.Context, at int) (step int, err error) {
 		return 0, err
 	}
 	p := v.Approvals[0]
-	ApprovalText(r.Out, p, v.Diff)
+	ApprovalText(r.Out, p, v.Diff, r.PaintDiff)
 	for {
 		d, step, err := r.ask(p)
 		if err != nil {
 			return 0, err
 		}
 		if d == nil && step == 0 {
-			ApprovalText(r.Out, p, v.Diff)
+			ApprovalText(r.Out, p, v.Diff, r.PaintDiff)
 			continue
 		}
 		if d == nil {

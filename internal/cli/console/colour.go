@@ -17,6 +17,7 @@ type Ink string
 
 // What is written in which ink.
 const (
+	Plain  Ink = ""   // as it is
 	Strong Ink = "1"  // what a line is about
 	Faint  Ink = "2"  // times and ids beside it
 	Good   Ink = "32" // what went well, and lines that a change adds
@@ -52,10 +53,38 @@ func (a *Console) Coloured() bool {
 
 // Paint is text in an ink, where there is colour. The text is [Printable] already.
 func (a *Console) Paint(ink Ink, text string) string {
-	if text == "" || !a.Coloured() {
+	if text == "" || ink == Plain || !a.Coloured() {
 		return text
 	}
 	return "\x1b[" + string(ink) + "m" + text + "\x1b[0m"
+}
+
+// PaintDiff is a diff in colour, where there is colour: what it adds, takes away, and
+// where its parts belong. The diff is [Printable] already.
+func (a *Console) PaintDiff(diff string) string {
+	if !a.Coloured() {
+		return diff
+	}
+	var b strings.Builder
+	for line := range strings.Lines(diff) {
+		text := strings.TrimRight(line, "\n")
+		b.WriteString(a.Paint(inkOf(text), text))
+		b.WriteString(line[len(text):])
+	}
+	return b.String()
+}
+
+// inkOf is how a line of a diff looks.
+func inkOf(line string) Ink {
+	for _, is := range []struct {
+		prefix string
+		ink    Ink
+	}{{"diff ", Strong}, {"+++ ", Strong}, {"--- ", Strong}, {"@@", Place}, {"+", Good}, {"-", Bad}} {
+		if strings.HasPrefix(line, is.prefix) {
+			return is.ink
+		}
+	}
+	return Plain
 }
 
 // Width is how many columns a line of output may have: those of the terminal, or what

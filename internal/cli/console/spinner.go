@@ -49,9 +49,18 @@ func (s *Spinner) turn(quit, done chan struct{}) {
 			s.mu.Lock()
 			text := s.text
 			s.mu.Unlock()
-			fmt.Fprintf(s.app.Err, "\r\x1b[K%c %s", []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")[i%10], Line(text, 100))
+			fmt.Fprintf(s.app.Err, "\r\x1b[K%c %s", []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")[i%10], Line(text, fitted(s.app.Err)))
 		}
 	}
+}
+
+// fitted is how much of a text fits behind the spinner on one line of a terminal: one
+// that goes on in the next cannot be cleared.
+func fitted(w any) int {
+	if n := widthOf(w); n > 0 {
+		return min(n-3, 100)
+	}
+	return 77
 }
 
 // Stop clears the line.

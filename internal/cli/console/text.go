@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -82,15 +83,18 @@ func Line(s string, n int) string {
 const cellMost = 1000
 
 // Table writes rows with aligned columns, under heads in capitals, without
-// blanks at the ends of lines. A cell is one line, and steers no terminal.
+// blanks at the ends of lines. A cell is one line, and steers no terminal. Where the
+// width is known, the widest columns are cut until a row fits; the first never is, since
+// it says what a row is about.
 func Table(w io.Writer, heads []string, rows [][]string) {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, strings.ToUpper(strings.Join(heads, "\t")))
+	most := columns(heads, rows, widthOf(w))
 	for _, r := range rows {
 		cells := make([]string, len(r))
 		for i, cell := range r {
-			cells[i] = Line(cell, cellMost)
+			cells[i] = Line(cell, most[i])
 		}
 		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}
@@ -111,6 +115,48 @@ func ProjectTable(w io.Writer, heads []string, rows [][]string) {
 		rows[i] = rows[i][1:]
 	}
 	Table(w, heads, rows)
+}
+
+// narrowColumn is the least that a column is cut to, its head allowing.
+const narrowColumn = 8
+
+// columns returns the most runes of each column's cells, so that a row has at most
+// width columns, as far as that can be; width 0 is any.
+func columns(heads []string, rows [][]string, width int) []int {
+	n := len(heads)
+	for _, r := range rows {
+		n = max(n, len(r))
+	}
+	most, wide, least := make([]int, n), make([]int, n), make([]int, n)
+	total := 2 * (n - 1)
+	for i := range n {
+		most[i], least[i] = cellMost, narrowColumn
+		if i < len(heads) {
+			wide[i] = utf8.RuneCountInString(heads[i])
+			least[i] = max(least[i], wide[i])
+		}
+		for _, r := range rows {
+			if i < len(r) {
+				wide[i] = max(wide[i], utf8.RuneCountInString(Line(r[i], cellMost)))
+			}
+		}
+		total += wide[i]
+	}
+	for width > 0 && total > width {
+		widest := 0
+		for i := 1; i < n; i++ {
+			if wide[i] > least[i] && (widest == 0 || wide[i] > wide[widest]) {
+				widest = i
+			}
+		}
+		if widest == 0 {
+			break
+		}
+		wide[widest]--
+		most[widest] = wide[widest]
+		total--
+	}
+	return most
 }
 
 // Who names somebody for people.

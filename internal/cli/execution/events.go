@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -22,15 +23,17 @@ import (
 // Events returns the command of that name.
 func (a *Commands) Events() *cobra.Command {
 	var q loomv1.NoticesRequest
-	var follow bool
+	var follow, output bool
 	var after []string
 	var since string
 	cmd := &cobra.Command{
 		Use: "events [flags]", Short: "read what happened, and follow what happens",
 		Long: `Events prints every event from the beginning, or after a position, one a line.
 With --follow it goes on with what happens, without a gap or a repeat between
-the two. Each line begins with its position, which --after takes.`,
-		Example: "  loom events --follow\n  loom events --bead shop-1 --kind edge-settled --since 1h\n  loom events --after 2.1.40.0",
+the two. Each line begins with its position, which --after takes. With --output
+each is followed by what was printed or said: of a model's answer its text, of a
+tool's call what came of it, whole.`,
+		Example: "  loom events --follow\n  loom events --bead shop-1 --kind edge-settled --since 1h\n  loom events --bead shop-1 --kind tool-finished --output\n  loom events --after 2.1.40.0",
 		Args:    console.Takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkEvents(&q, after, since); err != nil {
@@ -38,7 +41,12 @@ the two. Each line begins with its position, which --after takes.`,
 			}
 			err := a.With(cmd.Context(), func(c *client.Client) error {
 				c.Cut = a.cut
-				return c.Follow(cmd.Context(), &q, follow, a.Event)
+				return c.Follow(cmd.Context(), &q, follow, func(n *loomv1.Notice) error {
+					if err := a.Event(n); err != nil || !output {
+						return err
+					}
+					return a.eventOutput(cmd.Context(), c, n.Event)
+				})
 			})
 			if follow && errors.Is(err, context.Canceled) {
 				return nil // that is how following ends
@@ -57,6 +65,7 @@ the two. Each line begins with its position, which --after takes.`,
 	f.StringSliceVar(&q.Kinds, "kind", nil, "only of this `KIND`, as events prints it; more than one may be named")
 	f.StringVar(&since, "since", "", "only from this `TIME` on, or what began so long ago (10m)")
 	f.StringSliceVar(&after, "after", nil, "begin after this `POSITION`; one for each partition")
+	f.BoolVar(&output, "output", false, "print what was printed and said, too")
 	f.BoolVarP(&follow, "follow", "f", false, "go on with what happens")
 	return cmd
 }
@@ -106,6 +115,30 @@ func checkEvents(q *loomv1.NoticesRequest, after []string, since string) error {
 	}
 	q.After = cursor
 	return nil
+}
+
+// eventOutput prints what an event says was printed or said; in JSON as a line of its
+// own, with the name of the blob. What the store does not have any more is told.
+func (a *Commands) eventOutput(ctx context.Context, c *client.Client, e *loomv1.Event) error {
+	ref := e.GetToolFinished().GetResult().GetOutput()
+	if e.GetModelAnswered() != nil {
+		ref = e.GetModelAnswered().GetAnswer().GetText()
+	}
+	if ref.GetSize() == 0 {
+		return nil
+	}
+	data, reply, err := c.ReadBlob(ctx, e.Project, ref.Sha256)
+	if code := fault.Code(err); code == "blob/missing" || code == "blob/corrupt" {
+		fmt.Fprintf(a.Err, "note: %s\n", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	text := strings.ToValidUTF8(string(data), "\uFFFD")
+	return a.PrintAny(map[string]any{"output": text, "sha256": ref.Sha256, "redacted": reply.Redacted}, func(w io.Writer) {
+		fmt.Fprint(w, console.Wrapped(console.Printable(text), a.Width(), "  "))
+	})
 }
 
 // cut tells of a journal whose beginning is in an archive.

@@ -32,6 +32,7 @@ func (a *Commands) showExecution() *cobra.Command {
 	show := a.Viewer("show EXECUTION|BEAD", "show where an execution is, or was", client.Services.Execution, func(w io.Writer, v *loomv1.View) {
 		for _, x := range v.Executions {
 			executionText(w, x, v.Definition)
+			treeText(w, v.Tree)
 		}
 	})
 	show.Example = "  loom execution show shop-1\n  loom execution show shop-1 --at 10m"
@@ -113,6 +114,19 @@ func executionText(w io.Writer, x *loomv1.Execution, def *loomv1.Definition) {
 		fmt.Fprintf(w, "\nlanded %s on %s (%s)\n", x.Landing.Commit, x.Landing.Ref, x.Landing.Checkout)
 	}
 	fmt.Fprintf(w, "\nmodel calls %d, tokens %d in and %d out, %s\n", x.ModelCalls, x.Usage.GetInputTokens(), x.Usage.GetOutputTokens(), Cost(x))
+}
+
+// treeText says what an execution has used with all that work for it.
+func treeText(w io.Writer, t *loomv1.TreeUsage) {
+	if t == nil {
+		return
+	}
+	cost := "cost unknown"
+	if t.Usage.GetCostKnown() {
+		cost = fmt.Sprintf("cost %.6f USD", float64(t.Usage.GetCostMicroUsd())/1e6)
+	}
+	fmt.Fprintf(w, "with the %d that work for it: model calls %d, tokens %d in and %d out, %s\n",
+		t.Executions-1, t.ModelCalls, t.Usage.GetInputTokens(), t.Usage.GetOutputTokens(), cost)
 }
 
 // heldText says since when nothing of an execution is started, and why as far

@@ -79,3 +79,15 @@ func TestCLI01_LinesOfAnOutput(t *testing.T) {
 		}
 	}
 }
+
+func TestCLI01_AnExecutionSaysWhatItsTeamUsed(t *testing.T) {
+	var out bytes.Buffer
+	treeText(&out, nil)
+	treeText(&out, &loomv1.TreeUsage{Executions: 4, ModelCalls: 9, Usage: &loomv1.Usage{InputTokens: 5, OutputTokens: 2, CostMicroUsd: 1_500_000, CostKnown: true}})
+	treeText(&out, &loomv1.TreeUsage{Executions: 2, Usage: &loomv1.Usage{}})
+	want := "with the 3 that work for it: model calls 9, tokens 5 in and 2 out, cost 1.500000 USD\n" +
+		"with the 1 that work for it: model calls 0, tokens 0 in and 0 out, cost unknown\n"
+	if out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}

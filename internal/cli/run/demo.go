@@ -242,7 +242,7 @@ func (v *demoView) Decide(ctx context.Context, a *loomv1.Approval, diff string) 
 	}
 	if !v.JSON {
 		fmt.Fprintln(v.Out)
-		approval.ApprovalText(v.Out, a, diff)
+		approval.ApprovalText(v.Out, a, diff, v.PaintDiff)
 	}
 	if v.auto {
 		v.Say("approved automatically (--approve auto)")

@@ -16,7 +16,8 @@ import (
 const (
 	historyAttempts = 20
 	historyNotes    = 1 << 10
-	historyOutcome  = 8 << 10 // bytes of one outcome; of a larger one only the words
+	newestNotes     = 9 << 10  // of the newest attempt, if a check failed: the end of what that printed
+	historyOutcome  = 16 << 10 // bytes of one outcome; of a larger one only the words
 )
 
 // ask opens an approval node's question: the first line of its description,
@@ -85,18 +86,22 @@ func shown(history []*loomv1.Attempt) []*loomv1.Attempt {
 	part := make([]*loomv1.Attempt, len(history))
 	for i, a := range history {
 		part[i] = proto.CloneOf(a)
-		part[i].Outcome = shownOutcome(part[i].Outcome)
+		part[i].Outcome = shownOutcome(part[i].Outcome, i == len(history)-1)
 	}
 	return part
 }
 
 // shownOutcome cuts an outcome, which it may change, to what a person needs who
 // decides how to go on.
-func shownOutcome(out *loomv1.Outcome) *loomv1.Outcome {
+func shownOutcome(out *loomv1.Outcome, newest bool) *loomv1.Outcome {
+	most := historyNotes
 	if slices.ContainsFunc(out.GetChecks(), func(c *loomv1.CheckRun) bool { return !c.Passed }) {
-		out.Notes = tail(out.GetNotes(), historyNotes) // what a check prints last says why
+		if newest {
+			most = newestNotes
+		}
+		out.Notes = tail(out.GetNotes(), most) // what a check prints last says why
 	}
-	out.Notes = cut(out.GetNotes(), historyNotes)
+	out.Notes = cut(out.GetNotes(), most)
 	if out.Change != nil {
 		out.Change.Files, out.Change.Warnings = nil, nil
 	}

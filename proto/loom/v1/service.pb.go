@@ -1786,7 +1786,10 @@ type View struct {
 	// The whole text of an entry that was asked for by id, where it is a long one.
 	Text string `protobuf:"bytes,23,opt,name=text,proto3" json:"text,omitempty"`
 	// Of the view inbox, where it is a list: how many wait for an answer in all.
-	Waiting       uint32 `protobuf:"varint,24,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Waiting uint32 `protobuf:"varint,24,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Of an execution that was asked for by id, where others work for it: what they used
+	// together. Unset where the tables do not follow the journal just now.
+	Tree          *TreeUsage `protobuf:"bytes,25,opt,name=tree,proto3" json:"tree,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1989,6 +1992,74 @@ func (x *View) GetWaiting() uint32 {
 	return 0
 }
 
+func (x *View) GetTree() *TreeUsage {
+	if x != nil {
+		return x.Tree
+	}
+	return nil
+}
+
+// TreeUsage is what an execution and all that work for it have used, however deep.
+type TreeUsage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Executions    uint32                 `protobuf:"varint,1,opt,name=executions,proto3" json:"executions,omitempty"`
+	ModelCalls    uint64                 `protobuf:"varint,2,opt,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
+	Usage         *Usage                 `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TreeUsage) Reset() {
+	*x = TreeUsage{}
+	mi := &file_loom_v1_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TreeUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TreeUsage) ProtoMessage() {}
+
+func (x *TreeUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TreeUsage.ProtoReflect.Descriptor instead.
+func (*TreeUsage) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *TreeUsage) GetExecutions() uint32 {
+	if x != nil {
+		return x.Executions
+	}
+	return 0
+}
+
+func (x *TreeUsage) GetModelCalls() uint64 {
+	if x != nil {
+		return x.ModelCalls
+	}
+	return 0
+}
+
+func (x *TreeUsage) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
 // NoticesRequest reads history.
 //
 // Subject: loom.v1.svc.notices. Answer: NoticesReply.
@@ -2018,7 +2089,7 @@ type NoticesRequest struct {
 
 func (x *NoticesRequest) Reset() {
 	*x = NoticesRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[15]
+	mi := &file_loom_v1_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2030,7 +2101,7 @@ func (x *NoticesRequest) String() string {
 func (*NoticesRequest) ProtoMessage() {}
 
 func (x *NoticesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[15]
+	mi := &file_loom_v1_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2043,7 +2114,7 @@ func (x *NoticesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoticesRequest.ProtoReflect.Descriptor instead.
 func (*NoticesRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NoticesRequest) GetAfter() *Cursor {
@@ -2141,7 +2212,7 @@ type NoticesReply struct {
 
 func (x *NoticesReply) Reset() {
 	*x = NoticesReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[16]
+	mi := &file_loom_v1_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2153,7 +2224,7 @@ func (x *NoticesReply) String() string {
 func (*NoticesReply) ProtoMessage() {}
 
 func (x *NoticesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[16]
+	mi := &file_loom_v1_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2166,7 +2237,7 @@ func (x *NoticesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoticesReply.ProtoReflect.Descriptor instead.
 func (*NoticesReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NoticesReply) GetError() *Error {
@@ -2216,7 +2287,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[17]
+	mi := &file_loom_v1_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2228,7 +2299,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[17]
+	mi := &file_loom_v1_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2241,7 +2312,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *HistoryRequest) GetExecution() string {
@@ -2262,7 +2333,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[18]
+	mi := &file_loom_v1_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2274,7 +2345,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[18]
+	mi := &file_loom_v1_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2287,7 +2358,7 @@ func (x *HistoryReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryReply.ProtoReflect.Descriptor instead.
 func (*HistoryReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *HistoryReply) GetError() *Error {
@@ -2322,7 +2393,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[19]
+	mi := &file_loom_v1_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2334,7 +2405,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[19]
+	mi := &file_loom_v1_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2347,7 +2418,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *WhyRequest) GetProject() string {
@@ -2414,7 +2485,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[20]
+	mi := &file_loom_v1_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2426,7 +2497,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[20]
+	mi := &file_loom_v1_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2439,7 +2510,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WhyReply) GetError() *Error {
@@ -2580,7 +2651,7 @@ type WhyDecision struct {
 
 func (x *WhyDecision) Reset() {
 	*x = WhyDecision{}
-	mi := &file_loom_v1_service_proto_msgTypes[21]
+	mi := &file_loom_v1_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2592,7 +2663,7 @@ func (x *WhyDecision) String() string {
 func (*WhyDecision) ProtoMessage() {}
 
 func (x *WhyDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[21]
+	mi := &file_loom_v1_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2605,7 +2676,7 @@ func (x *WhyDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyDecision.ProtoReflect.Descriptor instead.
 func (*WhyDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WhyDecision) GetDecision() *DecisionNode {
@@ -2640,7 +2711,7 @@ type WhyOption struct {
 
 func (x *WhyOption) Reset() {
 	*x = WhyOption{}
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2652,7 +2723,7 @@ func (x *WhyOption) String() string {
 func (*WhyOption) ProtoMessage() {}
 
 func (x *WhyOption) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2665,7 +2736,7 @@ func (x *WhyOption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyOption.ProtoReflect.Descriptor instead.
 func (*WhyOption) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *WhyOption) GetOption() *DecisionNode {
@@ -2701,7 +2772,7 @@ type Transition struct {
 
 func (x *Transition) Reset() {
 	*x = Transition{}
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2713,7 +2784,7 @@ func (x *Transition) String() string {
 func (*Transition) ProtoMessage() {}
 
 func (x *Transition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2726,7 +2797,7 @@ func (x *Transition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transition.ProtoReflect.Descriptor instead.
 func (*Transition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Transition) GetId() string {
@@ -2796,7 +2867,7 @@ type HostRequest struct {
 
 func (x *HostRequest) Reset() {
 	*x = HostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2808,7 +2879,7 @@ func (x *HostRequest) String() string {
 func (*HostRequest) ProtoMessage() {}
 
 func (x *HostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2821,7 +2892,7 @@ func (x *HostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRequest.ProtoReflect.Descriptor instead.
 func (*HostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
 }
 
 // HostReply says what a host is.
@@ -2864,7 +2935,7 @@ type HostReply struct {
 
 func (x *HostReply) Reset() {
 	*x = HostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2876,7 +2947,7 @@ func (x *HostReply) String() string {
 func (*HostReply) ProtoMessage() {}
 
 func (x *HostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2889,7 +2960,7 @@ func (x *HostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostReply.ProtoReflect.Descriptor instead.
 func (*HostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *HostReply) GetError() *Error {
@@ -3025,7 +3096,7 @@ type TablesLag struct {
 
 func (x *TablesLag) Reset() {
 	*x = TablesLag{}
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3037,7 +3108,7 @@ func (x *TablesLag) String() string {
 func (*TablesLag) ProtoMessage() {}
 
 func (x *TablesLag) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3050,7 +3121,7 @@ func (x *TablesLag) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TablesLag.ProtoReflect.Descriptor instead.
 func (*TablesLag) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TablesLag) GetBatches() uint64 {
@@ -3093,7 +3164,7 @@ type ProjectDisk struct {
 
 func (x *ProjectDisk) Reset() {
 	*x = ProjectDisk{}
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3105,7 +3176,7 @@ func (x *ProjectDisk) String() string {
 func (*ProjectDisk) ProtoMessage() {}
 
 func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3118,7 +3189,7 @@ func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectDisk.ProtoReflect.Descriptor instead.
 func (*ProjectDisk) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ProjectDisk) GetProject() string {
@@ -3206,7 +3277,7 @@ type RoleCount struct {
 
 func (x *RoleCount) Reset() {
 	*x = RoleCount{}
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3218,7 +3289,7 @@ func (x *RoleCount) String() string {
 func (*RoleCount) ProtoMessage() {}
 
 func (x *RoleCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3231,7 +3302,7 @@ func (x *RoleCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleCount.ProtoReflect.Descriptor instead.
 func (*RoleCount) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RoleCount) GetRole() string {
@@ -3312,7 +3383,7 @@ type GraphRequest struct {
 
 func (x *GraphRequest) Reset() {
 	*x = GraphRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3324,7 +3395,7 @@ func (x *GraphRequest) String() string {
 func (*GraphRequest) ProtoMessage() {}
 
 func (x *GraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3337,7 +3408,7 @@ func (x *GraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphRequest.ProtoReflect.Descriptor instead.
 func (*GraphRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GraphRequest) GetProject() string {
@@ -3484,7 +3555,7 @@ type GraphReply struct {
 
 func (x *GraphReply) Reset() {
 	*x = GraphReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[30]
+	mi := &file_loom_v1_service_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3496,7 +3567,7 @@ func (x *GraphReply) String() string {
 func (*GraphReply) ProtoMessage() {}
 
 func (x *GraphReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[30]
+	mi := &file_loom_v1_service_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3509,7 +3580,7 @@ func (x *GraphReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphReply.ProtoReflect.Descriptor instead.
 func (*GraphReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GraphReply) GetError() *Error {
@@ -3605,7 +3676,7 @@ type DecisionRequest struct {
 
 func (x *DecisionRequest) Reset() {
 	*x = DecisionRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[31]
+	mi := &file_loom_v1_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3617,7 +3688,7 @@ func (x *DecisionRequest) String() string {
 func (*DecisionRequest) ProtoMessage() {}
 
 func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[31]
+	mi := &file_loom_v1_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3630,7 +3701,7 @@ func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionRequest.ProtoReflect.Descriptor instead.
 func (*DecisionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DecisionRequest) GetProject() string {
@@ -3778,7 +3849,7 @@ type MemoryRequest struct {
 
 func (x *MemoryRequest) Reset() {
 	*x = MemoryRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[32]
+	mi := &file_loom_v1_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3790,7 +3861,7 @@ func (x *MemoryRequest) String() string {
 func (*MemoryRequest) ProtoMessage() {}
 
 func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[32]
+	mi := &file_loom_v1_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3803,7 +3874,7 @@ func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryRequest.ProtoReflect.Descriptor instead.
 func (*MemoryRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *MemoryRequest) GetProject() string {
@@ -3886,7 +3957,7 @@ type CostRequest struct {
 
 func (x *CostRequest) Reset() {
 	*x = CostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[33]
+	mi := &file_loom_v1_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3898,7 +3969,7 @@ func (x *CostRequest) String() string {
 func (*CostRequest) ProtoMessage() {}
 
 func (x *CostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[33]
+	mi := &file_loom_v1_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3911,7 +3982,7 @@ func (x *CostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostRequest.ProtoReflect.Descriptor instead.
 func (*CostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CostRequest) GetBy() CostGroup {
@@ -3958,7 +4029,7 @@ type CostReply struct {
 
 func (x *CostReply) Reset() {
 	*x = CostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[34]
+	mi := &file_loom_v1_service_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3970,7 +4041,7 @@ func (x *CostReply) String() string {
 func (*CostReply) ProtoMessage() {}
 
 func (x *CostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[34]
+	mi := &file_loom_v1_service_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3983,7 +4054,7 @@ func (x *CostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostReply.ProtoReflect.Descriptor instead.
 func (*CostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CostReply) GetError() *Error {
@@ -4058,7 +4129,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_loom_v1_service_proto_msgTypes[35]
+	mi := &file_loom_v1_service_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4070,7 +4141,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[35]
+	mi := &file_loom_v1_service_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4083,7 +4154,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Cost) GetName() string {
@@ -4337,7 +4408,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x03met\x18\x05 \x01(\bH\x01R\x03met\x88\x01\x01\x12\x12\n" +
 	"\x04unit\x18\x06 \x01(\tR\x04unitB\v\n" +
 	"\t_measuredB\x06\n" +
-	"\x04_met\"\xb0\b\n" +
+	"\x04_met\"\xd8\b\n" +
 	"\x04View\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x05beads\x18\x02 \x03(\v2\r.loom.v1.BeadR\x05beads\x122\n" +
@@ -4367,11 +4438,19 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x05found\x18\x15 \x01(\v2\x16.loom.v1.MemoryContextR\x05found\x12,\n" +
 	"\x06offers\x18\x16 \x03(\v2\x14.loom.v1.MemoryOfferR\x06offers\x12\x12\n" +
 	"\x04text\x18\x17 \x01(\tR\x04text\x12\x18\n" +
-	"\awaiting\x18\x18 \x01(\rR\awaiting\x1a8\n" +
+	"\awaiting\x18\x18 \x01(\rR\awaiting\x12&\n" +
+	"\x04tree\x18\x19 \x01(\v2\x12.loom.v1.TreeUsageR\x04tree\x1a8\n" +
 	"\n" +
 	"StaleEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb3\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"r\n" +
+	"\tTreeUsage\x12\x1e\n" +
+	"\n" +
+	"executions\x18\x01 \x01(\rR\n" +
+	"executions\x12\x1f\n" +
+	"\vmodel_calls\x18\x02 \x01(\x04R\n" +
+	"modelCalls\x12$\n" +
+	"\x05usage\x18\x03 \x01(\v2\x0e.loom.v1.UsageR\x05usage\"\xb3\x02\n" +
 	"\x0eNoticesRequest\x12%\n" +
 	"\x05after\x18\x01 \x01(\v2\x0f.loom.v1.CursorR\x05after\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x12\n" +
@@ -4614,7 +4693,7 @@ func file_loom_v1_service_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_loom_v1_service_proto_goTypes = []any{
 	(GraphQuestion)(0),            // 0: loom.v1.GraphQuestion
 	(CostGroup)(0),                // 1: loom.v1.CostGroup
@@ -4633,187 +4712,191 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*NodeMetrics)(nil),           // 14: loom.v1.NodeMetrics
 	(*Target)(nil),                // 15: loom.v1.Target
 	(*View)(nil),                  // 16: loom.v1.View
-	(*NoticesRequest)(nil),        // 17: loom.v1.NoticesRequest
-	(*NoticesReply)(nil),          // 18: loom.v1.NoticesReply
-	(*HistoryRequest)(nil),        // 19: loom.v1.HistoryRequest
-	(*HistoryReply)(nil),          // 20: loom.v1.HistoryReply
-	(*WhyRequest)(nil),            // 21: loom.v1.WhyRequest
-	(*WhyReply)(nil),              // 22: loom.v1.WhyReply
-	(*WhyDecision)(nil),           // 23: loom.v1.WhyDecision
-	(*WhyOption)(nil),             // 24: loom.v1.WhyOption
-	(*Transition)(nil),            // 25: loom.v1.Transition
-	(*HostRequest)(nil),           // 26: loom.v1.HostRequest
-	(*HostReply)(nil),             // 27: loom.v1.HostReply
-	(*TablesLag)(nil),             // 28: loom.v1.TablesLag
-	(*ProjectDisk)(nil),           // 29: loom.v1.ProjectDisk
-	(*RoleCount)(nil),             // 30: loom.v1.RoleCount
-	(*GraphRequest)(nil),          // 31: loom.v1.GraphRequest
-	(*GraphReply)(nil),            // 32: loom.v1.GraphReply
-	(*DecisionRequest)(nil),       // 33: loom.v1.DecisionRequest
-	(*MemoryRequest)(nil),         // 34: loom.v1.MemoryRequest
-	(*CostRequest)(nil),           // 35: loom.v1.CostRequest
-	(*CostReply)(nil),             // 36: loom.v1.CostReply
-	(*Cost)(nil),                  // 37: loom.v1.Cost
-	nil,                           // 38: loom.v1.View.StaleEntry
-	nil,                           // 39: loom.v1.GraphReply.StaleEntry
-	(*timestamppb.Timestamp)(nil), // 40: google.protobuf.Timestamp
-	(*Definition)(nil),            // 41: loom.v1.Definition
-	(*UpdateBead)(nil),            // 42: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 43: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 44: loom.v1.ReopenBead
-	(*Position)(nil),              // 45: loom.v1.Position
-	(*Error)(nil),                 // 46: loom.v1.Error
-	(*Execution)(nil),             // 47: loom.v1.Execution
-	(Severity)(0),                 // 48: loom.v1.Severity
-	(*Bead)(nil),                  // 49: loom.v1.Bead
-	(*Approval)(nil),              // 50: loom.v1.Approval
-	(*DecisionGraph)(nil),         // 51: loom.v1.DecisionGraph
-	(*CommitLock)(nil),            // 52: loom.v1.CommitLock
-	(*ProjectConfig)(nil),         // 53: loom.v1.ProjectConfig
-	(*Pause)(nil),                 // 54: loom.v1.Pause
-	(*FileClaim)(nil),             // 55: loom.v1.FileClaim
-	(*Staffing)(nil),              // 56: loom.v1.Staffing
-	(*ModelBlock)(nil),            // 57: loom.v1.ModelBlock
-	(*Permission)(nil),            // 58: loom.v1.Permission
-	(*Toolkit)(nil),               // 59: loom.v1.Toolkit
-	(*MemoryEntry)(nil),           // 60: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 61: loom.v1.MemoryContext
-	(*MemoryOffer)(nil),           // 62: loom.v1.MemoryOffer
-	(*Cursor)(nil),                // 63: loom.v1.Cursor
-	(*Notice)(nil),                // 64: loom.v1.Notice
-	(*JournalCut)(nil),            // 65: loom.v1.JournalCut
-	(*DecisionNode)(nil),          // 66: loom.v1.DecisionNode
-	(*Identity)(nil),              // 67: loom.v1.Identity
-	(*durationpb.Duration)(nil),   // 68: google.protobuf.Duration
-	(DecisionType)(0),             // 69: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 70: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 71: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 72: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 73: loom.v1.Narrative
-	(*Pulse)(nil),                 // 74: loom.v1.Pulse
-	(*Ballot)(nil),                // 75: loom.v1.Ballot
-	(*AddDecision)(nil),           // 76: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 77: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 78: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 79: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 80: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 81: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 82: loom.v1.ImportDecisions
-	(*KeepMemory)(nil),            // 83: loom.v1.KeepMemory
-	(*ChangeMemory)(nil),          // 84: loom.v1.ChangeMemory
-	(*ForgetMemory)(nil),          // 85: loom.v1.ForgetMemory
+	(*TreeUsage)(nil),             // 17: loom.v1.TreeUsage
+	(*NoticesRequest)(nil),        // 18: loom.v1.NoticesRequest
+	(*NoticesReply)(nil),          // 19: loom.v1.NoticesReply
+	(*HistoryRequest)(nil),        // 20: loom.v1.HistoryRequest
+	(*HistoryReply)(nil),          // 21: loom.v1.HistoryReply
+	(*WhyRequest)(nil),            // 22: loom.v1.WhyRequest
+	(*WhyReply)(nil),              // 23: loom.v1.WhyReply
+	(*WhyDecision)(nil),           // 24: loom.v1.WhyDecision
+	(*WhyOption)(nil),             // 25: loom.v1.WhyOption
+	(*Transition)(nil),            // 26: loom.v1.Transition
+	(*HostRequest)(nil),           // 27: loom.v1.HostRequest
+	(*HostReply)(nil),             // 28: loom.v1.HostReply
+	(*TablesLag)(nil),             // 29: loom.v1.TablesLag
+	(*ProjectDisk)(nil),           // 30: loom.v1.ProjectDisk
+	(*RoleCount)(nil),             // 31: loom.v1.RoleCount
+	(*GraphRequest)(nil),          // 32: loom.v1.GraphRequest
+	(*GraphReply)(nil),            // 33: loom.v1.GraphReply
+	(*DecisionRequest)(nil),       // 34: loom.v1.DecisionRequest
+	(*MemoryRequest)(nil),         // 35: loom.v1.MemoryRequest
+	(*CostRequest)(nil),           // 36: loom.v1.CostRequest
+	(*CostReply)(nil),             // 37: loom.v1.CostReply
+	(*Cost)(nil),                  // 38: loom.v1.Cost
+	nil,                           // 39: loom.v1.View.StaleEntry
+	nil,                           // 40: loom.v1.GraphReply.StaleEntry
+	(*timestamppb.Timestamp)(nil), // 41: google.protobuf.Timestamp
+	(*Definition)(nil),            // 42: loom.v1.Definition
+	(*UpdateBead)(nil),            // 43: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 44: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 45: loom.v1.ReopenBead
+	(*Position)(nil),              // 46: loom.v1.Position
+	(*Error)(nil),                 // 47: loom.v1.Error
+	(*Execution)(nil),             // 48: loom.v1.Execution
+	(Severity)(0),                 // 49: loom.v1.Severity
+	(*Bead)(nil),                  // 50: loom.v1.Bead
+	(*Approval)(nil),              // 51: loom.v1.Approval
+	(*DecisionGraph)(nil),         // 52: loom.v1.DecisionGraph
+	(*CommitLock)(nil),            // 53: loom.v1.CommitLock
+	(*ProjectConfig)(nil),         // 54: loom.v1.ProjectConfig
+	(*Pause)(nil),                 // 55: loom.v1.Pause
+	(*FileClaim)(nil),             // 56: loom.v1.FileClaim
+	(*Staffing)(nil),              // 57: loom.v1.Staffing
+	(*ModelBlock)(nil),            // 58: loom.v1.ModelBlock
+	(*Permission)(nil),            // 59: loom.v1.Permission
+	(*Toolkit)(nil),               // 60: loom.v1.Toolkit
+	(*MemoryEntry)(nil),           // 61: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 62: loom.v1.MemoryContext
+	(*MemoryOffer)(nil),           // 63: loom.v1.MemoryOffer
+	(*Usage)(nil),                 // 64: loom.v1.Usage
+	(*Cursor)(nil),                // 65: loom.v1.Cursor
+	(*Notice)(nil),                // 66: loom.v1.Notice
+	(*JournalCut)(nil),            // 67: loom.v1.JournalCut
+	(*DecisionNode)(nil),          // 68: loom.v1.DecisionNode
+	(*Identity)(nil),              // 69: loom.v1.Identity
+	(*durationpb.Duration)(nil),   // 70: google.protobuf.Duration
+	(DecisionType)(0),             // 71: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 72: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 73: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 74: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 75: loom.v1.Narrative
+	(*Pulse)(nil),                 // 76: loom.v1.Pulse
+	(*Ballot)(nil),                // 77: loom.v1.Ballot
+	(*AddDecision)(nil),           // 78: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 79: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 80: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 81: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 82: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 83: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 84: loom.v1.ImportDecisions
+	(*KeepMemory)(nil),            // 85: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 86: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 87: loom.v1.ForgetMemory
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
-	40,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
-	41,  // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
-	42,  // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
-	43,  // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
-	44,  // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
-	45,  // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
-	40,  // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
-	45,  // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
-	40,  // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
-	46,  // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
-	47,  // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
-	41,  // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
-	40,  // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
-	45,  // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
-	40,  // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
-	40,  // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
-	46,  // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
+	41,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
+	42,  // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
+	43,  // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
+	44,  // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
+	45,  // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
+	46,  // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
+	41,  // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
+	46,  // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
+	41,  // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
+	47,  // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
+	48,  // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
+	42,  // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
+	41,  // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
+	46,  // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
+	41,  // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
+	41,  // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
+	47,  // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
 	11,  // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
-	40,  // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
+	41,  // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
 	13,  // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
 	13,  // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
 	14,  // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
 	15,  // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
 	12,  // 23: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
-	48,  // 24: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
+	49,  // 24: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
 	13,  // 25: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
-	46,  // 26: loom.v1.View.error:type_name -> loom.v1.Error
-	49,  // 27: loom.v1.View.beads:type_name -> loom.v1.Bead
-	47,  // 28: loom.v1.View.executions:type_name -> loom.v1.Execution
-	50,  // 29: loom.v1.View.approvals:type_name -> loom.v1.Approval
-	51,  // 30: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
-	52,  // 31: loom.v1.View.locks:type_name -> loom.v1.CommitLock
-	53,  // 32: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
-	41,  // 33: loom.v1.View.definition:type_name -> loom.v1.Definition
+	47,  // 26: loom.v1.View.error:type_name -> loom.v1.Error
+	50,  // 27: loom.v1.View.beads:type_name -> loom.v1.Bead
+	48,  // 28: loom.v1.View.executions:type_name -> loom.v1.Execution
+	51,  // 29: loom.v1.View.approvals:type_name -> loom.v1.Approval
+	52,  // 30: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
+	53,  // 31: loom.v1.View.locks:type_name -> loom.v1.CommitLock
+	54,  // 32: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
+	42,  // 33: loom.v1.View.definition:type_name -> loom.v1.Definition
 	3,   // 34: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
-	54,  // 35: loom.v1.View.pauses:type_name -> loom.v1.Pause
-	55,  // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
-	56,  // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
-	38,  // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
-	57,  // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
-	58,  // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	59,  // 41: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
-	60,  // 42: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
-	61,  // 43: loom.v1.View.found:type_name -> loom.v1.MemoryContext
-	62,  // 44: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
-	63,  // 45: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	40,  // 46: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	46,  // 47: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	64,  // 48: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	63,  // 49: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	65,  // 50: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	46,  // 51: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	25,  // 52: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	46,  // 53: loom.v1.WhyReply.error:type_name -> loom.v1.Error
-	40,  // 54: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
-	49,  // 55: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
-	47,  // 56: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
-	50,  // 57: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
-	23,  // 58: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
-	66,  // 59: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
-	24,  // 60: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
-	24,  // 61: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
-	66,  // 62: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
-	40,  // 63: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	67,  // 64: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	46,  // 65: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	30,  // 66: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	40,  // 67: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	29,  // 68: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
-	57,  // 69: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
-	68,  // 70: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
-	46,  // 71: loom.v1.HostReply.damage:type_name -> loom.v1.Error
-	28,  // 72: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
-	68,  // 73: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
-	40,  // 74: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
-	0,   // 75: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	69,  // 76: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	70,  // 77: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	71,  // 78: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	40,  // 79: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	46,  // 80: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	51,  // 81: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	72,  // 82: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	73,  // 83: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	74,  // 84: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	75,  // 85: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	39,  // 86: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	76,  // 87: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	77,  // 88: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	78,  // 89: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	79,  // 90: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	80,  // 91: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	81,  // 92: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	82,  // 93: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	83,  // 94: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
-	84,  // 95: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
-	85,  // 96: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
-	1,   // 97: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	40,  // 98: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	40,  // 99: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	46,  // 100: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	37,  // 101: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	37,  // 102: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	40,  // 103: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	13,  // 104: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	105, // [105:105] is the sub-list for method output_type
-	105, // [105:105] is the sub-list for method input_type
-	105, // [105:105] is the sub-list for extension type_name
-	105, // [105:105] is the sub-list for extension extendee
-	0,   // [0:105] is the sub-list for field type_name
+	55,  // 35: loom.v1.View.pauses:type_name -> loom.v1.Pause
+	56,  // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
+	57,  // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
+	39,  // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
+	58,  // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
+	59,  // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
+	60,  // 41: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
+	61,  // 42: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
+	62,  // 43: loom.v1.View.found:type_name -> loom.v1.MemoryContext
+	63,  // 44: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
+	17,  // 45: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
+	64,  // 46: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
+	65,  // 47: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	41,  // 48: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	47,  // 49: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	66,  // 50: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	65,  // 51: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	67,  // 52: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	47,  // 53: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	26,  // 54: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	47,  // 55: loom.v1.WhyReply.error:type_name -> loom.v1.Error
+	41,  // 56: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
+	50,  // 57: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
+	48,  // 58: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
+	51,  // 59: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
+	24,  // 60: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
+	68,  // 61: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
+	25,  // 62: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
+	25,  // 63: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
+	68,  // 64: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
+	41,  // 65: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	69,  // 66: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	47,  // 67: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	31,  // 68: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	41,  // 69: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	30,  // 70: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
+	58,  // 71: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
+	70,  // 72: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
+	47,  // 73: loom.v1.HostReply.damage:type_name -> loom.v1.Error
+	29,  // 74: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
+	70,  // 75: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
+	41,  // 76: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	0,   // 77: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	71,  // 78: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	72,  // 79: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	73,  // 80: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	41,  // 81: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	47,  // 82: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	52,  // 83: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	74,  // 84: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	75,  // 85: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	76,  // 86: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	77,  // 87: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	40,  // 88: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	78,  // 89: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	79,  // 90: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	80,  // 91: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	81,  // 92: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	82,  // 93: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	83,  // 94: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	84,  // 95: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	85,  // 96: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
+	86,  // 97: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
+	87,  // 98: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
+	1,   // 99: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	41,  // 100: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	41,  // 101: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	47,  // 102: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	38,  // 103: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	38,  // 104: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	41,  // 105: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	13,  // 106: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	107, // [107:107] is the sub-list for method output_type
+	107, // [107:107] is the sub-list for method input_type
+	107, // [107:107] is the sub-list for extension type_name
+	107, // [107:107] is the sub-list for extension extendee
+	0,   // [0:107] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -4842,9 +4925,9 @@ func file_loom_v1_service_proto_init() {
 	file_loom_v1_service_proto_msgTypes[9].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[12].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[13].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[20].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[29].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[31].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[21].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[30].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[32].OneofWrappers = []any{
 		(*DecisionRequest_Add)(nil),
 		(*DecisionRequest_Link)(nil),
 		(*DecisionRequest_Supersede)(nil),
@@ -4853,19 +4936,19 @@ func file_loom_v1_service_proto_init() {
 		(*DecisionRequest_Abandon)(nil),
 		(*DecisionRequest_Import)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[32].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[33].OneofWrappers = []any{
 		(*MemoryRequest_Keep)(nil),
 		(*MemoryRequest_Change)(nil),
 		(*MemoryRequest_Forget)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[35].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[36].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_service_proto_rawDesc), len(file_loom_v1_service_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   38,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
