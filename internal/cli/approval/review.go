@@ -49,9 +49,9 @@ func (a *Commands) review(ctx context.Context, q *loomv1.Query, keyPath string) 
 				return err
 			}
 		}
-		list := &loomv1.View{}
 		q.Project = name
-		if list, err = c.Inbox(ctx, q); err != nil {
+		list, err := c.Inbox(ctx, q)
+		if err != nil {
 			return err
 		}
 		r := &review{Commands: a, client: c, key: key, deployment: about.Deployment, project: name, in: bufio.NewReader(a.In), answered: map[string]string{}}

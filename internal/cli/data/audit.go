@@ -13,7 +13,7 @@ import (
 
 // Audit returns the command of that name.
 func (a *Commands) Audit() *cobra.Command {
-	return console.Group("audit", "what people decided, and what they were refused", "  loom audit verify\n  loom audit verify --json", a.auditVerify())
+	return console.Group("audit", "what people decided, and what they were refused", "  loom audit verify\n  loom audit export shop-2 >shop-2.dsse.json\n  loom audit check shop-2.dsse.json", a.auditVerify(), a.auditExport(), a.auditCheck())
 }
 
 func (a *Commands) auditVerify() *cobra.Command {

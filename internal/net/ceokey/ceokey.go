@@ -5,6 +5,7 @@
 package ceokey
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/hex"
@@ -172,6 +173,15 @@ func (k *Key) Define(deployment, projectID string, c *loomv1.ChangeDefinition) (
 // Rotate signs that another key signs in its place.
 func (k *Key) Rotate(deployment, projectID string, r *loomv1.RotateKey) (*loomv1.SignedCommand, error) {
 	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Rotate{Rotate: r}})
+}
+
+// Envelope signs the pre-authentication encoding of a DSSE envelope. It begins with
+// "DSSEv1 " and so is never taken for a command.
+func (k *Key) Envelope(encoding []byte) ([]byte, error) {
+	if !bytes.HasPrefix(encoding, []byte("DSSEv1 ")) {
+		return nil, fault.New("command/malformed", "not the encoding of an envelope")
+	}
+	return k.pair.Sign(encoding)
 }
 
 // Sign signs a command for a project of a deployment, to be used once, within

@@ -180,6 +180,11 @@ func parse(f protoreflect.FieldDescriptor, name, text string) (protoreflect.Valu
 	switch f.Kind() {
 	case protoreflect.StringKind:
 		return protoreflect.ValueOfString(text), wellFormed(name, text)
+	case protoreflect.BoolKind:
+		if text != "true" && text != "false" {
+			return bad("true or false")
+		}
+		return protoreflect.ValueOfBool(text == "true"), nil
 	case protoreflect.Uint32Kind:
 		n, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {

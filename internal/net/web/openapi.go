@@ -114,6 +114,8 @@ func parameter(f protoreflect.FieldDescriptor) object {
 	switch {
 	case f.IsList():
 		return object{"type": "array", "items": text}
+	case f.Kind() == protoreflect.BoolKind:
+		return object{"type": "boolean"}
 	case f.Kind() == protoreflect.Uint32Kind, f.Kind() == protoreflect.Uint64Kind:
 		return object{"type": "integer", "minimum": 0}
 	case f.Message() != nil && f.Message().FullName() == "google.protobuf.Timestamp":

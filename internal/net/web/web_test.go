@@ -222,6 +222,7 @@ func TestHTTP_BadParametersAreToldByName(t *testing.T) {
 		{"/api/v1/beads?porject=shop", "query", `did you mean \"project\"`},
 		{"/api/v1/beads?id=shop-1", "query", ""},
 		{"/api/v1/beads?limit=-1", "limit", "a number from 0"},
+		{"/api/v1/inbox?oldest=yes", "oldest", "true or false"},
 		{"/api/v1/beads?limit=4294967296", "limit", ""},
 		{"/api/v1/beads?project=a&project=b", "project", "2 times"},
 		{"/api/v1/beads?project=%ff", "project", "not text"},
