@@ -21,7 +21,6 @@ type review struct {
 	client     *client.Client
 	key        *ceokey.Key
 	deployment string
-	project    string
 	in         *bufio.Reader
 
 	waiting  []string // ids of what waited when it began
@@ -43,18 +42,11 @@ func (a *Commands) review(ctx context.Context, q *loomv1.Query, keyPath string) 
 		if err != nil {
 			return err
 		}
-		name := q.Project
-		if name == "" {
-			if name, err = TheProject(about, ""); err != nil {
-				return err
-			}
-		}
-		q.Project = name
 		list, err := c.Inbox(ctx, q)
 		if err != nil {
 			return err
 		}
-		r := &review{Commands: a, client: c, key: key, deployment: about.Deployment, project: name, in: bufio.NewReader(a.In), answered: map[string]string{}}
+		r := &review{Commands: a, client: c, key: key, deployment: about.Deployment, in: bufio.NewReader(a.In), answered: map[string]string{}}
 		for _, p := range list.Approvals {
 			r.waiting = append(r.waiting, p.Id)
 		}
@@ -89,7 +81,7 @@ func (r *review) one(ctx context.Context, at int) (step int, err error) {
 		fmt.Fprintf(r.Out, "%s was answered here: %s\n", id, done)
 		return r.pass()
 	}
-	v, err := r.client.Inbox(ctx, &loomv1.Query{Project: r.project, Id: id})
+	v, err := r.client.Inbox(ctx, &loomv1.Query{Project: project.Of(id), Id: id})
 	if fault.Code(err) == "approval/unknown" || err == nil && v.Approvals[0].DecidedAt != nil {
 		fmt.Fprintf(r.Out, "%s was answered elsewhere, or lapsed\n", id)
 		r.answered[id] = "elsewhere"
@@ -112,7 +104,7 @@ func (r *review) one(ctx context.Context, at int) (step int, err error) {
 		if d == nil {
 			return step, nil
 		}
-		if _, err = r.sign(ctx, r.client, r.key, r.deployment, r.project, d); err != nil {
+		if _, err = r.sign(ctx, r.client, r.key, r.deployment, project.Of(id), d); err != nil {
 			if fault.From(err).Code == "internal/error" || ctx.Err() != nil {
 				return 0, err
 			}

@@ -36,7 +36,7 @@ func Help(cmd *cobra.Command, w io.Writer) {
 // others it tells the names, so that it always fits a screen.
 var first = []string{
 	"demo", "init", "up", "run", "submit", "bead", "execution", "events", "inbox", "approve", "reject", "graph", "why",
-	"workflow", "process", "status", "doctor",
+	"process", "status", "doctor",
 }
 
 func subcommands(w io.Writer, cmd *cobra.Command) {
