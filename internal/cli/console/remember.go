@@ -31,10 +31,16 @@ func (a *Console) rememberedIn(flags *pflag.FlagSet, c *config.Config) (string, 
 	if err != nil {
 		return "", err
 	}
-	if _, err := os.Lstat(path); err != nil {
-		return "", nil // a first start
+	if !seen(path) { // a first start, or a directory of somebody else's host
+		return "", nil
 	}
 	return path, nil
+}
+
+// seen reports whether there is a file that this user can know of.
+func seen(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // ToRemember returns what the command line said that a later start should know.
