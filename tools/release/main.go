@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"debug/buildinfo"
 	"errors"
 	"flag"
 	"fmt"
@@ -24,6 +25,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/loomrun/loom/internal/cli/hosting"
 )
 
 // systems are those that a release is for. Windows has none: agents' commands need
@@ -33,7 +36,6 @@ var systems = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm
 // release is one release that is being made.
 type release struct {
 	root, out, version string
-	commit             string
 	moment             time.Time
 }
 
@@ -96,11 +98,10 @@ func begin(ctx context.Context, out, version string) (*release, error) {
 	if err != nil {
 		return nil, err
 	}
-	head, err := output(ctx, root, nil, "git", "log", "-1", "--format=%H %ct")
+	seconds, err := output(ctx, root, nil, "git", "log", "-1", "--format=%ct")
 	if err != nil {
 		return nil, err
 	}
-	commit, seconds, _ := strings.Cut(head, " ")
 	unix, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func begin(ctx context.Context, out, version string) (*release, error) {
 	if list, err := os.ReadDir(out); err != nil || len(list) > 0 {
 		return nil, cmp.Or(err, fmt.Errorf("%s is not empty", out))
 	}
-	return &release{root: root, out: out, version: version, commit: commit, moment: time.Unix(unix, 0).UTC()}, nil
+	return &release{root: root, out: out, version: version, moment: time.Unix(unix, 0).UTC()}, nil
 }
 
 // build makes everything for one system.
@@ -139,7 +140,7 @@ func (r *release) build(ctx context.Context, target string, pages []file) error 
 	if err := r.write(name+".tar.gz", archive); err != nil {
 		return err
 	}
-	bill, err := r.bill(ctx, name, program)
+	bill, err := r.bill(program)
 	if err != nil {
 		return err
 	}
@@ -157,6 +158,17 @@ func (r *release) build(ctx context.Context, target string, pages []file) error 
 	}
 	fmt.Printf("%s: the program has %.1f MB, the archive %.1f; %s\n", name, mega(program), mega(archive), time.Since(began).Round(time.Second))
 	return nil
+}
+
+// bill lists what a program was built of, as the program itself says.
+func (r *release) bill(program []byte) ([]byte, error) {
+	info, err := buildinfo.Read(bytes.NewReader(program))
+	if err != nil {
+		return nil, err
+	}
+	var bill bytes.Buffer
+	err = hosting.WriteBill(&bill, info, r.version)
+	return bill.Bytes(), err
 }
 
 func mega(b []byte) float64 { return float64(len(b)) / 1e6 }

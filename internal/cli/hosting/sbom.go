@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/host"
 )
 
 // bill is a bill of materials, as much of CycloneDX 1.6 as a program of Go modules
@@ -47,14 +46,14 @@ type property struct {
 	Value string `json:"value"`
 }
 
-// writeBill writes the bill of materials of a program. It refuses one in which the
-// toolchain noted nothing.
-func writeBill(w io.Writer, info *debug.BuildInfo) error {
+// WriteBill writes the bill of materials of a program of this version. It refuses one
+// in which the toolchain noted nothing.
+func WriteBill(w io.Writer, info *debug.BuildInfo, version string) error {
 	if info == nil {
 		return fault.New("usage/argument", "this program was built without a note of its modules").At("--sbom").Want("build it with go build or go install")
 	}
 	program := componentOf("application", &debug.Module{Path: info.Main.Path, Version: info.Main.Version})
-	program.More = []property{{"loom:version", host.Version}}
+	program.More = []property{{"loom:version", version}}
 	for _, s := range info.Settings {
 		program.More = append(program.More, property{"go:" + s.Key, s.Value})
 	}

@@ -83,7 +83,7 @@ listed; --sbom prints them as a bill of materials, CycloneDX 1.6 in JSON.`,
 		RunE: func(*cobra.Command, []string) error {
 			info, _ := debug.ReadBuildInfo()
 			if sbom {
-				return writeBill(a.Out, info)
+				return WriteBill(a.Out, info, host.Version)
 			}
 			f := factsOf(info)
 			return a.PrintAny(f, f.print)

@@ -40,7 +40,7 @@ func TestCLI02_TheVersionHasTheFactsOfTheBuild(t *testing.T) {
 
 func TestCLI02_TheBillHasEachModuleOnce(t *testing.T) {
 	var w bytes.Buffer
-	if err := writeBill(&w, built); err != nil {
+	if err := WriteBill(&w, built, "0.1.0"); err != nil {
 		t.Fatal(err)
 	}
 	var got bill
@@ -62,10 +62,10 @@ func TestCLI02_TheBillHasEachModuleOnce(t *testing.T) {
 		t.Errorf("the hash of a: %+v", h)
 	}
 	var again bytes.Buffer
-	if err := writeBill(&again, built); err != nil || again.String() != w.String() {
+	if err := WriteBill(&again, built, "0.1.0"); err != nil || again.String() != w.String() {
 		t.Errorf("another bill of the same program (%v)", err)
 	}
-	if err := writeBill(&w, nil); err == nil {
+	if err := WriteBill(&w, nil, "0.1.0"); err == nil {
 		t.Error("a program without notes has a bill")
 	}
 }
