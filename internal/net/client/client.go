@@ -88,40 +88,66 @@ const pollEvery = 2 * time.Second
 // reconnection or a restart of the host. It ends with the connection's error
 // when that was closed for good.
 func (c *Client) Follow(ctx context.Context, q *loomv1.NoticesRequest, live bool, fn func(*loomv1.Notice) error) error {
+	q = proto.CloneOf(q)
+	return c.follow(ctx, live, func() (followed, error) {
+		page, err := c.Notices(ctx, q)
+		if page.GetNext() != nil {
+			q.After = page.Next
+		}
+		return followed{cuts: page.GetCuts(), end: page.GetEnd(), pass: func() error { return each(page.GetNotices(), fn) }}, err
+	})
+}
+
+// followed is a page of what is followed.
+type followed struct {
+	cuts []*loomv1.JournalCut
+	// end says that there is no more just now, over that there never will be.
+	end, over bool
+	// pass hands out what is on the page.
+	pass func() error
+}
+
+// follow asks for more, page after page. With live it waits for more at the end, and for a
+// host that is away; else it returns there.
+func (c *Client) follow(ctx context.Context, live bool, more func() (followed, error)) error {
 	wake, stop, err := c.wakes(live)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	q = proto.CloneOf(q)
 	for {
-		page, err := c.Notices(ctx, q)
+		page, err := more()
 		if err != nil && (!live || fault.Status(err) != fault.Unavailable || ctx.Err() != nil || c.nc.IsClosed()) {
 			return err
 		}
-		for _, cut := range page.GetCuts() {
+		for _, cut := range page.cuts {
 			if c.Cut != nil {
 				c.Cut(cut)
 			}
 		}
-		for _, n := range page.GetNotices() {
-			if err := fn(n); err != nil {
-				return err
-			}
+		if err := page.pass(); err != nil {
+			return err
 		}
-		if page.GetNext() != nil {
-			q.After = page.Next
-		}
-		if err == nil && !page.End {
+		switch {
+		case err == nil && !page.end:
 			continue
-		}
-		if !live {
+		case !live || err == nil && page.over:
 			return nil
 		}
 		if err := rest(ctx, wake); err != nil {
 			return err
 		}
 	}
+}
+
+// each calls fn for all of a list, until it fails.
+func each[T any](list []T, fn func(T) error) error {
+	for _, one := range list {
+		if err := fn(one); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wakes tells that there may be more, where live asks for that.

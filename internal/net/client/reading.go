@@ -14,40 +14,14 @@ import (
 // of the journal, until the execution has ended; else it returns there. A host that
 // is away for a while is waited for, as in [Client.Follow].
 func (c *Client) FollowTranscript(ctx context.Context, q *loomv1.TranscriptRequest, live bool, fn func(*loomv1.TranscriptEntry) error) error {
-	wake, stop, err := c.wakes(live)
-	if err != nil {
-		return err
-	}
-	defer stop()
 	q = proto.CloneOf(q)
-	for {
+	return c.follow(ctx, live, func() (followed, error) {
 		page, err := c.Transcript(ctx, q)
-		if err != nil && (!live || fault.Status(err) != fault.Unavailable || ctx.Err() != nil || c.nc.IsClosed()) {
-			return err
-		}
-		for _, cut := range page.GetCuts() {
-			if c.Cut != nil {
-				c.Cut(cut)
-			}
-		}
-		for _, e := range page.GetEntries() {
-			if err := fn(e); err != nil {
-				return err
-			}
-		}
 		if page.GetNext() != nil {
 			q.After = page.Next
 		}
-		switch {
-		case err == nil && !page.End:
-			continue
-		case !live || err == nil && page.Ended:
-			return nil
-		}
-		if err := rest(ctx, wake); err != nil {
-			return err
-		}
-	}
+		return followed{cuts: page.GetCuts(), end: page.GetEnd(), over: page.GetEnded(), pass: func() error { return each(page.GetEntries(), fn) }}, err
+	})
 }
 
 // ReadBlob returns a blob that events of a project name, or of any project where that
