@@ -93,7 +93,7 @@ func (h *Host) checkNotices(ctx context.Context, q *loomv1.NoticesRequest) error
 	case about != "":
 		view, id = project.Beads, about
 	}
-	_, err := h.projects.Look(ctx, view, &loomv1.Query{Project: owner, Id: id})
+	_, err := h.states.Look(ctx, view, &loomv1.Query{Project: owner, Id: id})
 	return h.suggestProject(err)
 }
 

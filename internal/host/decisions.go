@@ -46,7 +46,7 @@ func (h *Host) ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphRe
 	case q.At != 0 || q.Time != nil:
 		return h.askThen(ctx, q)
 	}
-	reply, err := h.projects.Ask(ctx, q)
+	reply, err := h.states.Ask(ctx, q)
 	if err != nil {
 		return nil, h.suggestProject(err)
 	}
@@ -58,7 +58,7 @@ func (h *Host) ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphRe
 func (h *Host) askStill(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
 	now := proto.CloneOf(q)
 	now.At = 0
-	reply, err := h.projects.Ask(ctx, now)
+	reply, err := h.states.Ask(ctx, now)
 	if err != nil {
 		return nil, h.suggestProject(err)
 	}
@@ -76,7 +76,7 @@ func (h *Host) askThen(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.Gra
 		return nil, err
 	}
 	known := &loomv1.GraphRequest{Project: q.Project, Question: loomv1.GraphQuestion_GRAPH_QUESTION_RECENT, Limit: 1, AtLeast: proto.Uint64(0)}
-	if _, err := h.projects.Ask(ctx, known); err != nil {
+	if _, err := h.states.Ask(ctx, known); err != nil {
 		return nil, h.suggestProject(err)
 	}
 	return h.pasts.ask(ctx, m, q)

@@ -81,3 +81,6 @@ func (h *Host) Unwritable() { h.unwritable() }
 
 // AwaitSpace waits until there is space.
 func (h *Host) AwaitSpace(ctx context.Context) error { return h.awaitSpace(ctx) }
+
+// Data is the data directory.
+func (h *Host) Data() string { return h.dir.Path() }

@@ -73,6 +73,7 @@ type Host struct {
 	cancel   context.CancelFunc
 	system   *actors.System
 	projects *actors.Projects
+	states   states // what the reading services ask: the projects
 	intake   *actors.Intake
 	pools    *actors.Pools
 	repos    repositories

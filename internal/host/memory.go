@@ -158,7 +158,7 @@ func (h *Host) sharedMemories(ctx context.Context, id, text string) (items []*lo
 			if !slices.Contains(wanted, ns) {
 				continue
 			}
-			view, err := h.projects.Look(ctx, project.Memories, &loomv1.Query{Project: other, Namespace: ns, Text: text, Limit: sharedItems})
+			view, err := h.states.Look(ctx, project.Memories, &loomv1.Query{Project: other, Namespace: ns, Text: text, Limit: sharedItems})
 			if err != nil {
 				h.log.Warn("what a project shares cannot be asked", "project", other, "namespace", ns, "error", err)
 				continue
@@ -175,7 +175,7 @@ func (h *Host) sharedMemories(ctx context.Context, id, text string) (items []*lo
 
 // namespaces returns those that a project's registration names.
 func (h *Host) namespaces(ctx context.Context, id string) []string {
-	view, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: id})
+	view, err := h.states.Look(ctx, project.Projects, &loomv1.Query{Project: id})
 	if err != nil || len(view.Projects) != 1 {
 		return nil
 	}

@@ -98,9 +98,16 @@ func (p *pasts) state(ctx context.Context, id string, m moment) (*loomv1.StateRe
 	if m.time.After(time.Now()) {
 		return nil, fault.New("position/beyond", "that moment has not come yet").At("time").Got(m.time.Format(time.RFC3339Nano))
 	}
-	owner := project.Of(id)
-	var state *project.State
-	f, err := p.upTo(ctx, owner, m, func(from *loomv1.ProjectState) (c core, err error) {
+	state, f, err := p.project(ctx, project.Of(id), m)
+	if err != nil {
+		return nil, err
+	}
+	return f.reply(state, id)
+}
+
+// project returns a project as of a moment. The state reads segments with ctx.
+func (p *pasts) project(ctx context.Context, owner string, m moment) (state *project.State, f *folded, err error) {
+	f, err = p.upTo(ctx, owner, m, func(from *loomv1.ProjectState) (c core, err error) {
 		config := p.config(owner)
 		config.Segments = journal.NewSegments(ctx, p.snapshots)
 		if state = project.New(config); from != nil {
@@ -108,10 +115,7 @@ func (p *pasts) state(ctx context.Context, id string, m moment) (*loomv1.StateRe
 		}
 		return state, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return f.reply(state, id)
+	return state, f, err
 }
 
 // upTo folds what a project did up to a moment. It reads the journal from the

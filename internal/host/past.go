@@ -91,7 +91,7 @@ func (h *Host) executionOf(ctx context.Context, id string) (*loomv1.Execution, e
 	if owner == "" {
 		return nil, fault.New("execution/unknown", "execution %q is not known", id).At("execution")
 	}
-	view, err := h.projects.Look(ctx, project.Executions, &loomv1.Query{Project: owner, Id: id})
+	view, err := h.states.Look(ctx, project.Executions, &loomv1.Query{Project: owner, Id: id})
 	if err != nil {
 		return nil, h.suggestProject(err)
 	}

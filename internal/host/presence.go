@@ -192,7 +192,7 @@ func (h *Host) way() *actors.Projects {
 func (h *Host) setProjects(p *actors.Projects) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.projects = p
+	h.projects, h.states = p, p
 }
 
 func (h *Host) setPools(p *actors.Pools) {

@@ -35,9 +35,12 @@ type keeping struct {
 // cutOf returns the newest cut of a partition's journal that has an effect, or
 // nil.
 func (h *Host) cutOf(ctx context.Context, partition int) (*loomv1.JournalCut, error) {
-	hint, err := h.keeping.snapshots.Cut(ctx, partition)
-	if err != nil {
-		return nil, err
+	var hint *loomv1.JournalCut
+	if h.keeping.snapshots != nil { // not at rest
+		var err error
+		if hint, err = h.keeping.snapshots.Cut(ctx, partition); err != nil {
+			return nil, err
+		}
 	}
 	return journal.Cut(ctx, h.logs[partition], hint)
 }

@@ -100,7 +100,7 @@ func (h *Host) view(ctx context.Context, v project.View, q *loomv1.Query, narrow
 	if err := checkQuery(v, q); err != nil {
 		return nil, err
 	}
-	view, err := h.projects.Look(ctx, v, q)
+	view, err := h.states.Look(ctx, v, q)
 	if err != nil {
 		return nil, h.suggestProject(err)
 	}
@@ -149,7 +149,7 @@ func diffText(diff []byte) string { return strings.ToValidUTF8(string(diff), "\u
 func (h *Host) allProjects(ctx context.Context, q *loomv1.Query) (*loomv1.View, error) {
 	all := &loomv1.View{}
 	for _, id := range h.registered() {
-		view, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: id, Limit: q.Limit})
+		view, err := h.states.Look(ctx, project.Projects, &loomv1.Query{Project: id, Limit: q.Limit})
 		if err != nil {
 			return nil, err
 		}
@@ -207,7 +207,7 @@ func (h *Host) blocks(ctx context.Context) (list []*loomv1.ModelBlock) {
 	ctx, cancel := context.WithTimeout(ctx, looksAt)
 	defer cancel()
 	for _, id := range h.registered() {
-		view, err := h.projects.Look(ctx, project.Inbox, &loomv1.Query{Project: id, Limit: 1})
+		view, err := h.states.Look(ctx, project.Inbox, &loomv1.Query{Project: id, Limit: 1})
 		if err != nil {
 			h.log.Warn("a project tells nothing of its models", "project", id, "error", err)
 			continue

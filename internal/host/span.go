@@ -45,7 +45,7 @@ func (h *Host) span(ctx context.Context, v project.View, q *loomv1.Query, projec
 		if err := checkQuery(v, one); err != nil {
 			return nil, err
 		}
-		page, err := h.projects.Look(ctx, v, one)
+		page, err := h.states.Look(ctx, v, one)
 		if err != nil {
 			return nil, h.suggestProject(err)
 		}
@@ -70,7 +70,7 @@ func (h *Host) span(ctx context.Context, v project.View, q *loomv1.Query, projec
 // does not reach.
 func (h *Host) counted(ctx context.Context, all *loomv1.View, projects []string) (*loomv1.View, error) {
 	for _, id := range projects {
-		page, err := h.projects.Look(ctx, project.Inbox, &loomv1.Query{Project: id, Limit: 1})
+		page, err := h.states.Look(ctx, project.Inbox, &loomv1.Query{Project: id, Limit: 1})
 		if err != nil {
 			return nil, err
 		}

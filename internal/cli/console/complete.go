@@ -29,6 +29,7 @@ func (a *Console) Offered(cmd *cobra.Command, ask func(ctx context.Context, c *c
 	if f := cmd.Flags().Lookup("project"); f != nil && f.Value.Type() == "string" {
 		q.Project = f.Value.String()
 	}
+	a.Quiet = true
 	_ = a.With(ctx, func(c *client.Client) error {
 		list = ask(ctx, c, q)
 		return nil

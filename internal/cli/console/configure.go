@@ -418,6 +418,23 @@ func (a *Console) Env(name string) string {
 	return value
 }
 
+// Confidential are the variables that may hold secrets, those of files included.
+func (a *Console) Confidential() []string {
+	list := os.Environ()
+	names := slices.Clone(SecretNames)
+	if a.Config != nil { // the demo has none
+		for _, s := range a.Config.Get(SecretFiles) {
+			names = append(names, s.Entry)
+		}
+	}
+	for _, name := range names {
+		if value := a.Env(name); value != "" {
+			list = append(list, name+"="+value)
+		}
+	}
+	return list
+}
+
 // secret returns a variable and what it is from, "" for nothing.
 func (a *Console) secret(name string) (value, from string, err error) {
 	if v := os.Getenv(name); v != "" {

@@ -34,6 +34,7 @@ type Console struct {
 	URL      string // and where that host is
 	JSON     bool
 	Colour   string // auto, always or never; empty is auto
+	Quiet    bool   // nothing is said beside the answer
 
 	RolesDir   string                // of roles beside the built-in ones
 	Known      *roles.Set            // with those; nil before they are read

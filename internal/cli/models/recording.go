@@ -3,15 +3,12 @@ package models
 import (
 	"cmp"
 	"fmt"
-	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/recording"
-	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/host"
 )
 
@@ -35,23 +32,6 @@ func (a *Commands) Recorded(file, from string, m model.Provider, do func(*record
 	}
 	fmt.Fprintf(a.Err, "recorded in %s: \"loom replay %s\" goes through it, and --model replay:%s answers from it\n", file, file, file)
 	return err
-}
-
-// Confidential are the variables that may hold some, those of files included.
-func (a *Commands) Confidential() []string {
-	list := os.Environ()
-	names := slices.Clone(console.SecretNames)
-	if a.Config != nil { // the demo has none
-		for _, s := range a.Config.Get(console.SecretFiles) {
-			names = append(names, s.Entry)
-		}
-	}
-	for _, name := range names {
-		if value := a.Env(name); value != "" {
-			list = append(list, name+"="+value)
-		}
-	}
-	return list
 }
 
 // StandIn says what answers in the place of a language model, or "".

@@ -16,6 +16,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/net/certificate"
+	"github.com/loomrun/loom/internal/store/datadir"
 )
 
 // hostFile tells local clients where the host is.
@@ -116,9 +117,20 @@ func dial(dir string, u user) (*nats.Conn, error) {
 	}
 	nc, err := nats.Connect(running.URL, options...)
 	if err != nil {
-		return nil, fault.New("host/not-running", "the host (process %d) does not answer at %s", running.PID, running.URL).At(dir).Because(err)
+		return nil, silent(dir, running, err)
 	}
 	return nc, nil
+}
+
+// silent says why a host cannot be reached: it is dead, and nobody has the directory, or
+// it does not answer.
+func silent(dir string, r Running, err error) error {
+	if free, lockErr := datadir.OpenAtRest(dir); lockErr == nil {
+		_ = free.Close()
+		return fault.New("host/not-running", "the host (process %d) is dead: it ended without stopping, and nothing is lost by that", r.PID).At(dir).
+			Want("start it again with: loom up --data %s", dir)
+	}
+	return fault.New("host/not-running", "the host (process %d) does not answer at %s", r.PID, r.URL).At(dir).Because(err)
 }
 
 // readKey gives u the key in a file.

@@ -24,8 +24,9 @@ import (
 type Client struct {
 	Services
 
-	nc  *nats.Conn
-	ceo string // in whose name commands are presented; empty means "ceo"
+	nc  *nats.Conn // nil of a client that is Over something else
+	off error      // what such a one says to who wants a connection
+	ceo string     // in whose name commands are presented; empty means "ceo"
 
 	// Cut, if not nil, is told by Follow of a journal whose beginning is not read,
 	// because it was cut off.
@@ -57,8 +58,32 @@ func New(nc *nats.Conn) *Client {
 	return c
 }
 
+// Over returns a client whose services something else than a running host answers, in
+// their encodings. Whoever wants to follow, or to present a command, is told off.
+func Over(host func(ctx context.Context, service string, request []byte) ([]byte, error), off error) *Client {
+	c := &Client{off: off}
+	c.Services.host = func(ctx context.Context, service string, req proto.Message, reply answer) error {
+		data, err := proto.Marshal(req)
+		if err != nil {
+			return err
+		}
+		if data, err = host(ctx, service, data); err != nil {
+			return err
+		}
+		if err := proto.Unmarshal(data, reply); err != nil {
+			return err
+		}
+		return fault.FromProto(reply.GetError())
+	}
+	return c
+}
+
 // Close ends the connection.
-func (c *Client) Close() { c.nc.Close() }
+func (c *Client) Close() {
+	if c.nc != nil {
+		c.nc.Close()
+	}
+}
 
 // View is a method of Services that answers with a view, such as Services.Bead.
 type View func(s Services, ctx context.Context, q *loomv1.Query) (*loomv1.View, error)
@@ -153,8 +178,8 @@ func each[T any](list []T, fn func(T) error) error {
 // wakes tells that there may be more, where live asks for that.
 func (c *Client) wakes(live bool) (wake chan struct{}, stop func(), err error) {
 	wake = make(chan struct{}, 1)
-	if !live {
-		return wake, func() {}, nil
+	if !live || c.nc == nil {
+		return wake, func() {}, c.offIf(live)
 	}
 	sub, err := c.nc.Subscribe(subject.EveryNotice(), func(*nats.Msg) {
 		select {
@@ -163,6 +188,14 @@ func (c *Client) wakes(live bool) (wake chan struct{}, stop func(), err error) {
 		}
 	})
 	return wake, func() { _ = sub.Unsubscribe() }, err
+}
+
+// offIf is the error of who wants a connection where there is none.
+func (c *Client) offIf(wanted bool) error {
+	if wanted {
+		return c.off
+	}
+	return nil
 }
 
 // rest waits until there may be more.
@@ -183,7 +216,7 @@ func (c *Client) Call(ctx context.Context, service string, request, reply proto.
 	if !ok {
 		return fault.New("internal/error", "%T is no answer of a service", reply)
 	}
-	return c.call(ctx, service, request, a)
+	return c.Services.host(ctx, service, request, a)
 }
 
 // asker sends a request to a service and fills the reply.
@@ -215,6 +248,9 @@ func (c *Client) call(ctx context.Context, service string, req proto.Message, re
 }
 
 func (c *Client) request(ctx context.Context, subj string, req proto.Message, reply answer) error {
+	if c.nc == nil {
+		return c.off
+	}
 	data, err := proto.Marshal(req)
 	if err != nil {
 		return err

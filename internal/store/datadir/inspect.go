@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gofrs/flock"
+
 	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -45,6 +47,29 @@ func Hold(path string) (m Manifest, release func() error, err error) {
 		return m, nil, err
 	}
 	return m, lock.Close, nil
+}
+
+// OpenAtRest opens the directory at path for reading while no host runs on it, and has
+// none start until Close. Several may read at once. It returns data/locked when a host
+// has the directory, and data/manifest when it is none; it changes nothing.
+func OpenAtRest(path string) (*Dir, error) {
+	m, err := Peek(path)
+	if err != nil {
+		return nil, err
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fault.New("usage/argument", "no data directory is named").Because(err)
+	}
+	lock := flock.New(filepath.Join(abs, lockName), flock.SetPermissions(0o600))
+	free, err := lock.TryRLock()
+	if err != nil {
+		return nil, fault.New("data/permissions", "the lock cannot be taken").At(abs).Because(err)
+	}
+	if !free {
+		return nil, locked(abs)
+	}
+	return &Dir{path: abs, lock: lock, manifest: m}, nil
 }
 
 // Create makes a directory with the manifest m, which must hold nothing yet,

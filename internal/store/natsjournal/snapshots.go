@@ -90,7 +90,7 @@ func (s *Snapshots) LoadSegment(ctx context.Context, name string, records bool) 
 // Index is that of [journal.Snapshots].
 func (s *Snapshots) Index(ctx context.Context, partition int) (*loomv1.SnapshotIndex, error) {
 	index := new(loomv1.SnapshotIndex)
-	if there, err := s.get(ctx, indexName(partition), index); err != nil || !there {
+	if there, err := s.get(ctx, IndexObject(partition), index); err != nil || !there {
 		return nil, err
 	}
 	return index, nil
@@ -102,7 +102,7 @@ func (s *Snapshots) SaveIndex(ctx context.Context, index *loomv1.SnapshotIndex) 
 	if err != nil {
 		return err
 	}
-	if err := s.put(ctx, indexName(int(index.Partition)), index); err != nil {
+	if err := s.put(ctx, IndexObject(int(index.Partition)), index); err != nil {
 		return err
 	}
 	for _, object := range journal.Superseded(old, index) {
@@ -131,7 +131,8 @@ func (s *Snapshots) Cut(ctx context.Context, partition int) (*loomv1.JournalCut,
 
 func cutName(partition int) string { return fmt.Sprintf("cut/%02d", partition) }
 
-func indexName(partition int) string { return fmt.Sprintf("index/%02d", partition) }
+// IndexObject names the object that keeps the index of a partition's snapshots.
+func IndexObject(partition int) string { return fmt.Sprintf("index/%02d", partition) }
 
 func (s *Snapshots) put(ctx context.Context, name string, m proto.Message) error {
 	data, err := proto.Marshal(m)

@@ -21,6 +21,7 @@ import (
 // that passes it on.
 type Record struct {
 	Sequence uint64
+	Block    uint32 // that holds it, for [Stream.ScanBlocks]
 	Time     time.Time
 	Subject  string
 	Header   []byte // as on the wire, or nil
@@ -97,6 +98,12 @@ func (s *Stream) Tail(fn func(Record) error) (Scan, error) {
 		return Scan{}, err
 	}
 	return s.scan(blocks[max(0, len(blocks)-1):], fn)
+}
+
+// ScanBlocks is Scan of some blocks alone, in the order that is given; it names damage
+// in these.
+func (s *Stream) ScanBlocks(blocks []uint32, fn func(Record) error) (Scan, error) {
+	return s.scan(blocks, fn)
 }
 
 func (s *Stream) scan(blocks []uint32, fn func(Record) error) (Scan, error) {
@@ -278,7 +285,7 @@ func (b *block) pass(raw []byte, fn func(Record) error) error {
 		return nil // it was written again since
 	}
 	b.found.Last = seq
-	r := Record{Sequence: seq, Time: time.Unix(0, int64(binary.LittleEndian.Uint64(raw[12:])))}
+	r := Record{Sequence: seq, Block: b.number, Time: time.Unix(0, int64(binary.LittleEndian.Uint64(raw[12:])))}
 	subject := int(binary.LittleEndian.Uint16(raw[20:]))
 	r.Subject = string(raw[headBytes : headBytes+subject])
 	r.Header, r.Data = split(raw, headBytes+subject)
