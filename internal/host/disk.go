@@ -16,6 +16,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/agent"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/place/git"
 	"github.com/loomrun/loom/internal/store/projection"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -112,7 +113,7 @@ func (h *Host) retire(ctx context.Context, id, execution string) {
 	repo, err := h.repositoryOf(ctx, id)
 	gone := false
 	if err == nil {
-		gone, err = h.worked.Retire(ctx, repo, execution)
+		gone, err = h.worked.Retire(ctx, repo, execution, func(s *git.Saved) error { return h.recordDraft(ctx, id, execution, s) })
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -126,6 +127,17 @@ func (h *Host) retire(ctx context.Context, id, execution string) {
 		delete(h.disk.failed, execution)
 		h.log.Debug("the worktree of work that ended is removed", "execution", execution)
 	}
+}
+
+// recordDraft tells the project what an execution had changed that has ended. A host
+// that only runs agents tells nothing of it.
+func (h *Host) recordDraft(ctx context.Context, id, execution string, s *git.Saved) error {
+	if h.projects == nil {
+		return nil
+	}
+	return h.do(ctx, id, &loomv1.Command{Body: &loomv1.Command_RecordDraft{RecordDraft: &loomv1.RecordDraft{Draft: &loomv1.Draft{
+		Execution: execution, Commit: s.Commit, Files: uint32(s.Files), Added: s.Added, Removed: s.Removed,
+	}}}})
 }
 
 // repositoryOf opens the repository of a registered project.

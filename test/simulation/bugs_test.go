@@ -173,10 +173,10 @@ var bugs = append([]bug{
 	{"one's own work may be given away", "internal/core/team/team.go", `if j.Role == t.GetRole() && same(`, `if false && same(`, ""},
 	{"a task may spend more than its giver", "internal/core/team/team.go", `	if left > 0 && asked > left {`, `	if false {`, ""},
 	{"the end of a task is not told", whole + "child.go", `		return d.endTask(child)`, `		return nil`, ""},
-	{"the end of a task that is stopped is not told", whole + "team.go", `	if err := d.run(x).Close(why); err != nil {
+	{"the end of a task that is stopped is not told", whole + "team.go", `	if err := d.run(x).CloseNow(why); err != nil {
 		return err
 	}
-	return d.endTask(x)`, `	if err := d.run(x).Close(why); err != nil {
+	return d.endTask(x)`, `	if err := d.run(x).CloseNow(why); err != nil {
 		return err
 	}
 	return nil`, "it is told as every end is, a little later"},
@@ -318,6 +318,11 @@ func (d *decision) followChange`, ""},
 	{"a pause of the project is not one of its executions", whole + "pause.go", `	return p.Scope == loomv1.PauseScope_PAUSE_SCOPE_PROJECT || p.Name == x.Definition`, `	return p.Name == x.Definition`, ""},
 	{"a pause of a process is not one of its executions", whole + "pause.go", `	return p.Scope == loomv1.PauseScope_PAUSE_SCOPE_PROJECT || p.Name == x.Definition`, `	return p.Scope == loomv1.PauseScope_PAUSE_SCOPE_PROJECT`, ""},
 	{"a child goes on while its parent is held", whole + "pause.go", `x.Parent != "" && (s.orphaned(x) || s.held(s.execution(x.Parent)))`, `x.Parent != "" && s.orphaned(x)`, ""},
+	{"what closes does not wait for the step", whole + "close.go", `	return workflow.InStep(x) ||`, `	return false ||`, ""},
+	{"what closes does not wait for its children's steps", whole + "close.go", `return running(c) && s.inStep(c)`, `return false`, ""},
+	{"an agent that gives up its step leaves what closes open", whole + "follow.go", `	case *loomv1.Event_ClaimReleased:
+		d.followClosing(e.Execution)`, `	case *loomv1.Event_ClaimReleased:`, ""},
+	{"work begins while it closes", whole + "pause.go", `x.Paused != nil || x.Closing != nil ||`, `x.Paused != nil ||`, ""},
 	{"nobody goes on after a hold", whole + "pause.go", `		s.timers.kick(x.Id)`, `		_ = x.Id`, ""},
 	{"a hold moves no deadline", whole + "pause.go", `		workflow.Shift(x, since, now)`, `		workflow.Shift(x, since, since)`, ""},
 	{"blocked work is begun", whole + "bead.go", `		case on.GetStatus() == loomv1.BeadStatus_BEAD_STATUS_CLOSED:`, `		case on != nil:`, ""},
@@ -354,10 +359,14 @@ func (d *decision) followChange`, ""},
 `, ""},
 	{"the governor counts nothing", whole + "governor.go", `			g.Reported++`, `			_ = g`, ""},
 	{"the governor's window is never over", whole + "governor.go", `!d.now.Before(d.s.windowEnd()) {`, `false {`, ""},
-	{"a bead that has ended is not reopened", whole + "update.go", `	if err := d.settle(b.Id); err != nil {
+	{"a bead that has ended is not reopened", whole + "update.go", `		err = d.settle(b.Id)
+	}
+	if err != nil {
 		return nil, err
 	}
-	execution := ""`, `	execution := ""`, "the next tick settles it"},
+	execution := ""`, `		err = nil
+	}
+	execution := ""`, "the next tick settles it"},
 	{"anybody may change a bead", whole + "update.go", `	return fault.New("request/denied"`, `	return nil
 	return fault.New("request/denied"`, "only operators try to"},
 	{"a bead that is worked on may be closed", whole + "update.go", `	case d.s.open[b.Execution]:`, `	case false:`, ""},

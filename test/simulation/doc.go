@@ -77,7 +77,9 @@
 //   - 37 a vote ends once, when its time is over, or when no vote that is missing
 //     can change what comes of it;
 //   - 38 what happens to agents is journaled once, in the order of their host's
-//     starts and records (lives_test.go).
+//     starts and records (lives_test.go);
+//   - 43 what is closing takes no attempt from whoever is in the middle of a step of
+//     it, or of what works for it, and ends once nobody is.
 //
 // What must be seen at least now and then (the "sometimes" list) is in
 // simulation_test.go: a run that never gets there proves nothing. Which planted

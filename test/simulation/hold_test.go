@@ -30,7 +30,7 @@ func (o *oracle) pauses() []pause {
 // held says whether nothing of an execution may start: from events alone.
 func (o *oracle) held(x *execution) bool {
 	wide := func(p pause) bool { return p.scope == ofProject || p.name == x.def.Name }
-	return x.paused || x.limit != "" || slices.ContainsFunc(o.wide, wide) || o.blocked(x.bead) ||
+	return x.paused || x.closing || x.limit != "" || slices.ContainsFunc(o.wide, wide) || o.blocked(x.bead) ||
 		x.parent != nil && (o.orphaned(x) || o.held(x.parent))
 }
 
@@ -114,6 +114,11 @@ func (o *oracle) sawSteering(x *execution, e *loomv1.Event) {
 	switch f := e.Fact.(type) {
 	case *loomv1.Event_OverrideGiven:
 		o.ordered(e, f.OverrideGiven)
+	case *loomv1.Event_ExecutionClosing:
+		defer o.rehold()
+		o.follows(e, "close")
+		o.w.see(map[bool]string{true: "closing during a step", false: "closing between steps"}[o.inStep(x)])
+		x.closing, x.why = true, f.ExecutionClosing.Reason
 	case *loomv1.Event_WorkPaused:
 		defer o.rehold()
 		o.follows(e, "pause")
@@ -161,6 +166,30 @@ func (o *oracle) overNow(x *execution) {
 	if most := o.allowed(x); x.limit == "" && !x.ended {
 		if x.over = most > 0 && o.spent(x) > most; x.over {
 			x.overAt = o.now
+		}
+	}
+}
+
+// inStep says whether an attempt of an execution is held, or of one that works for it.
+func (o *oracle) inStep(x *execution) bool {
+	return !x.ended && (o.busy(x) || slices.ContainsFunc(x.children, o.inStep))
+}
+
+// closesAtABoundary wants what is closing not to be ended by that while somebody was in
+// the middle of a step of it: an order to close at once may, and what ends it otherwise.
+func (o *oracle) closesAtABoundary(x *execution, f *loomv1.ExecutionEnded) {
+	byClosing := x.closing && f.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED && f.Reason == x.why
+	if byClosing && x.torn != "" && o.order.GetVerb() != "close" {
+		o.broken(43, "%s is taken from whoever is in the middle of a step, by the closing of %s", x.torn, x.id)
+	}
+}
+
+// closingEnded wants what is closing to have ended where nobody is in the middle of a
+// step of it.
+func (o *oracle) closingEnded() {
+	for _, x := range o.begun {
+		if x.closing && !x.ended && !o.inStep(x) {
+			o.broken(43, "%s is closing and nobody is in the middle of a step of it, and it has not ended", x.id)
 		}
 	}
 }

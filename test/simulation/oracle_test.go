@@ -77,6 +77,9 @@ type execution struct {
 	children   []*execution
 	depth      uint32
 	paused     bool
+	closing    bool
+	why        string // it closes
+	torn       string // attempt that was taken from whoever held it, now that it ends
 	limit      string // open approval about it
 	limitAt    time.Time
 	isHeld     bool
@@ -233,7 +236,7 @@ func (o *oracle) sawFact(x *execution, e *loomv1.Event) {
 		o.rolesReported(f.RolesReported)
 	case *loomv1.Event_ProjectRegistered:
 		o.governor = f.ProjectRegistered.Config.Governor
-	case *loomv1.Event_OverrideGiven, *loomv1.Event_WorkPaused, *loomv1.Event_WorkResumed, *loomv1.Event_ExecutionMoved,
+	case *loomv1.Event_OverrideGiven, *loomv1.Event_ExecutionClosing, *loomv1.Event_WorkPaused, *loomv1.Event_WorkResumed, *loomv1.Event_ExecutionMoved,
 		*loomv1.Event_LimitLifted:
 		o.sawSteering(x, e)
 	case *loomv1.Event_ApprovalLapsed:

@@ -34,7 +34,7 @@ var sometimes = []string{
 	"approval refused: approval/decided", "approval refused: approval/replayed", "approval refused: approval/expired",
 	"approval refused: approval/lapsed", "double click", "decision refused: graph/unknown-node", "decision refused: graph/self-loop", "decision refused: graph/cycle",
 	"duplicate after the window", "approval lapsed by another patch", "verification fails three times, then the CEO",
-	"pause during an attempt", "deadlines moved by a hold", "record refused: attempt/paused", "claim refused: attempt/paused", "lock refused: attempt/paused",
+	"closing during a step", "closing between steps", "pause during an attempt", "deadlines moved by a hold", "record refused: attempt/paused", "claim refused: attempt/paused", "lock refused: attempt/paused",
 	"move back", "move forward", "order: close", "order: define", "order: pause", "order: resume", "order twice", "definition changed",
 	"order refused: approval/expired", "order refused: approval/identity", "order refused: approval/replayed",
 	"order refused: approval/signature", "order refused: override/ended", "order refused: override/invalid",

@@ -30,7 +30,7 @@ func (w *world) steer() {
 		}
 		w.order("move", &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Move{Move: &loomv1.MoveExecution{Execution: x.id, Node: n, Reason: w.reason()}}})
 	case w.chance(ceoCloses):
-		w.order("close", &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Close{Close: &loomv1.CloseExecution{Execution: x.id, Reason: w.reason()}}})
+		w.order("close", &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Close{Close: &loomv1.CloseExecution{Execution: x.id, Reason: w.reason(), Now: w.one(3)}}})
 	case w.chance(ceoTakesLock):
 		token := w.oracle.lock.newest
 		w.order("release", &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Release{Release: &loomv1.ReleaseCommitLock{Token: token, Reason: w.reason()}}})

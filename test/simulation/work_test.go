@@ -91,9 +91,10 @@ func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
 }
 
 func (o *oracle) executionEnded(x *execution, e *loomv1.Event, f *loomv1.ExecutionEnded) {
+	o.closesAtABoundary(x, f)
 	x.ended, x.over, x.status = true, false, f.Status
 	o.running--
-	if f.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED && x.parent == nil {
+	if f.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED && x.parent == nil && !x.closing {
 		o.follows(e, "close")
 	}
 	if a := o.attempts[x.worksFor]; a != nil && f.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED {
@@ -226,6 +227,9 @@ func (o *oracle) attemptEnded(x *execution, n *nodeOracle, e *loomv1.Event, f *l
 	case o.attempts[e.Attempt].process != "", o.arrived(x, n, e, out):
 	default:
 		o.fromClaimant(e)
+	}
+	if a := o.attempts[e.Attempt]; out.Code == "attempt/withdrawn" && a.claimant != nil {
+		x.torn = a.id
 	}
 	o.planEnded(x, n, e, out)
 	n.restarts = o.w.keeper.restarts

@@ -377,6 +377,7 @@ func (w *world) calmStep(i int) {
 	w.keeper.tick()
 	w.keeper.flush()
 	w.oracle.deadlinesAsked(w.now)
+	w.oracle.closingEnded()
 	w.oracle.answersDue(w.now)
 }
 

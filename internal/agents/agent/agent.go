@@ -244,7 +244,8 @@ func (j *job) task(ctx context.Context) (*loomv1.Outcome, error) {
 // changedBefore tells which files of the worktree are changed already when an
 // attempt begins: by attempts before it, whatever became of them.
 func (j *job) changedBefore(ctx context.Context, tree *git.Worktree) (string, error) {
-	if turn.Started(j.brief.Turn) || j.brief.Attempt.Number <= 1 && j.brief.Attempt.Visit <= 1 && j.brief.Execution.Change == nil {
+	x, first := j.brief.Execution, j.brief.Attempt.Number <= 1 && j.brief.Attempt.Visit <= 1
+	if turn.Started(j.brief.Turn) || first && x.Change == nil && x.Draft == nil {
 		return "", nil
 	}
 	paths, err := tree.Differs(ctx)
@@ -264,13 +265,22 @@ func (j *job) changedBefore(ctx context.Context, tree *git.Worktree) (string, er
 	return p.String(), nil
 }
 
-// open opens the execution's worktree. That of a fork begins with the change
-// that it was forked with.
+// open opens the execution's worktree. That of a fork begins with the change that it
+// was forked with, and that of work that was closed with its draft.
 func (j *job) open(ctx context.Context) (*git.Worktree, error) {
 	x := j.brief.Execution
 	if commit := x.GetChange().GetCommit(); x.ForkedFrom != nil && commit != "" {
-		if err := j.repo.Workspaces.Inherit(ctx, x.Id, commit); err != nil {
+		if _, err := j.repo.Workspaces.Inherit(ctx, x.Id, commit); err != nil {
 			return nil, err
+		}
+	}
+	if d := x.GetDraft(); d != nil {
+		there, err := j.repo.Workspaces.Inherit(ctx, x.Id, d.Commit)
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			return nil, fault.New("git/failed", "the draft of execution %s is no longer kept", d.Execution).Got(d.Commit)
 		}
 	}
 	shared := j.Shared != nil && j.Shared() && j.brief.Node.Phase == nil // phases change one worktree side by side: that of one host

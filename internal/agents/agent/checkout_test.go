@@ -48,7 +48,7 @@ func TestREAL04_ALookCostsWhatDiffers(t *testing.T) {
 			if kept, _ = filepath.Glob(filepath.Join(b.worker.Scratch, "pool", "*", "*")); len(kept) != 0 {
 				t.Errorf("%d checkouts are kept while an author has one", len(kept))
 			}
-			if gone, err := b.worker.Retire(t.Context(), b.repo, "shop-1-x1"); !gone || err != nil {
+			if gone, err := b.worker.Retire(t.Context(), b.repo, "shop-1-x1", nil); !gone || err != nil {
 				t.Fatalf("gone %t, %v", gone, err)
 			}
 			if kept, _ = filepath.Glob(filepath.Join(b.worker.Scratch, "pool", "*", "*")); len(kept) != tt.kept {

@@ -29,7 +29,8 @@ func (j *job) beginning(ctx context.Context) (text string, err error) {
 	if j.brief.Attempt.Number == 1 {
 		text = joinText(joined.Conflicts)
 	}
-	return text, j.repo.Workspaces.Inherit(ctx, j.brief.Execution.Id, joined.Commit)
+	_, err = j.repo.Workspaces.Inherit(ctx, j.brief.Execution.Id, joined.Commit)
+	return text, err
 }
 
 func joinText(files []string) string {

@@ -18,7 +18,7 @@ func TestREAL04_AWorktreeGoesWhenNobodyWorksInIt(t *testing.T) {
 	var b *bench
 	var during bool
 	b = newBench(t, func(r *model.Request) (*model.Response, error) {
-		if gone, err := b.worker.Retire(t.Context(), b.repo, "shop-1-x1"); gone || err != nil {
+		if gone, err := b.worker.Retire(t.Context(), b.repo, "shop-1-x1", nil); gone || err != nil {
 			t.Errorf("under the agent: gone %t, %v", gone, err)
 		}
 		during = true
@@ -30,7 +30,7 @@ func TestREAL04_AWorktreeGoesWhenNobodyWorksInIt(t *testing.T) {
 		t.Fatalf("no worktree after the work: %v, asked %t", err, during)
 	}
 	for range 2 { // again is harmless
-		if gone, err := b.worker.Retire(t.Context(), b.repo, "shop-1-x1"); !gone || err != nil {
+		if gone, err := b.worker.Retire(t.Context(), b.repo, "shop-1-x1", nil); !gone || err != nil {
 			t.Fatalf("gone %t, %v", gone, err)
 		}
 	}

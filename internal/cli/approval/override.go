@@ -129,13 +129,23 @@ evidence as ever.`
 
 // CloseExecution returns the command of that name.
 func (a *Commands) CloseExecution() *cobra.Command {
+	var now bool
 	cmd := a.orderer("close", "end an execution and its bead", func(x *loomv1.Execution, reason string) *loomv1.CeoCommand {
-		return &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Close{Close: &loomv1.CloseExecution{Execution: x.Id, Reason: reason}}}
-	}, func() string { return "closed" })
+		return &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Close{Close: &loomv1.CloseExecution{Execution: x.Id, Reason: reason, Now: now}}}
+	}, func() string {
+		if now {
+			return "closed"
+		}
+		return "closes as soon as no agent is in the middle of a step"
+	})
 	cmd.Long = `Close ends work that is under way, signed with the CEO's key: the execution, its
-bead and what they asked. A bead that nothing works on is closed with "loom bead
-close".`
-	cmd.Example = "  loom execution close shop-1 --reason \"no longer wanted\""
+bead and what they asked. Nothing begins any more, and it ends when the agents
+that work on it have ended their step; with --now at once. What was changed so
+far is kept for 30 days, and "loom bead show" says so: "loom bead reopen BEAD
+--resume" goes on with it. A bead that nothing works on is closed with "loom
+bead close".`
+	cmd.Example = "  loom execution close shop-1 --reason \"no longer wanted\"\n  loom execution close shop-1 --now --reason \"it deletes the wrong files\""
+	cmd.Flags().BoolVar(&now, "now", false, "at once, whoever is in the middle of what")
 	return cmd
 }
 

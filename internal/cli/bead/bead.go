@@ -178,6 +178,9 @@ func beadFields(b *loomv1.Bead) [][2]string {
 	if b.Deadline != nil {
 		fields = append(fields, [2]string{"deadline", console.Stamp(b.Deadline)})
 	}
+	if d := b.Draft; d != nil {
+		fields = append(fields, [2]string{"draft", fmt.Sprintf("%d files, +%d -%d, of %s; go on with it: loom bead reopen %s --resume", d.Files, d.Added, d.Removed, d.Execution, b.Id)})
+	}
 	if b.BlockedSince != nil {
 		fields = append(fields, [2]string{"blocked", "since " + console.Stamp(b.BlockedSince)})
 	}

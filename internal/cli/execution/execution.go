@@ -137,6 +137,8 @@ func heldText(x *loomv1.Execution) string {
 	}
 	why := "its process or project is paused, its parent is held, or its bead is blocked"
 	switch {
+	case x.Closing != nil:
+		why = "closes after the step under way: " + console.Line(x.Closing.Text, 80)
 	case x.Paused != nil:
 		why = "paused: " + console.Line(x.Paused.Reason, 80)
 	case x.LimitApproval != "":

@@ -87,6 +87,8 @@ func (s *State) applyOwn(e *loomv1.Event) error {
 		return s.applyBeadStatus(e, f.BeadStatusChanged)
 	case *loomv1.Event_BeadUpdated:
 		return s.applyUpdated(e)
+	case *loomv1.Event_DraftKept:
+		return s.applyDraft(e)
 	case *loomv1.Event_GovernorTripped, *loomv1.Event_GovernorRenewed:
 		s.applyGovernor(e)
 	case *loomv1.Event_CommandRefused:
@@ -177,6 +179,15 @@ func (s *State) applyUpdated(e *loomv1.Event) error {
 	}
 	s.lookAt(b.Id)
 	return nil
+}
+
+func (s *State) applyDraft(e *loomv1.Event) error {
+	b := s.bead(e.Bead)
+	if b == nil {
+		return fmt.Errorf("draft of bead %q, which was never filed", e.Bead)
+	}
+	s.idle(b.Id) // it has ended, and is written anew
+	return FoldBead(b, e)
 }
 
 func (s *State) applyOccurred(e *loomv1.Event, f *loomv1.BeadOccurred) error {

@@ -160,7 +160,7 @@ func (d *decision) abandon(child string) error {
 		return nil
 	}
 	defer d.about(x)()
-	return d.run(x).Close("attempt " + x.ParentAttempt + ", which it worked for, has ended")
+	return d.run(x).CloseNow("attempt " + x.ParentAttempt + ", which it worked for, has ended")
 }
 
 // result is what a child's end is to its parent: its status, and in the notes

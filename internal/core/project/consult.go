@@ -128,7 +128,7 @@ func (d *decision) stopConsult(b *loomv1.Bead, why string) error {
 		return d.beadStatus(b.Id, loomv1.BeadStatus_BEAD_STATUS_ABORTED, why)
 	}
 	defer d.about(x)()
-	return d.run(x).Close(why)
+	return d.run(x).CloseNow(why)
 }
 
 // followBallot asks for votes, or stops to ask for them, once the command's own

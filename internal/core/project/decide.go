@@ -86,6 +86,8 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 		return d.closeBead(c.CloseBead)
 	case *loomv1.Command_ReopenBead:
 		return d.reopenBead(c.ReopenBead)
+	case *loomv1.Command_RecordDraft:
+		return nil, d.recordDraft(c.RecordDraft)
 	case *loomv1.Command_ForkExecution:
 		return d.fork(c.ForkExecution)
 	case *loomv1.Command_RecordRejection:

@@ -32,10 +32,12 @@ func FoldBead(b *loomv1.Bead, e *loomv1.Event) error {
 		case was != b.Status:
 			b.BlockedSince = e.Time
 		}
+	case *loomv1.Event_DraftKept:
+		b.Draft = f.DraftKept.GetDraft()
 	case *loomv1.Event_BeadUpdated:
 		set(b, f.BeadUpdated.GetBead())
 	case *loomv1.Event_ExecutionStarted, *loomv1.Event_ExecutionForked:
-		b.Execution = e.Execution
+		b.Execution, b.Draft = e.Execution, nil
 		b.Executions++
 		return nil // which is no change of the bead's own
 	default:

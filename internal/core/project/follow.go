@@ -22,7 +22,10 @@ func (d *decision) follow(e *loomv1.Event) error {
 		return d.restate(e.Bead)
 	case *loomv1.Event_ApprovalRequested:
 		return d.followAsked(f.ApprovalRequested.Approval)
+	case *loomv1.Event_ExecutionClosing, *loomv1.Event_AttemptParked:
+		d.followClosing(e.Execution)
 	case *loomv1.Event_ClaimReleased:
+		d.followClosing(e.Execution)
 		d.followTrouble(e)
 	case *loomv1.Event_ApprovalDecided:
 		d.followTrouble(e)
@@ -44,6 +47,7 @@ func (d *decision) follow(e *loomv1.Event) error {
 	case *loomv1.Event_AttemptDispatched:
 		d.followProcess(e.Execution, f.AttemptDispatched.Process)
 	case *loomv1.Event_AttemptEnded:
+		d.followClosing(e.Execution)
 		d.followAttempt(e)
 		d.followMail(e)
 		d.followTrouble(e)

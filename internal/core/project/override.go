@@ -262,12 +262,3 @@ func (d *decision) move(c *loomv1.MoveExecution) error {
 	return d.run(x).Move(c.Node, c.Reason)
 }
 
-// close ends an execution and its bead.
-func (d *decision) close(c *loomv1.CloseExecution) error {
-	x, err := d.runningOne(c.GetExecution())
-	if err != nil {
-		return err
-	}
-	defer d.about(x)()
-	return d.run(x).Close(c.Reason)
-}

@@ -20,11 +20,11 @@ import (
 // outcome is still taken. Everything that hands out work asks this.
 func (s *State) held(x *loomv1.Execution) bool { return x.GetHeldSince() != nil }
 
-// holds says whether something holds x now: a pause of it, of its process or of
+// holds says whether something holds x now: it is closing; a pause of it, of its process or of
 // the project; a limit that the CEO is asked about; beads that block its bead;
 // or the same of the execution that it is a child of.
 func (s *State) holds(x *loomv1.Execution) bool {
-	return x.Paused != nil || x.LimitApproval != "" || slices.ContainsFunc(s.p.Pauses, func(p *loomv1.Pause) bool { return covers(p, x) }) ||
+	return x.Paused != nil || x.Closing != nil || x.LimitApproval != "" || slices.ContainsFunc(s.p.Pauses, func(p *loomv1.Pause) bool { return covers(p, x) }) ||
 		s.blocked(s.bead(x.Bead)) || x.Parent != "" && (s.orphaned(x) || s.held(s.execution(x.Parent)))
 }
 

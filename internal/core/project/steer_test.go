@@ -260,7 +260,7 @@ func mustHold(p *loomv1.ProjectState, x *loomv1.Execution) bool {
 		return false
 	}
 	b := p.Beads[x.Bead]
-	hold := x.Paused != nil || x.LimitApproval != "" || b.Status == loomv1.BeadStatus_BEAD_STATUS_BLOCKED
+	hold := x.Paused != nil || x.Closing != nil || x.LimitApproval != "" || b.Status == loomv1.BeadStatus_BEAD_STATUS_BLOCKED
 	for _, on := range b.BlockedBy {
 		hold = hold || p.Beads[on].GetStatus() != loomv1.BeadStatus_BEAD_STATUS_CLOSED
 	}

@@ -355,7 +355,7 @@ func (d *decision) closeTask(execution, why string) error {
 		return nil
 	}
 	defer d.about(x)()
-	if err := d.run(x).Close(why); err != nil {
+	if err := d.run(x).CloseNow(why); err != nil {
 		return err
 	}
 	return d.endTask(x)

@@ -115,6 +115,10 @@ func (d *decision) reopenBead(c *loomv1.ReopenBead) (*loomv1.Answer, error) {
 	if err := d.checkReopen(b); err != nil {
 		return nil, err
 	}
+	draft, err := d.draftOf(b, c)
+	if err != nil {
+		return nil, err
+	}
 	d.bead, d.execution = b.Id, ""
 	status := &loomv1.BeadStatusChanged{
 		Status: loomv1.BeadStatus_BEAD_STATUS_OPEN, Reason: cut(fmt.Sprintf("reopened: %s", first(c.Reason, "no reason given")), maxReason),
@@ -126,7 +130,12 @@ func (d *decision) reopenBead(c *loomv1.ReopenBead) (*loomv1.Answer, error) {
 	if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_BeadStatusChanged{BeadStatusChanged: status}}); err != nil {
 		return nil, err
 	}
-	if err := d.settle(b.Id); err != nil {
+	if draft != nil {
+		err = d.begin(b.Id, &loomv1.ExecutionStarted{Draft: draft})
+	} else {
+		err = d.settle(b.Id)
+	}
+	if err != nil {
 		return nil, err
 	}
 	execution := ""

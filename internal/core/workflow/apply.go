@@ -184,6 +184,7 @@ func (f folder) started(s *loomv1.ExecutionStarted) error {
 	x.StartedAt = f.e.Time
 	x.Checks, x.ProjectChecks = slices.Clone(s.GetChecks()), slices.Clone(s.GetChecks())
 	x.Parent, x.ParentAttempt, x.Depth = s.GetParent(), s.GetParentAttempt(), s.GetDepth()
+	x.Draft = s.GetDraft()
 	f.prepare()
 	return nil
 }
@@ -315,6 +316,6 @@ func (f folder) ended(d *loomv1.ExecutionEnded) error {
 		return f.wrong("something is still open")
 	}
 	f.x.Status, f.x.Reason, f.x.EndedAt = d.Status, d.Reason, f.e.Time
-	f.x.Paused = nil
+	f.x.Paused, f.x.Closing = nil, nil
 	return nil
 }

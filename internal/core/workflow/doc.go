@@ -61,6 +61,9 @@
 // timer runs and nothing is claimed; an answer is recorded and settles edges,
 // and whatever it would have dispatched waits as after a backoff.
 //
+// An execution that the CEO closes is held and ends when nobody holds an attempt of it,
+// at a step's boundary, or else at once.
+//
 // A task that a process does is dispatched like any other, but nobody claims
 // it: the end of a child execution is its answer.
 //

@@ -9,8 +9,10 @@ import (
 )
 
 // holdsItself says whether an execution is held by what its own state has: the
-// CEO has paused it, or is asked about a limit.
-func holdsItself(x *loomv1.Execution) bool { return x.Paused != nil || x.LimitApproval != "" }
+// CEO has paused it, is asked about a limit, or has it closed.
+func holdsItself(x *loomv1.Execution) bool {
+	return x.Paused != nil || x.LimitApproval != "" || x.Closing != nil
+}
 
 // Shift adds time in which an execution was held to every deadline and backoff
 // that was outstanding, each by as much of it as it was outstanding for. It is

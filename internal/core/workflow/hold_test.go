@@ -207,12 +207,12 @@ func TestWF07_ALimitLapsesWithItsExecution(t *testing.T) {
 	w.askLimit(t)
 	open := w.approvals[w.x.LimitApproval]
 	n := len(w.events)
-	if err := w.run().Close("no longer wanted"); err != nil {
+	if err := w.run().CloseNow("no longer wanted"); err != nil {
 		t.Fatal(err)
 	}
 	check(t, w.since(n), "a answered failure attempt/withdrawn\napproval lapsed: the execution ended\naborted")
 	wantCode(t, "a late answer", w.run().Decide(open, &loomv1.DecideApproval{Decision: approve}), "approval/lapsed")
-	wantCode(t, "another close", w.run().Close("again"), "override/ended")
+	wantCode(t, "another close", w.run().CloseNow("again"), "override/ended")
 }
 
 func TestWF07_NoLiveAgentEscalatesOnceAfterTheGrace(t *testing.T) {

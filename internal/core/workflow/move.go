@@ -7,13 +7,6 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// Close ends the execution on the CEO's word.
-func (r Run) Close(reason string) error {
-	if !running(r.X) {
-		return r.notRunning()
-	}
-	return r.end(loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED, reason)
-}
 
 // Move goes on at a node of the CEO's choice, whichever it is. All that is open
 // at nodes is withdrawn. The node and what follows it begin anew, with their
@@ -44,6 +37,8 @@ func (r Run) turnTo(to, reason, words string) error {
 	switch {
 	case !running(r.X):
 		return r.notRunning()
+	case r.X.Closing != nil:
+		return fault.New("override/ended", "execution %q is being closed since %s", r.X.Id, r.X.Closing.Time.AsTime().Format(timeLayout))
 	case n == nil:
 		return fault.New("workflow/node", "workflow %q has no node %q", r.X.Definition, to).At("node")
 	}

@@ -28,7 +28,7 @@ func (m *sim) steer() {
 		m.comeOrGo([]string{"researcher", "qa-engineer", "engineering-manager"}[m.rng.IntN(3)])
 	case 11:
 		if m.rng.IntN(10) == 0 {
-			m.must(m.tried(func() error { return m.run().Close("enough") }))
+			m.must(m.tried(func() error { return m.run().CloseNow("enough") }))
 		}
 	}
 }

@@ -172,7 +172,7 @@ func TestREAL04_SparseWorkIsKept(t *testing.T) {
 	for name, do := range map[string]func(t *testing.T, f *fixture, w *Worktree){
 		"nothing": func(*testing.T, *fixture, *Worktree) {},
 		"removed and opened again": func(t *testing.T, f *fixture, _ *Worktree) {
-			if err := f.ws.Remove(t.Context(), execution(1)); err != nil {
+			if err := f.ws.Remove(t.Context(), execution(1), nil); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -206,7 +206,7 @@ func TestREAL04_SparseWorkIsKept(t *testing.T) {
 			if err := os.Remove(w.Index()); err != nil {
 				t.Fatal(err)
 			}
-			if err := f.ws.Remove(t.Context(), execution(1)); err != nil {
+			if err := f.ws.Remove(t.Context(), execution(1), nil); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -85,7 +85,7 @@ func (f *fixture) story(edit func(root string)) {
 		f.t.Fatal(err)
 	}
 	f.land(1, 6, made)
-	if err := f.ws.Remove(f.t.Context(), execution(1)); err != nil {
+	if err := f.ws.Remove(f.t.Context(), execution(1), nil); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -248,7 +248,7 @@ func TestM21_NestedRepositoryIsNeverEntered(t *testing.T) {
 		t.Error(err)
 	}
 	remove(t, w.Path(), ".gitignore")
-	if err := f.ws.Remove(t.Context(), execution(1)); err != nil {
+	if err := f.ws.Remove(t.Context(), execution(1), nil); err != nil {
 		t.Fatal(err)
 	}
 	if !exists(filepath.Join(f.data, "kept", execution(1)+"-1", "nested", "x")) {

@@ -6,7 +6,7 @@ func TestWF16_AForksWorkspaceBeginsWithTheWorkItWasForkedWith(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	change := f.propose(1, f.editing("a.txt", "of the first\n"))
-	if err := f.ws.Inherit(t.Context(), execution(2), change.Commit); err != nil {
+	if _, err := f.ws.Inherit(t.Context(), execution(2), change.Commit); err != nil {
 		t.Fatal(err)
 	}
 	f.land(3, 6, f.candidate(3, 5, f.propose(3, f.editing("dir/b.txt", "landed meanwhile\n"))))
@@ -21,10 +21,10 @@ func TestWF16_AForksWorkspaceBeginsWithTheWorkItWasForkedWith(t *testing.T) {
 
 	// Who has work of their own keeps it.
 	mine := f.propose(2, f.editing("a.txt", "of the fork\n"))
-	if err := f.ws.Remove(t.Context(), execution(2)); err != nil {
+	if err := f.ws.Remove(t.Context(), execution(2), nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.ws.Inherit(t.Context(), execution(2), change.Commit); err != nil {
+	if _, err := f.ws.Inherit(t.Context(), execution(2), change.Commit); err != nil {
 		t.Fatal(err)
 	}
 	if w = f.workspace(2); read(t, w.Path(), "a.txt") != "of the fork\n" || f.head("main") == mine.Base {
@@ -33,8 +33,8 @@ func TestWF16_AForksWorkspaceBeginsWithTheWorkItWasForkedWith(t *testing.T) {
 
 	// What is gone, or never was, is no work to begin with.
 	for _, commit := range []string{"0123456789012345678901234567890123456789", "no such commit"} {
-		if err := f.ws.Inherit(t.Context(), execution(4), commit); err != nil {
-			t.Errorf("Inherit(%q) = %v", commit, err)
+		if there, err := f.ws.Inherit(t.Context(), execution(4), commit); there || err != nil {
+			t.Errorf("Inherit(%q) = %t, %v", commit, there, err)
 		}
 	}
 	if w := f.workspace(4); w.Base() != f.head("main") {

@@ -22,7 +22,7 @@ func TestACT03_ChangesAreJoined(t *testing.T) {
 	if again, err := f.ws.Join(t.Context(), a, b); err != nil || again.Commit != both.Commit {
 		t.Errorf("joined again it is %+v, %v, want %s", again, err, both.Commit)
 	}
-	if err := f.ws.Inherit(t.Context(), execution(4), both.Commit); err != nil {
+	if _, err := f.ws.Inherit(t.Context(), execution(4), both.Commit); err != nil {
 		t.Fatal(err)
 	}
 	later := f.propose(4, f.editing("a.txt", "of the first\nand more\n"))
@@ -57,7 +57,7 @@ func TestACT03_ConflictsOfJoinedChangesAreNamed(t *testing.T) {
 	if err != nil || !slices.Equal(bad.Conflicts, []string{"a.txt"}) {
 		t.Fatalf("rivals: %+v, %v", bad, err)
 	}
-	if err := f.ws.Inherit(t.Context(), execution(3), bad.Commit); err != nil {
+	if _, err := f.ws.Inherit(t.Context(), execution(3), bad.Commit); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, f.workspace(3).Path(), "a.txt"); !strings.Contains(got, "<<<<<<<") {

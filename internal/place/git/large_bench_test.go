@@ -73,7 +73,7 @@ func BenchmarkREAL04_LargeTree(b *testing.B) {
 		timed("1-worktree-whole", func() { f.workspace(3*n - 2) })
 		f.ws = whole.Pooled(pool)
 		f.workspace(3*n - 1) // the first is written whole, and comes back
-		must(f.ws.Remove(b.Context(), execution(3*n-1)))
+		must(f.ws.Remove(b.Context(), execution(3*n-1), nil))
 		var w *Worktree
 		timed("1-worktree", func() { w = f.workspace(3 * n) })
 		write(b, w.Path(), fmt.Sprintf("new-%d.txt", n), "loom\n")
@@ -109,8 +109,8 @@ func BenchmarkREAL04_LargeTree(b *testing.B) {
 		must(err)
 		timed("5-give-back", func() { must(pool.Return(b.Context(), look)) })
 		b.ReportMetric(float64(sizeOf(f.data))/(1<<20), "disk-during-MiB")
-		timed("6-remove", func() { must(f.ws.Remove(b.Context(), execution(3*n))) })
-		timed("6-remove-whole", func() { must(whole.Remove(b.Context(), execution(3*n-2))) })
+		timed("6-remove", func() { must(f.ws.Remove(b.Context(), execution(3*n), nil)) })
+		timed("6-remove-whole", func() { must(whole.Remove(b.Context(), execution(3*n-2), nil)) })
 		b.ReportMetric(float64(sizeOf(f.data))/(1<<20), "disk-after-MiB")
 		_, err = pool.Trim("p", true)
 		must(err)
@@ -144,7 +144,7 @@ func BenchmarkREAL04_SparseTree(b *testing.B) {
 					b.Fatal(err)
 				}
 				b.ReportMetric(time.Since(begun).Seconds(), "checkout-s")
-				if err := errors.Join(ws.Remove(b.Context(), execution(n)), discard.All(dir)); err != nil {
+				if err := errors.Join(ws.Remove(b.Context(), execution(n), nil), discard.All(dir)); err != nil {
 					b.Fatal(err)
 				}
 			}

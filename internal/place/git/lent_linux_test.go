@@ -53,7 +53,7 @@ func TestREAL04_AWorktreeIsMadeOfTheLast(t *testing.T) {
 	write(t, w.Path(), "new.txt", "mine\n")
 	write(t, w.Path(), ".git/info/exclude", "*")
 	mkdir(t, filepath.Join(w.Path(), "empty"))
-	if err := ws.Remove(t.Context(), execution(1)); err != nil {
+	if err := ws.Remove(t.Context(), execution(1), nil); err != nil {
 		t.Fatal(err)
 	}
 	if kept := pool.kept["p"]; len(kept) != 1 {
@@ -127,7 +127,7 @@ func TestREAL04_ADeathOnTheWayOfATree(t *testing.T) {
 			f := newFixture(t)
 			pool, ws := poolOf(f)
 			open(t, ws, 1)
-			if err := ws.Remove(t.Context(), execution(1)); err != nil {
+			if err := ws.Remove(t.Context(), execution(1), nil); err != nil {
 				t.Fatal(err)
 			}
 			f.write("c.txt", "third\n")
@@ -144,7 +144,7 @@ func TestREAL04_ADeathOnTheWayOfATree(t *testing.T) {
 			if got := files(t, w.Path()); !slices.Equal(got, want) {
 				t.Errorf("the worktree has\n%q\nwant\n%q", got, want)
 			}
-			if err := ws.Remove(t.Context(), execution(3)); err != nil {
+			if err := ws.Remove(t.Context(), execution(3), nil); err != nil {
 				t.Fatal(err)
 			}
 			if trees, _ := filepath.Glob(filepath.Join(pool.Dir, "*", "*")); len(trees) != 1 || exists(w.Path()) {
@@ -165,7 +165,7 @@ func TestREAL04_KeptCheckoutsAreBounded(t *testing.T) {
 		open(t, ws, n)
 	}
 	for n := range 4 {
-		if err := ws.Remove(t.Context(), execution(n)); err != nil {
+		if err := ws.Remove(t.Context(), execution(n), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,11 +10,22 @@ import (
 	"github.com/loomrun/loom/internal/base/discard"
 )
 
+// Saved is the work of an execution that is kept as a commit, and how much it changes.
+type Saved struct {
+	Commit         string
+	Files          int
+	Added, Removed uint64
+}
+
 // Remove saves the work of an execution under refs/loom/wip/EXECUTION and then
 // removes its workspace. Work that cannot be a commit is moved to DIR/kept
 // instead, and so is a .git in which the agent made objects of its own.
 // Removing what is not there is no error.
-func (ws *Workspaces) Remove(ctx context.Context, execution string) error {
+//
+// What is saved as a commit is told to saved before anything is removed: an error of
+// it leaves the workspace as it is. What another host has gone on with is not told; nil
+// is told nothing.
+func (ws *Workspaces) Remove(ctx context.Context, execution string, saved func(*Saved) error) error {
 	if err := checkTokens("execution", execution); err != nil {
 		return err
 	}
@@ -33,30 +44,57 @@ func (ws *Workspaces) Remove(ctx context.Context, execution string) error {
 		if err := w.restoreIndex(ctx); err != nil {
 			return err
 		}
-		if err := w.rescue(ctx); err != nil {
+		s, err := w.rescue(ctx)
+		if err != nil {
+			return err
+		}
+		_, ours, err := w.shared(ctx, execution)
+		if err == nil && ours && s != nil && saved != nil {
+			err = saved(s)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return w.erase(ctx, ws.pool)
 }
 
-// rescue saves the content; what it cannot save stays, under another name.
-func (w *Worktree) rescue(ctx context.Context) error {
+// rescue saves the content; what it cannot save stays, under another name. It returns
+// nil where nothing is saved as a commit.
+func (w *Worktree) rescue(ctx context.Context) (*Saved, error) {
 	tree, err := w.snapshot(ctx)
 	if ctx.Err() != nil {
-		return err
+		return nil, err
 	}
 	if err != nil {
-		return w.keep(w.Path())
+		return nil, w.keep(w.Path())
 	}
 	p, err := readPatch(ctx, w.git(), w.base, tree)
+	var s *Saved
 	if err == nil && len(p) > 0 {
-		_, err = w.save(ctx, tree)
+		s, err = w.savedAs(ctx, p, tree)
 	}
 	if err == nil && hasObjects(filepath.Join(w.Path(), ".git")) {
 		err = w.keep(filepath.Join(w.Path(), ".git"))
 	}
-	return err
+	return s, err
+}
+
+// savedAs keeps a tree as a commit, and tells how much it changes.
+func (w *Worktree) savedAs(ctx context.Context, p patch, tree string) (*Saved, error) {
+	commit, err := w.save(ctx, tree)
+	if err != nil {
+		return nil, err
+	}
+	files, err := p.files(ctx, w.git(), w.base, tree)
+	if err != nil {
+		return nil, err
+	}
+	s := &Saved{Commit: commit, Files: len(files)}
+	for _, f := range files {
+		s.Added, s.Removed = s.Added+uint64(f.Added), s.Removed+uint64(f.Removed)
+	}
+	return s, nil
 }
 
 // hasObjects reports whether a git directory holds more than it borrows.

@@ -20,7 +20,7 @@ func TestREAL04_SavedWorkHasAnEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n != 2 {
-			if err := f.ws.Remove(t.Context(), execution(n)); err != nil {
+			if err := f.ws.Remove(t.Context(), execution(n), nil); err != nil {
 				t.Fatal(err)
 			}
 		}

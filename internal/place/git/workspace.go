@@ -85,23 +85,32 @@ func (ws *Workspaces) Open(ctx context.Context, execution, bead string) (*Worktr
 
 // Inherit lets the workspace of an execution begin with the work that another
 // saved as a commit, and keeps that commit. It changes nothing once the
-// execution has a workspace or work of its own, or when the commit is gone.
-func (ws *Workspaces) Inherit(ctx context.Context, execution, commit string) error {
+// execution has a workspace or work of its own, or when the commit is gone, here
+// and where hosts share it: then there is nothing to begin with.
+func (ws *Workspaces) Inherit(ctx context.Context, execution, commit string) (there bool, err error) {
 	if err := checkTokens("execution", execution); err != nil {
-		return err
+		return false, err
 	}
 	if err := ws.make(ctx); err != nil {
-		return err
+		return false, err
 	}
 	for _, ref := range []string{baseRef(execution), wipRef(execution)} {
 		if own, err := ws.resolve(ctx, ref); err != nil || own != "" {
-			return err
+			return err == nil, err
 		}
 	}
-	if found, err := ws.resolve(ctx, commit+"^"); err != nil || found == "" {
-		return err
+	if !isObjectID(commit) {
+		return false, nil
 	}
-	return ws.set(ctx, wipRef(execution), commit)
+	if err := ws.fetch(ctx, commit); errors.Is(err, errGone) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	if found, err := ws.resolve(ctx, commit+"^"); err != nil || found == "" {
+		return false, err
+	}
+	return true, ws.set(ctx, wipRef(execution), commit)
 }
 
 func (w *Worktree) there() bool {

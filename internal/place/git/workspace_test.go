@@ -53,7 +53,7 @@ func TestP17_RemoveSavesTheWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	gitIn(t, w.Path(), "commit", "-q", "-am", "of the agent's own") // an object that is nowhere else
-	if err := f.ws.Remove(t.Context(), execution(1)); err != nil {
+	if err := f.ws.Remove(t.Context(), execution(1), nil); err != nil {
 		t.Fatal(err)
 	}
 	if exists(w.Path()) || !exists(filepath.Join(f.data, "kept", execution(1)+"-1", "objects")) {
@@ -63,7 +63,7 @@ func TestP17_RemoveSavesTheWork(t *testing.T) {
 	if err != nil || wip == "" {
 		t.Fatalf("%q, %v", wip, err)
 	}
-	if err := f.ws.Remove(t.Context(), execution(1)); err != nil {
+	if err := f.ws.Remove(t.Context(), execution(1), nil); err != nil {
 		t.Errorf("removed twice: %v", err)
 	}
 	back := f.workspace(1)
@@ -108,7 +108,7 @@ func TestP17_LostIndexDoesNotCostWork(t *testing.T) {
 	w := f.workspace(1)
 	write(t, w.Path(), "a.txt", "work\n")
 	remove(t, f.data, "index")
-	if err := f.ws.Remove(t.Context(), execution(1)); err != nil {
+	if err := f.ws.Remove(t.Context(), execution(1), nil); err != nil {
 		t.Fatal(err)
 	}
 	if read(t, f.workspace(1).Path(), "a.txt") != "work\n" {
@@ -437,7 +437,7 @@ func TestLOCK03_WorkspacesAtOnce(t *testing.T) {
 			if _, _, err := w.Change(t.Context()); err != nil {
 				return err
 			}
-			return f.ws.Remove(t.Context(), execution(n))
+			return f.ws.Remove(t.Context(), execution(n), nil)
 		})
 	}
 	if err := g.Wait(); err != nil {

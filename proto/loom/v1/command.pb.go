@@ -137,6 +137,7 @@ type Command struct {
 	//	*Command_ForgetMemory
 	//	*Command_OfferMemory
 	//	*Command_RecordLives
+	//	*Command_RecordDraft
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -616,6 +617,15 @@ func (x *Command) GetRecordLives() *RecordLives {
 	return nil
 }
 
+func (x *Command) GetRecordDraft() *RecordDraft {
+	if x != nil {
+		if x, ok := x.Body.(*Command_RecordDraft); ok {
+			return x.RecordDraft
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -808,6 +818,10 @@ type Command_RecordLives struct {
 	RecordLives *RecordLives `protobuf:"bytes,60,opt,name=record_lives,json=recordLives,proto3,oneof"`
 }
 
+type Command_RecordDraft struct {
+	RecordDraft *RecordDraft `protobuf:"bytes,61,opt,name=record_draft,json=recordDraft,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -901,6 +915,8 @@ func (*Command_ForgetMemory) isCommand_Body() {}
 func (*Command_OfferMemory) isCommand_Body() {}
 
 func (*Command_RecordLives) isCommand_Body() {}
+
+func (*Command_RecordDraft) isCommand_Body() {}
 
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
@@ -2501,7 +2517,9 @@ type ReopenBead struct {
 	Bead   string                 `protobuf:"bytes,1,opt,name=bead,proto3" json:"bead,omitempty"`
 	Reason string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The caller's own id, so that sending it again opens nothing.
-	Request       string `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
+	Request string `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
+	// Goes on with the draft of the execution that was closed.
+	Resume        bool `protobuf:"varint,4,opt,name=resume,proto3" json:"resume,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2557,6 +2575,58 @@ func (x *ReopenBead) GetRequest() string {
 	return ""
 }
 
+func (x *ReopenBead) GetResume() bool {
+	if x != nil {
+		return x.Resume
+	}
+	return false
+}
+
+// RecordDraft tells what an execution had changed that was ended before it was done.
+type RecordDraft struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Draft         *Draft                 `protobuf:"bytes,1,opt,name=draft,proto3" json:"draft,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordDraft) Reset() {
+	*x = RecordDraft{}
+	mi := &file_loom_v1_command_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordDraft) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordDraft) ProtoMessage() {}
+
+func (x *RecordDraft) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordDraft.ProtoReflect.Descriptor instead.
+func (*RecordDraft) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *RecordDraft) GetDraft() *Draft {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
+}
+
 // ForkExecution begins a new bead and execution with the state that an
 // execution has, or had, at one of its nodes; answered by a SubmitReply.
 type ForkExecution struct {
@@ -2579,7 +2649,7 @@ type ForkExecution struct {
 
 func (x *ForkExecution) Reset() {
 	*x = ForkExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2591,7 +2661,7 @@ func (x *ForkExecution) String() string {
 func (*ForkExecution) ProtoMessage() {}
 
 func (x *ForkExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2604,7 +2674,7 @@ func (x *ForkExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkExecution.ProtoReflect.Descriptor instead.
 func (*ForkExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ForkExecution) GetExecution() string {
@@ -2662,7 +2732,7 @@ type AcquireLock struct {
 
 func (x *AcquireLock) Reset() {
 	*x = AcquireLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2674,7 +2744,7 @@ func (x *AcquireLock) String() string {
 func (*AcquireLock) ProtoMessage() {}
 
 func (x *AcquireLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2687,7 +2757,7 @@ func (x *AcquireLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireLock.ProtoReflect.Descriptor instead.
 func (*AcquireLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AcquireLock) GetRequest() string {
@@ -2723,7 +2793,7 @@ type RenewLock struct {
 
 func (x *RenewLock) Reset() {
 	*x = RenewLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2735,7 +2805,7 @@ func (x *RenewLock) String() string {
 func (*RenewLock) ProtoMessage() {}
 
 func (x *RenewLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2748,7 +2818,7 @@ func (x *RenewLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLock.ProtoReflect.Descriptor instead.
 func (*RenewLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RenewLock) GetToken() uint64 {
@@ -2777,7 +2847,7 @@ type ReleaseLock struct {
 
 func (x *ReleaseLock) Reset() {
 	*x = ReleaseLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2789,7 +2859,7 @@ func (x *ReleaseLock) String() string {
 func (*ReleaseLock) ProtoMessage() {}
 
 func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2802,7 +2872,7 @@ func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseLock.ProtoReflect.Descriptor instead.
 func (*ReleaseLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReleaseLock) GetToken() uint64 {
@@ -2835,7 +2905,7 @@ type FormTrain struct {
 
 func (x *FormTrain) Reset() {
 	*x = FormTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2847,7 +2917,7 @@ func (x *FormTrain) String() string {
 func (*FormTrain) ProtoMessage() {}
 
 func (x *FormTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2860,7 +2930,7 @@ func (x *FormTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FormTrain.ProtoReflect.Descriptor instead.
 func (*FormTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *FormTrain) GetToken() uint64 {
@@ -2890,7 +2960,7 @@ type Train struct {
 
 func (x *Train) Reset() {
 	*x = Train{}
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2902,7 +2972,7 @@ func (x *Train) String() string {
 func (*Train) ProtoMessage() {}
 
 func (x *Train) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2915,7 +2985,7 @@ func (x *Train) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Train.ProtoReflect.Descriptor instead.
 func (*Train) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Train) GetFence() uint64 {
@@ -2960,7 +3030,7 @@ type TrainCar struct {
 
 func (x *TrainCar) Reset() {
 	*x = TrainCar{}
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2972,7 +3042,7 @@ func (x *TrainCar) String() string {
 func (*TrainCar) ProtoMessage() {}
 
 func (x *TrainCar) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2985,7 +3055,7 @@ func (x *TrainCar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainCar.ProtoReflect.Descriptor instead.
 func (*TrainCar) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TrainCar) GetAttempt() string {
@@ -3096,7 +3166,7 @@ type RecordTrain struct {
 
 func (x *RecordTrain) Reset() {
 	*x = RecordTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3108,7 +3178,7 @@ func (x *RecordTrain) String() string {
 func (*RecordTrain) ProtoMessage() {}
 
 func (x *RecordTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3121,7 +3191,7 @@ func (x *RecordTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTrain.ProtoReflect.Descriptor instead.
 func (*RecordTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RecordTrain) GetToken() uint64 {
@@ -3162,7 +3232,7 @@ type SettleTrain struct {
 
 func (x *SettleTrain) Reset() {
 	*x = SettleTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3174,7 +3244,7 @@ func (x *SettleTrain) String() string {
 func (*SettleTrain) ProtoMessage() {}
 
 func (x *SettleTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3187,7 +3257,7 @@ func (x *SettleTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleTrain.ProtoReflect.Descriptor instead.
 func (*SettleTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SettleTrain) GetToken() uint64 {
@@ -3231,7 +3301,7 @@ type SettleLanding struct {
 
 func (x *SettleLanding) Reset() {
 	*x = SettleLanding{}
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3243,7 +3313,7 @@ func (x *SettleLanding) String() string {
 func (*SettleLanding) ProtoMessage() {}
 
 func (x *SettleLanding) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3256,7 +3326,7 @@ func (x *SettleLanding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleLanding.ProtoReflect.Descriptor instead.
 func (*SettleLanding) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SettleLanding) GetExecution() string {
@@ -3311,7 +3381,7 @@ type AddDecision struct {
 
 func (x *AddDecision) Reset() {
 	*x = AddDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3323,7 +3393,7 @@ func (x *AddDecision) String() string {
 func (*AddDecision) ProtoMessage() {}
 
 func (x *AddDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3336,7 +3406,7 @@ func (x *AddDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddDecision.ProtoReflect.Descriptor instead.
 func (*AddDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AddDecision) GetNode() *DecisionNode {
@@ -3377,7 +3447,7 @@ type LinkDecision struct {
 
 func (x *LinkDecision) Reset() {
 	*x = LinkDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3389,7 +3459,7 @@ func (x *LinkDecision) String() string {
 func (*LinkDecision) ProtoMessage() {}
 
 func (x *LinkDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3402,7 +3472,7 @@ func (x *LinkDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkDecision.ProtoReflect.Descriptor instead.
 func (*LinkDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *LinkDecision) GetEdge() *DecisionEdge {
@@ -3424,7 +3494,7 @@ type SupersedeDecision struct {
 
 func (x *SupersedeDecision) Reset() {
 	*x = SupersedeDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3436,7 +3506,7 @@ func (x *SupersedeDecision) String() string {
 func (*SupersedeDecision) ProtoMessage() {}
 
 func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3449,7 +3519,7 @@ func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SupersedeDecision.ProtoReflect.Descriptor instead.
 func (*SupersedeDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SupersedeDecision) GetOld() string {
@@ -3488,7 +3558,7 @@ type AbandonDecision struct {
 
 func (x *AbandonDecision) Reset() {
 	*x = AbandonDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3500,7 +3570,7 @@ func (x *AbandonDecision) String() string {
 func (*AbandonDecision) ProtoMessage() {}
 
 func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3513,7 +3583,7 @@ func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbandonDecision.ProtoReflect.Descriptor instead.
 func (*AbandonDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AbandonDecision) GetId() string {
@@ -3548,7 +3618,7 @@ type ImportDecisions struct {
 
 func (x *ImportDecisions) Reset() {
 	*x = ImportDecisions{}
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3560,7 +3630,7 @@ func (x *ImportDecisions) String() string {
 func (*ImportDecisions) ProtoMessage() {}
 
 func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3573,7 +3643,7 @@ func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportDecisions.ProtoReflect.Descriptor instead.
 func (*ImportDecisions) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ImportDecisions) GetPart() *DecisionGraph {
@@ -3603,7 +3673,7 @@ type OpenBallot struct {
 
 func (x *OpenBallot) Reset() {
 	*x = OpenBallot{}
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3615,7 +3685,7 @@ func (x *OpenBallot) String() string {
 func (*OpenBallot) ProtoMessage() {}
 
 func (x *OpenBallot) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3628,7 +3698,7 @@ func (x *OpenBallot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenBallot.ProtoReflect.Descriptor instead.
 func (*OpenBallot) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *OpenBallot) GetBallot() *Ballot {
@@ -3653,7 +3723,7 @@ type CastVote struct {
 
 func (x *CastVote) Reset() {
 	*x = CastVote{}
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3665,7 +3735,7 @@ func (x *CastVote) String() string {
 func (*CastVote) ProtoMessage() {}
 
 func (x *CastVote) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3678,7 +3748,7 @@ func (x *CastVote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CastVote.ProtoReflect.Descriptor instead.
 func (*CastVote) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CastVote) GetDecision() string {
@@ -3711,7 +3781,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3723,7 +3793,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3736,7 +3806,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
 }
 
 // CeoCommand is what a CEO signs.
@@ -3772,7 +3842,7 @@ type CeoCommand struct {
 
 func (x *CeoCommand) Reset() {
 	*x = CeoCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3784,7 +3854,7 @@ func (x *CeoCommand) String() string {
 func (*CeoCommand) ProtoMessage() {}
 
 func (x *CeoCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3797,7 +3867,7 @@ func (x *CeoCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CeoCommand.ProtoReflect.Descriptor instead.
 func (*CeoCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CeoCommand) GetDeployment() string {
@@ -4057,7 +4127,7 @@ type RotateKey struct {
 
 func (x *RotateKey) Reset() {
 	*x = RotateKey{}
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4069,7 +4139,7 @@ func (x *RotateKey) String() string {
 func (*RotateKey) ProtoMessage() {}
 
 func (x *RotateKey) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4082,7 +4152,7 @@ func (x *RotateKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKey.ProtoReflect.Descriptor instead.
 func (*RotateKey) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RotateKey) GetPublicKey() []byte {
@@ -4112,7 +4182,7 @@ type MoveExecution struct {
 
 func (x *MoveExecution) Reset() {
 	*x = MoveExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4124,7 +4194,7 @@ func (x *MoveExecution) String() string {
 func (*MoveExecution) ProtoMessage() {}
 
 func (x *MoveExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4137,7 +4207,7 @@ func (x *MoveExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveExecution.ProtoReflect.Descriptor instead.
 func (*MoveExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *MoveExecution) GetExecution() string {
@@ -4161,18 +4231,21 @@ func (x *MoveExecution) GetReason() string {
 	return ""
 }
 
-// CloseExecution closes an execution and its bead.
+// CloseExecution closes an execution and its bead: nothing of it begins any more, and
+// it ends when nobody is in the middle of a step.
 type CloseExecution struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Execution     string                 `protobuf:"bytes,1,opt,name=execution,proto3" json:"execution,omitempty"`
-	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Execution string                 `protobuf:"bytes,1,opt,name=execution,proto3" json:"execution,omitempty"`
+	Reason    string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Ends it at once, whoever is in the middle of what.
+	Now           bool `protobuf:"varint,3,opt,name=now,proto3" json:"now,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CloseExecution) Reset() {
 	*x = CloseExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4184,7 +4257,7 @@ func (x *CloseExecution) String() string {
 func (*CloseExecution) ProtoMessage() {}
 
 func (x *CloseExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4197,7 +4270,7 @@ func (x *CloseExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseExecution.ProtoReflect.Descriptor instead.
 func (*CloseExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CloseExecution) GetExecution() string {
@@ -4214,6 +4287,13 @@ func (x *CloseExecution) GetReason() string {
 	return ""
 }
 
+func (x *CloseExecution) GetNow() bool {
+	if x != nil {
+		return x.Now
+	}
+	return false
+}
+
 // PauseWork holds all work within a scope.
 type PauseWork struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4227,7 +4307,7 @@ type PauseWork struct {
 
 func (x *PauseWork) Reset() {
 	*x = PauseWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4239,7 +4319,7 @@ func (x *PauseWork) String() string {
 func (*PauseWork) ProtoMessage() {}
 
 func (x *PauseWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4252,7 +4332,7 @@ func (x *PauseWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseWork.ProtoReflect.Descriptor instead.
 func (*PauseWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PauseWork) GetScope() PauseScope {
@@ -4288,7 +4368,7 @@ type ResumeWork struct {
 
 func (x *ResumeWork) Reset() {
 	*x = ResumeWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4300,7 +4380,7 @@ func (x *ResumeWork) String() string {
 func (*ResumeWork) ProtoMessage() {}
 
 func (x *ResumeWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4313,7 +4393,7 @@ func (x *ResumeWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWork.ProtoReflect.Descriptor instead.
 func (*ResumeWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ResumeWork) GetScope() PauseScope {
@@ -4350,7 +4430,7 @@ type ReleaseCommitLock struct {
 
 func (x *ReleaseCommitLock) Reset() {
 	*x = ReleaseCommitLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4362,7 +4442,7 @@ func (x *ReleaseCommitLock) String() string {
 func (*ReleaseCommitLock) ProtoMessage() {}
 
 func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4375,7 +4455,7 @@ func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseCommitLock.ProtoReflect.Descriptor instead.
 func (*ReleaseCommitLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReleaseCommitLock) GetToken() uint64 {
@@ -4404,7 +4484,7 @@ type ChangeDefinition struct {
 
 func (x *ChangeDefinition) Reset() {
 	*x = ChangeDefinition{}
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4416,7 +4496,7 @@ func (x *ChangeDefinition) String() string {
 func (*ChangeDefinition) ProtoMessage() {}
 
 func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4429,7 +4509,7 @@ func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDefinition.ProtoReflect.Descriptor instead.
 func (*ChangeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ChangeDefinition) GetDefinition() *Definition {
@@ -4462,7 +4542,7 @@ type DecideApproval struct {
 
 func (x *DecideApproval) Reset() {
 	*x = DecideApproval{}
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4474,7 +4554,7 @@ func (x *DecideApproval) String() string {
 func (*DecideApproval) ProtoMessage() {}
 
 func (x *DecideApproval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4487,7 +4567,7 @@ func (x *DecideApproval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideApproval.ProtoReflect.Descriptor instead.
 func (*DecideApproval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *DecideApproval) GetApproval() string {
@@ -4576,7 +4656,7 @@ type Brief struct {
 
 func (x *Brief) Reset() {
 	*x = Brief{}
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4588,7 +4668,7 @@ func (x *Brief) String() string {
 func (*Brief) ProtoMessage() {}
 
 func (x *Brief) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4601,7 +4681,7 @@ func (x *Brief) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Brief.ProtoReflect.Descriptor instead.
 func (*Brief) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Brief) GetAttempt() *Attempt {
@@ -4760,7 +4840,7 @@ type AskPermission struct {
 
 func (x *AskPermission) Reset() {
 	*x = AskPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4772,7 +4852,7 @@ func (x *AskPermission) String() string {
 func (*AskPermission) ProtoMessage() {}
 
 func (x *AskPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4785,7 +4865,7 @@ func (x *AskPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskPermission.ProtoReflect.Descriptor instead.
 func (*AskPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *AskPermission) GetAttempt() string {
@@ -4821,7 +4901,7 @@ type PermissionRequest struct {
 
 func (x *PermissionRequest) Reset() {
 	*x = PermissionRequest{}
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4833,7 +4913,7 @@ func (x *PermissionRequest) String() string {
 func (*PermissionRequest) ProtoMessage() {}
 
 func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4846,7 +4926,7 @@ func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRequest.ProtoReflect.Descriptor instead.
 func (*PermissionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PermissionRequest) GetCall() *ToolCall {
@@ -4873,7 +4953,7 @@ type Permits struct {
 
 func (x *Permits) Reset() {
 	*x = Permits{}
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4885,7 +4965,7 @@ func (x *Permits) String() string {
 func (*Permits) ProtoMessage() {}
 
 func (x *Permits) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4898,7 +4978,7 @@ func (x *Permits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Permits.ProtoReflect.Descriptor instead.
 func (*Permits) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Permits) GetPermits() []*Permit {
@@ -4920,7 +5000,7 @@ type SetPermission struct {
 
 func (x *SetPermission) Reset() {
 	*x = SetPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4932,7 +5012,7 @@ func (x *SetPermission) String() string {
 func (*SetPermission) ProtoMessage() {}
 
 func (x *SetPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4945,7 +5025,7 @@ func (x *SetPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPermission.ProtoReflect.Descriptor instead.
 func (*SetPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *SetPermission) GetPermission() *Permission {
@@ -4973,7 +5053,7 @@ type RevokePermission struct {
 
 func (x *RevokePermission) Reset() {
 	*x = RevokePermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[58]
+	mi := &file_loom_v1_command_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4985,7 +5065,7 @@ func (x *RevokePermission) String() string {
 func (*RevokePermission) ProtoMessage() {}
 
 func (x *RevokePermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[58]
+	mi := &file_loom_v1_command_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4998,7 +5078,7 @@ func (x *RevokePermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokePermission.ProtoReflect.Descriptor instead.
 func (*RevokePermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *RevokePermission) GetId() string {
@@ -5019,7 +5099,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa0\x17\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xdb\x17\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -5082,7 +5162,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\rchange_memory\x18. \x01(\v2\x15.loom.v1.ChangeMemoryB\x04\x90\xb5\x18\x06H\x00R\fchangeMemory\x12B\n" +
 	"\rforget_memory\x18/ \x01(\v2\x15.loom.v1.ForgetMemoryB\x04\x90\xb5\x18\x06H\x00R\fforgetMemory\x12?\n" +
 	"\foffer_memory\x180 \x01(\v2\x14.loom.v1.OfferMemoryB\x04\x90\xb5\x18\x06H\x00R\vofferMemory\x129\n" +
-	"\frecord_lives\x18< \x01(\v2\x14.loom.v1.RecordLivesH\x00R\vrecordLivesB\x06\n" +
+	"\frecord_lives\x18< \x01(\v2\x14.loom.v1.RecordLivesH\x00R\vrecordLives\x129\n" +
+	"\frecord_draft\x18= \x01(\v2\x14.loom.v1.RecordDraftH\x00R\vrecordDraftB\x06\n" +
 	"\x04body\"\xf1\x04\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
@@ -5191,12 +5272,15 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"7\n" +
 	"\tCloseBead\x12\x12\n" +
 	"\x04bead\x18\x01 \x01(\tR\x04bead\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"R\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"j\n" +
 	"\n" +
 	"ReopenBead\x12\x12\n" +
 	"\x04bead\x18\x01 \x01(\tR\x04bead\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
-	"\arequest\x18\x03 \x01(\tR\arequest\"\xb5\x01\n" +
+	"\arequest\x18\x03 \x01(\tR\arequest\x12\x16\n" +
+	"\x06resume\x18\x04 \x01(\bR\x06resume\"3\n" +
+	"\vRecordDraft\x12$\n" +
+	"\x05draft\x18\x01 \x01(\v2\x0e.loom.v1.DraftR\x05draft\"\xb5\x01\n" +
 	"\rForkExecution\x12\x1c\n" +
 	"\texecution\x18\x01 \x01(\tR\texecution\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12(\n" +
@@ -5308,10 +5392,11 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\rMoveExecution\x12\x1c\n" +
 	"\texecution\x18\x01 \x01(\tR\texecution\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"F\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"X\n" +
 	"\x0eCloseExecution\x12\x1c\n" +
 	"\texecution\x18\x01 \x01(\tR\texecution\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"b\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x10\n" +
+	"\x03now\x18\x03 \x01(\bR\x03now\"b\n" +
 	"\tPauseWork\x12)\n" +
 	"\x05scope\x18\x01 \x01(\x0e2\x13.loom.v1.PauseScopeR\x05scope\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -5398,7 +5483,7 @@ func file_loom_v1_command_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_command_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
+var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_loom_v1_command_proto_goTypes = []any{
 	(Verdict)(0),                  // 0: loom.v1.Verdict
 	(*Command)(nil),               // 1: loom.v1.Command
@@ -5427,102 +5512,104 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*UpdateBead)(nil),            // 24: loom.v1.UpdateBead
 	(*CloseBead)(nil),             // 25: loom.v1.CloseBead
 	(*ReopenBead)(nil),            // 26: loom.v1.ReopenBead
-	(*ForkExecution)(nil),         // 27: loom.v1.ForkExecution
-	(*AcquireLock)(nil),           // 28: loom.v1.AcquireLock
-	(*RenewLock)(nil),             // 29: loom.v1.RenewLock
-	(*ReleaseLock)(nil),           // 30: loom.v1.ReleaseLock
-	(*FormTrain)(nil),             // 31: loom.v1.FormTrain
-	(*Train)(nil),                 // 32: loom.v1.Train
-	(*TrainCar)(nil),              // 33: loom.v1.TrainCar
-	(*RecordTrain)(nil),           // 34: loom.v1.RecordTrain
-	(*SettleTrain)(nil),           // 35: loom.v1.SettleTrain
-	(*SettleLanding)(nil),         // 36: loom.v1.SettleLanding
-	(*AddDecision)(nil),           // 37: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 38: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 39: loom.v1.SupersedeDecision
-	(*AbandonDecision)(nil),       // 40: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 41: loom.v1.ImportDecisions
-	(*OpenBallot)(nil),            // 42: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 43: loom.v1.CastVote
-	(*Tick)(nil),                  // 44: loom.v1.Tick
-	(*CeoCommand)(nil),            // 45: loom.v1.CeoCommand
-	(*RotateKey)(nil),             // 46: loom.v1.RotateKey
-	(*MoveExecution)(nil),         // 47: loom.v1.MoveExecution
-	(*CloseExecution)(nil),        // 48: loom.v1.CloseExecution
-	(*PauseWork)(nil),             // 49: loom.v1.PauseWork
-	(*ResumeWork)(nil),            // 50: loom.v1.ResumeWork
-	(*ReleaseCommitLock)(nil),     // 51: loom.v1.ReleaseCommitLock
-	(*ChangeDefinition)(nil),      // 52: loom.v1.ChangeDefinition
-	(*DecideApproval)(nil),        // 53: loom.v1.DecideApproval
-	(*Brief)(nil),                 // 54: loom.v1.Brief
-	(*AskPermission)(nil),         // 55: loom.v1.AskPermission
-	(*PermissionRequest)(nil),     // 56: loom.v1.PermissionRequest
-	(*Permits)(nil),               // 57: loom.v1.Permits
-	(*SetPermission)(nil),         // 58: loom.v1.SetPermission
-	(*RevokePermission)(nil),      // 59: loom.v1.RevokePermission
-	nil,                           // 60: loom.v1.RecordTrain.CarsEntry
-	(*Identity)(nil),              // 61: loom.v1.Identity
-	(*ScaleRole)(nil),             // 62: loom.v1.ScaleRole
-	(*DrainHost)(nil),             // 63: loom.v1.DrainHost
-	(*SignedCommand)(nil),         // 64: loom.v1.SignedCommand
-	(*AskTeam)(nil),               // 65: loom.v1.AskTeam
-	(*RecordMembers)(nil),         // 66: loom.v1.RecordMembers
-	(*KeepMemory)(nil),            // 67: loom.v1.KeepMemory
-	(*ChangeMemory)(nil),          // 68: loom.v1.ChangeMemory
-	(*ForgetMemory)(nil),          // 69: loom.v1.ForgetMemory
-	(*OfferMemory)(nil),           // 70: loom.v1.OfferMemory
-	(*RecordLives)(nil),           // 71: loom.v1.RecordLives
-	(*Error)(nil),                 // 72: loom.v1.Error
-	(*SubmitReply)(nil),           // 73: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 74: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 75: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 76: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 77: loom.v1.TeamReplies
-	(*MemoryEntry)(nil),           // 78: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 79: loom.v1.MemoryContext
-	(*Said)(nil),                  // 80: loom.v1.Said
-	(*ProjectConfig)(nil),         // 81: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 82: loom.v1.Definition
-	(*Submission)(nil),            // 83: loom.v1.Submission
-	(*ErrorReport)(nil),           // 84: loom.v1.ErrorReport
-	(*JournalCut)(nil),            // 85: loom.v1.JournalCut
-	(*Claimant)(nil),              // 86: loom.v1.Claimant
-	(*Event)(nil),                 // 87: loom.v1.Event
-	(*CallReservation)(nil),       // 88: loom.v1.CallReservation
-	(*Usage)(nil),                 // 89: loom.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 90: google.protobuf.Timestamp
-	(*ModelBlock)(nil),            // 91: loom.v1.ModelBlock
-	(*Outcome)(nil),               // 92: loom.v1.Outcome
-	(*HostRoles)(nil),             // 93: loom.v1.HostRoles
-	(*Bead)(nil),                  // 94: loom.v1.Bead
-	(*Execution)(nil),             // 95: loom.v1.Execution
-	(*Change)(nil),                // 96: loom.v1.Change
-	(*Candidate)(nil),             // 97: loom.v1.Candidate
-	(*Checkout)(nil),              // 98: loom.v1.Checkout
-	(*Landing)(nil),               // 99: loom.v1.Landing
-	(*DecisionEdge)(nil),          // 100: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 101: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 102: loom.v1.Ballot
-	(*Vote)(nil),                  // 103: loom.v1.Vote
-	(*TrustTools)(nil),            // 104: loom.v1.TrustTools
-	(*DistrustTools)(nil),         // 105: loom.v1.DistrustTools
-	(PauseScope)(0),               // 106: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 107: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 108: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 109: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 110: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 111: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 112: loom.v1.DecisionContext
-	(*Permission)(nil),            // 113: loom.v1.Permission
-	(*FileClaim)(nil),             // 114: loom.v1.FileClaim
-	(*Toolkit)(nil),               // 115: loom.v1.Toolkit
-	(*TeamView)(nil),              // 116: loom.v1.TeamView
-	(*ToolCall)(nil),              // 117: loom.v1.ToolCall
-	(*Permit)(nil),                // 118: loom.v1.Permit
-	(*Car)(nil),                   // 119: loom.v1.Car
+	(*RecordDraft)(nil),           // 27: loom.v1.RecordDraft
+	(*ForkExecution)(nil),         // 28: loom.v1.ForkExecution
+	(*AcquireLock)(nil),           // 29: loom.v1.AcquireLock
+	(*RenewLock)(nil),             // 30: loom.v1.RenewLock
+	(*ReleaseLock)(nil),           // 31: loom.v1.ReleaseLock
+	(*FormTrain)(nil),             // 32: loom.v1.FormTrain
+	(*Train)(nil),                 // 33: loom.v1.Train
+	(*TrainCar)(nil),              // 34: loom.v1.TrainCar
+	(*RecordTrain)(nil),           // 35: loom.v1.RecordTrain
+	(*SettleTrain)(nil),           // 36: loom.v1.SettleTrain
+	(*SettleLanding)(nil),         // 37: loom.v1.SettleLanding
+	(*AddDecision)(nil),           // 38: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 39: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 40: loom.v1.SupersedeDecision
+	(*AbandonDecision)(nil),       // 41: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 42: loom.v1.ImportDecisions
+	(*OpenBallot)(nil),            // 43: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 44: loom.v1.CastVote
+	(*Tick)(nil),                  // 45: loom.v1.Tick
+	(*CeoCommand)(nil),            // 46: loom.v1.CeoCommand
+	(*RotateKey)(nil),             // 47: loom.v1.RotateKey
+	(*MoveExecution)(nil),         // 48: loom.v1.MoveExecution
+	(*CloseExecution)(nil),        // 49: loom.v1.CloseExecution
+	(*PauseWork)(nil),             // 50: loom.v1.PauseWork
+	(*ResumeWork)(nil),            // 51: loom.v1.ResumeWork
+	(*ReleaseCommitLock)(nil),     // 52: loom.v1.ReleaseCommitLock
+	(*ChangeDefinition)(nil),      // 53: loom.v1.ChangeDefinition
+	(*DecideApproval)(nil),        // 54: loom.v1.DecideApproval
+	(*Brief)(nil),                 // 55: loom.v1.Brief
+	(*AskPermission)(nil),         // 56: loom.v1.AskPermission
+	(*PermissionRequest)(nil),     // 57: loom.v1.PermissionRequest
+	(*Permits)(nil),               // 58: loom.v1.Permits
+	(*SetPermission)(nil),         // 59: loom.v1.SetPermission
+	(*RevokePermission)(nil),      // 60: loom.v1.RevokePermission
+	nil,                           // 61: loom.v1.RecordTrain.CarsEntry
+	(*Identity)(nil),              // 62: loom.v1.Identity
+	(*ScaleRole)(nil),             // 63: loom.v1.ScaleRole
+	(*DrainHost)(nil),             // 64: loom.v1.DrainHost
+	(*SignedCommand)(nil),         // 65: loom.v1.SignedCommand
+	(*AskTeam)(nil),               // 66: loom.v1.AskTeam
+	(*RecordMembers)(nil),         // 67: loom.v1.RecordMembers
+	(*KeepMemory)(nil),            // 68: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 69: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 70: loom.v1.ForgetMemory
+	(*OfferMemory)(nil),           // 71: loom.v1.OfferMemory
+	(*RecordLives)(nil),           // 72: loom.v1.RecordLives
+	(*Error)(nil),                 // 73: loom.v1.Error
+	(*SubmitReply)(nil),           // 74: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 75: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 76: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 77: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 78: loom.v1.TeamReplies
+	(*MemoryEntry)(nil),           // 79: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 80: loom.v1.MemoryContext
+	(*Said)(nil),                  // 81: loom.v1.Said
+	(*ProjectConfig)(nil),         // 82: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 83: loom.v1.Definition
+	(*Submission)(nil),            // 84: loom.v1.Submission
+	(*ErrorReport)(nil),           // 85: loom.v1.ErrorReport
+	(*JournalCut)(nil),            // 86: loom.v1.JournalCut
+	(*Claimant)(nil),              // 87: loom.v1.Claimant
+	(*Event)(nil),                 // 88: loom.v1.Event
+	(*CallReservation)(nil),       // 89: loom.v1.CallReservation
+	(*Usage)(nil),                 // 90: loom.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 91: google.protobuf.Timestamp
+	(*ModelBlock)(nil),            // 92: loom.v1.ModelBlock
+	(*Outcome)(nil),               // 93: loom.v1.Outcome
+	(*HostRoles)(nil),             // 94: loom.v1.HostRoles
+	(*Bead)(nil),                  // 95: loom.v1.Bead
+	(*Draft)(nil),                 // 96: loom.v1.Draft
+	(*Execution)(nil),             // 97: loom.v1.Execution
+	(*Change)(nil),                // 98: loom.v1.Change
+	(*Candidate)(nil),             // 99: loom.v1.Candidate
+	(*Checkout)(nil),              // 100: loom.v1.Checkout
+	(*Landing)(nil),               // 101: loom.v1.Landing
+	(*DecisionEdge)(nil),          // 102: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 103: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 104: loom.v1.Ballot
+	(*Vote)(nil),                  // 105: loom.v1.Vote
+	(*TrustTools)(nil),            // 106: loom.v1.TrustTools
+	(*DistrustTools)(nil),         // 107: loom.v1.DistrustTools
+	(PauseScope)(0),               // 108: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 109: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 110: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 111: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 112: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 113: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 114: loom.v1.DecisionContext
+	(*Permission)(nil),            // 115: loom.v1.Permission
+	(*FileClaim)(nil),             // 116: loom.v1.FileClaim
+	(*Toolkit)(nil),               // 117: loom.v1.Toolkit
+	(*TeamView)(nil),              // 118: loom.v1.TeamView
+	(*ToolCall)(nil),              // 119: loom.v1.ToolCall
+	(*Permit)(nil),                // 120: loom.v1.Permit
+	(*Car)(nil),                   // 121: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
-	61,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
+	62,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
 	5,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
 	6,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
 	7,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
@@ -5531,7 +5618,7 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	24,  // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
 	25,  // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
 	26,  // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
-	27,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
+	28,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
 	12,  // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
 	13,  // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
 	17,  // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
@@ -5539,143 +5626,145 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	20,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
 	22,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
 	23,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
-	62,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
-	63,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
-	28,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
-	29,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
-	30,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
-	37,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
-	38,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
-	39,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
-	42,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
-	43,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
-	64,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
-	44,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
+	63,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
+	64,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
+	29,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
+	30,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
+	31,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
+	38,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
+	39,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
+	40,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
+	43,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
+	44,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
+	65,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
+	45,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
 	10,  // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
-	55,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
-	31,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
-	34,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
-	35,  // 33: loom.v1.Command.settle_train:type_name -> loom.v1.SettleTrain
-	36,  // 34: loom.v1.Command.settle_landing:type_name -> loom.v1.SettleLanding
+	56,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
+	32,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
+	35,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
+	36,  // 33: loom.v1.Command.settle_train:type_name -> loom.v1.SettleTrain
+	37,  // 34: loom.v1.Command.settle_landing:type_name -> loom.v1.SettleLanding
 	4,   // 35: loom.v1.Command.tell_execution:type_name -> loom.v1.TellExecution
-	65,  // 36: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
-	40,  // 37: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
-	41,  // 38: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
+	66,  // 36: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
+	41,  // 37: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
+	42,  // 38: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
 	14,  // 39: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
 	15,  // 40: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
 	11,  // 41: loom.v1.Command.note_cut:type_name -> loom.v1.NoteCut
-	66,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
-	67,  // 43: loom.v1.Command.keep_memory:type_name -> loom.v1.KeepMemory
-	68,  // 44: loom.v1.Command.change_memory:type_name -> loom.v1.ChangeMemory
-	69,  // 45: loom.v1.Command.forget_memory:type_name -> loom.v1.ForgetMemory
-	70,  // 46: loom.v1.Command.offer_memory:type_name -> loom.v1.OfferMemory
-	71,  // 47: loom.v1.Command.record_lives:type_name -> loom.v1.RecordLives
-	72,  // 48: loom.v1.Answer.error:type_name -> loom.v1.Error
-	3,   // 49: loom.v1.Answer.done:type_name -> loom.v1.Done
-	73,  // 50: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	54,  // 51: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	74,  // 52: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	75,  // 53: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	57,  // 54: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	76,  // 55: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	32,  // 56: loom.v1.Answer.train:type_name -> loom.v1.Train
-	77,  // 57: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
-	16,  // 58: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
-	78,  // 59: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
-	79,  // 60: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
-	80,  // 61: loom.v1.Done.said:type_name -> loom.v1.Said
-	81,  // 62: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	82,  // 63: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	83,  // 64: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	84,  // 65: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	72,  // 66: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	85,  // 67: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
-	86,  // 68: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	86,  // 69: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	87,  // 70: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
-	86,  // 71: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	88,  // 72: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
-	86,  // 73: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	89,  // 74: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	0,   // 75: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
-	86,  // 76: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	90,  // 77: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	91,  // 78: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
-	86,  // 79: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	92,  // 80: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	19,  // 81: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
-	86,  // 82: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	21,  // 83: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
-	93,  // 84: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	94,  // 85: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	95,  // 86: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	86,  // 87: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	86,  // 88: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	86,  // 89: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	86,  // 90: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	33,  // 91: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	96,  // 92: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	97,  // 93: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	98,  // 94: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
-	60,  // 95: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	86,  // 96: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	86,  // 97: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	99,  // 98: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	86,  // 99: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
-	99,  // 100: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
-	75,  // 101: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	100, // 102: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	40,  // 103: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	100, // 104: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	101, // 105: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	102, // 106: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	103, // 107: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	90,  // 108: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	90,  // 109: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	53,  // 110: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	47,  // 111: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	48,  // 112: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	49,  // 113: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	50,  // 114: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	52,  // 115: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	51,  // 116: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	46,  // 117: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	58,  // 118: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	59,  // 119: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	40,  // 120: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	104, // 121: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
-	105, // 122: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
-	106, // 123: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	106, // 124: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	82,  // 125: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	107, // 126: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	108, // 127: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	109, // 128: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	94,  // 129: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	95,  // 130: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	81,  // 131: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	110, // 132: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	75,  // 133: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	111, // 134: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	112, // 135: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	82,  // 136: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	113, // 137: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	114, // 138: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	115, // 139: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
-	98,  // 140: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
-	79,  // 141: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
-	116, // 142: loom.v1.Brief.team:type_name -> loom.v1.TeamView
-	86,  // 143: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	56,  // 144: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	117, // 145: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	118, // 146: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	113, // 147: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	119, // 148: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	149, // [149:149] is the sub-list for method output_type
-	149, // [149:149] is the sub-list for method input_type
-	149, // [149:149] is the sub-list for extension type_name
-	149, // [149:149] is the sub-list for extension extendee
-	0,   // [0:149] is the sub-list for field type_name
+	67,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
+	68,  // 43: loom.v1.Command.keep_memory:type_name -> loom.v1.KeepMemory
+	69,  // 44: loom.v1.Command.change_memory:type_name -> loom.v1.ChangeMemory
+	70,  // 45: loom.v1.Command.forget_memory:type_name -> loom.v1.ForgetMemory
+	71,  // 46: loom.v1.Command.offer_memory:type_name -> loom.v1.OfferMemory
+	72,  // 47: loom.v1.Command.record_lives:type_name -> loom.v1.RecordLives
+	27,  // 48: loom.v1.Command.record_draft:type_name -> loom.v1.RecordDraft
+	73,  // 49: loom.v1.Answer.error:type_name -> loom.v1.Error
+	3,   // 50: loom.v1.Answer.done:type_name -> loom.v1.Done
+	74,  // 51: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	55,  // 52: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	75,  // 53: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	76,  // 54: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	58,  // 55: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	77,  // 56: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	33,  // 57: loom.v1.Answer.train:type_name -> loom.v1.Train
+	78,  // 58: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	16,  // 59: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
+	79,  // 60: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
+	80,  // 61: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
+	81,  // 62: loom.v1.Done.said:type_name -> loom.v1.Said
+	82,  // 63: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	83,  // 64: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	84,  // 65: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	85,  // 66: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	73,  // 67: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	86,  // 68: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
+	87,  // 69: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	87,  // 70: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	88,  // 71: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
+	87,  // 72: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	89,  // 73: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	87,  // 74: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	90,  // 75: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	0,   // 76: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
+	87,  // 77: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	91,  // 78: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	92,  // 79: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
+	87,  // 80: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	93,  // 81: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	19,  // 82: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
+	87,  // 83: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	21,  // 84: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
+	94,  // 85: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	95,  // 86: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	96,  // 87: loom.v1.RecordDraft.draft:type_name -> loom.v1.Draft
+	97,  // 88: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	87,  // 89: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	87,  // 90: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	87,  // 91: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	87,  // 92: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	34,  // 93: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	98,  // 94: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	99,  // 95: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	100, // 96: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
+	61,  // 97: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	87,  // 98: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	87,  // 99: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	101, // 100: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	87,  // 101: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	101, // 102: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	76,  // 103: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	102, // 104: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	41,  // 105: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	102, // 106: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	103, // 107: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	104, // 108: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	105, // 109: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	91,  // 110: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	91,  // 111: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	54,  // 112: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	48,  // 113: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	49,  // 114: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	50,  // 115: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	51,  // 116: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	53,  // 117: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	52,  // 118: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	47,  // 119: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
+	59,  // 120: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	60,  // 121: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	41,  // 122: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	106, // 123: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
+	107, // 124: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
+	108, // 125: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	108, // 126: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	83,  // 127: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	109, // 128: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	110, // 129: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	111, // 130: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	95,  // 131: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	97,  // 132: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	82,  // 133: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	112, // 134: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	76,  // 135: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	113, // 136: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	114, // 137: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	83,  // 138: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	115, // 139: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	116, // 140: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	117, // 141: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
+	100, // 142: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
+	80,  // 143: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
+	118, // 144: loom.v1.Brief.team:type_name -> loom.v1.TeamView
+	87,  // 145: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	57,  // 146: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	119, // 147: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	120, // 148: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	115, // 149: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	121, // 150: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	151, // [151:151] is the sub-list for method output_type
+	151, // [151:151] is the sub-list for method input_type
+	151, // [151:151] is the sub-list for extension type_name
+	151, // [151:151] is the sub-list for extension extendee
+	0,   // [0:151] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -5747,6 +5836,7 @@ func file_loom_v1_command_proto_init() {
 		(*Command_ForgetMemory)(nil),
 		(*Command_OfferMemory)(nil),
 		(*Command_RecordLives)(nil),
+		(*Command_RecordDraft)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),
@@ -5762,7 +5852,7 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_Memory)(nil),
 		(*Answer_Memories)(nil),
 	}
-	file_loom_v1_command_proto_msgTypes[44].OneofWrappers = []any{
+	file_loom_v1_command_proto_msgTypes[45].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),
 		(*CeoCommand_Move)(nil),
 		(*CeoCommand_Close)(nil),
@@ -5783,7 +5873,7 @@ func file_loom_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_command_proto_rawDesc), len(file_loom_v1_command_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   60,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

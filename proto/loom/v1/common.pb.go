@@ -640,6 +640,86 @@ func (x *Budget) GetWallSeconds() int64 {
 	return 0
 }
 
+// Draft is what work had changed that was closed before it was done. The host keeps it
+// for 30 days; the bead can be reopened with it.
+type Draft struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The execution that was closed, and the commit that has its work tree.
+	Execution string `protobuf:"bytes,1,opt,name=execution,proto3" json:"execution,omitempty"`
+	Commit    string `protobuf:"bytes,2,opt,name=commit,proto3" json:"commit,omitempty"`
+	// Files that it changes, and lines.
+	Files         uint32 `protobuf:"varint,3,opt,name=files,proto3" json:"files,omitempty"`
+	Added         uint64 `protobuf:"varint,4,opt,name=added,proto3" json:"added,omitempty"`
+	Removed       uint64 `protobuf:"varint,5,opt,name=removed,proto3" json:"removed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Draft) Reset() {
+	*x = Draft{}
+	mi := &file_loom_v1_common_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Draft) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Draft) ProtoMessage() {}
+
+func (x *Draft) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_common_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Draft.ProtoReflect.Descriptor instead.
+func (*Draft) Descriptor() ([]byte, []int) {
+	return file_loom_v1_common_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Draft) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *Draft) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
+func (x *Draft) GetFiles() uint32 {
+	if x != nil {
+		return x.Files
+	}
+	return 0
+}
+
+func (x *Draft) GetAdded() uint64 {
+	if x != nil {
+		return x.Added
+	}
+	return 0
+}
+
+func (x *Draft) GetRemoved() uint64 {
+	if x != nil {
+		return x.Removed
+	}
+	return 0
+}
+
 // Mark is a moment and why it matters, for histories.
 type Mark struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -651,7 +731,7 @@ type Mark struct {
 
 func (x *Mark) Reset() {
 	*x = Mark{}
-	mi := &file_loom_v1_common_proto_msgTypes[7]
+	mi := &file_loom_v1_common_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -663,7 +743,7 @@ func (x *Mark) String() string {
 func (*Mark) ProtoMessage() {}
 
 func (x *Mark) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_common_proto_msgTypes[7]
+	mi := &file_loom_v1_common_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -676,7 +756,7 @@ func (x *Mark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mark.ProtoReflect.Descriptor instead.
 func (*Mark) Descriptor() ([]byte, []int) {
-	return file_loom_v1_common_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_common_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Mark) GetTime() *timestamppb.Timestamp {
@@ -710,7 +790,7 @@ type SignedCommand struct {
 
 func (x *SignedCommand) Reset() {
 	*x = SignedCommand{}
-	mi := &file_loom_v1_common_proto_msgTypes[8]
+	mi := &file_loom_v1_common_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -722,7 +802,7 @@ func (x *SignedCommand) String() string {
 func (*SignedCommand) ProtoMessage() {}
 
 func (x *SignedCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_common_proto_msgTypes[8]
+	mi := &file_loom_v1_common_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -735,7 +815,7 @@ func (x *SignedCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedCommand.ProtoReflect.Descriptor instead.
 func (*SignedCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_common_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_common_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SignedCommand) GetPayload() []byte {
@@ -797,7 +877,13 @@ const file_loom_v1_common_proto_rawDesc = "" +
 	"\x06Budget\x12\x16\n" +
 	"\x06tokens\x18\x01 \x01(\x03R\x06tokens\x12\x1b\n" +
 	"\tmicro_usd\x18\x02 \x01(\x03R\bmicroUsd\x12!\n" +
-	"\fwall_seconds\x18\x03 \x01(\x03R\vwallSeconds\"J\n" +
+	"\fwall_seconds\x18\x03 \x01(\x03R\vwallSeconds\"\x83\x01\n" +
+	"\x05Draft\x12\x1c\n" +
+	"\texecution\x18\x01 \x01(\tR\texecution\x12\x16\n" +
+	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x14\n" +
+	"\x05files\x18\x03 \x01(\rR\x05files\x12\x14\n" +
+	"\x05added\x18\x04 \x01(\x04R\x05added\x12\x18\n" +
+	"\aremoved\x18\x05 \x01(\x04R\aremoved\"J\n" +
 	"\x04Mark\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"f\n" +
@@ -835,7 +921,7 @@ func file_loom_v1_common_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loom_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_loom_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_loom_v1_common_proto_goTypes = []any{
 	(IdentityKind)(0),             // 0: loom.v1.IdentityKind
 	(Priority)(0),                 // 1: loom.v1.Priority
@@ -846,15 +932,16 @@ var file_loom_v1_common_proto_goTypes = []any{
 	(*Cursor)(nil),                // 6: loom.v1.Cursor
 	(*Usage)(nil),                 // 7: loom.v1.Usage
 	(*Budget)(nil),                // 8: loom.v1.Budget
-	(*Mark)(nil),                  // 9: loom.v1.Mark
-	(*SignedCommand)(nil),         // 10: loom.v1.SignedCommand
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*Draft)(nil),                 // 9: loom.v1.Draft
+	(*Mark)(nil),                  // 10: loom.v1.Mark
+	(*SignedCommand)(nil),         // 11: loom.v1.SignedCommand
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
 }
 var file_loom_v1_common_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.Identity.kind:type_name -> loom.v1.IdentityKind
 	3,  // 1: loom.v1.Error.more:type_name -> loom.v1.Error
 	5,  // 2: loom.v1.Cursor.positions:type_name -> loom.v1.Position
-	11, // 3: loom.v1.Mark.time:type_name -> google.protobuf.Timestamp
+	12, // 3: loom.v1.Mark.time:type_name -> google.protobuf.Timestamp
 	4,  // [4:4] is the sub-list for method output_type
 	4,  // [4:4] is the sub-list for method input_type
 	4,  // [4:4] is the sub-list for extension type_name
@@ -873,7 +960,7 @@ func file_loom_v1_common_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_common_proto_rawDesc), len(file_loom_v1_common_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

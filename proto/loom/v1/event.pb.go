@@ -141,6 +141,8 @@ type Event struct {
 	//	*Event_AgentCrashed
 	//	*Event_AgentGivenUp
 	//	*Event_AgentDrained
+	//	*Event_ExecutionClosing
+	//	*Event_DraftKept
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1108,6 +1110,24 @@ func (x *Event) GetAgentDrained() *AgentLife {
 	return nil
 }
 
+func (x *Event) GetExecutionClosing() *ExecutionClosing {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ExecutionClosing); ok {
+			return x.ExecutionClosing
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetDraftKept() *DraftKept {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_DraftKept); ok {
+			return x.DraftKept
+		}
+	}
+	return nil
+}
+
 type isEvent_Fact interface {
 	isEvent_Fact()
 }
@@ -1500,6 +1520,15 @@ type Event_AgentDrained struct {
 	AgentDrained *AgentLife `protobuf:"bytes,125,opt,name=agent_drained,json=agentDrained,proto3,oneof"`
 }
 
+type Event_ExecutionClosing struct {
+	// Work that is closed before it is done.
+	ExecutionClosing *ExecutionClosing `protobuf:"bytes,126,opt,name=execution_closing,json=executionClosing,proto3,oneof"`
+}
+
+type Event_DraftKept struct {
+	DraftKept *DraftKept `protobuf:"bytes,127,opt,name=draft_kept,json=draftKept,proto3,oneof"`
+}
+
 func (*Event_ProjectRegistered) isEvent_Fact() {}
 
 func (*Event_DefinitionStored) isEvent_Fact() {}
@@ -1689,6 +1718,10 @@ func (*Event_AgentCrashed) isEvent_Fact() {}
 func (*Event_AgentGivenUp) isEvent_Fact() {}
 
 func (*Event_AgentDrained) isEvent_Fact() {}
+
+func (*Event_ExecutionClosing) isEvent_Fact() {}
+
+func (*Event_DraftKept) isEvent_Fact() {}
 
 // ModelBlocked says once, however much work waits for it, that a model cannot be
 // asked before the operator has mended something. Nobody is asked to approve
@@ -2369,6 +2402,97 @@ func (x *ExecutionMoved) GetReason() string {
 	return ""
 }
 
+// ExecutionClosing says that nothing of an execution begins any more, and that it ends
+// when nobody is in the middle of a step of it.
+type ExecutionClosing struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExecutionClosing) Reset() {
+	*x = ExecutionClosing{}
+	mi := &file_loom_v1_event_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExecutionClosing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExecutionClosing) ProtoMessage() {}
+
+func (x *ExecutionClosing) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExecutionClosing.ProtoReflect.Descriptor instead.
+func (*ExecutionClosing) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ExecutionClosing) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// DraftKept says what an execution that was closed had changed.
+type DraftKept struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Draft         *Draft                 `protobuf:"bytes,1,opt,name=draft,proto3" json:"draft,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DraftKept) Reset() {
+	*x = DraftKept{}
+	mi := &file_loom_v1_event_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DraftKept) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DraftKept) ProtoMessage() {}
+
+func (x *DraftKept) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DraftKept.ProtoReflect.Descriptor instead.
+func (*DraftKept) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *DraftKept) GetDraft() *Draft {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
+}
+
 // GateFailed says that a node's gate did not hold, and what follows.
 type GateFailed struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -2382,7 +2506,7 @@ type GateFailed struct {
 
 func (x *GateFailed) Reset() {
 	*x = GateFailed{}
-	mi := &file_loom_v1_event_proto_msgTypes[13]
+	mi := &file_loom_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2394,7 +2518,7 @@ func (x *GateFailed) String() string {
 func (*GateFailed) ProtoMessage() {}
 
 func (x *GateFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[13]
+	mi := &file_loom_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2407,7 +2531,7 @@ func (x *GateFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GateFailed.ProtoReflect.Descriptor instead.
 func (*GateFailed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GateFailed) GetAction() GateAction {
@@ -2441,7 +2565,7 @@ type GapNoted struct {
 
 func (x *GapNoted) Reset() {
 	*x = GapNoted{}
-	mi := &file_loom_v1_event_proto_msgTypes[14]
+	mi := &file_loom_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2453,7 +2577,7 @@ func (x *GapNoted) String() string {
 func (*GapNoted) ProtoMessage() {}
 
 func (x *GapNoted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[14]
+	mi := &file_loom_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2466,7 +2590,7 @@ func (x *GapNoted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GapNoted.ProtoReflect.Descriptor instead.
 func (*GapNoted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GapNoted) GetReason() string {
@@ -2493,7 +2617,7 @@ type PlanAdopted struct {
 
 func (x *PlanAdopted) Reset() {
 	*x = PlanAdopted{}
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2505,7 +2629,7 @@ func (x *PlanAdopted) String() string {
 func (*PlanAdopted) ProtoMessage() {}
 
 func (x *PlanAdopted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2518,7 +2642,7 @@ func (x *PlanAdopted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanAdopted.ProtoReflect.Descriptor instead.
 func (*PlanAdopted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PlanAdopted) GetDefinition() *Definition {
@@ -2567,7 +2691,7 @@ type ChildStarted struct {
 
 func (x *ChildStarted) Reset() {
 	*x = ChildStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2579,7 +2703,7 @@ func (x *ChildStarted) String() string {
 func (*ChildStarted) ProtoMessage() {}
 
 func (x *ChildStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2592,7 +2716,7 @@ func (x *ChildStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildStarted.ProtoReflect.Descriptor instead.
 func (*ChildStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ChildStarted) GetBead() string {
@@ -2621,7 +2745,7 @@ type ExecutionForked struct {
 
 func (x *ExecutionForked) Reset() {
 	*x = ExecutionForked{}
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2633,7 +2757,7 @@ func (x *ExecutionForked) String() string {
 func (*ExecutionForked) ProtoMessage() {}
 
 func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2646,7 +2770,7 @@ func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionForked.ProtoReflect.Descriptor instead.
 func (*ExecutionForked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExecutionForked) GetFrom() *ForkPoint {
@@ -2680,7 +2804,7 @@ type LimitLifted struct {
 
 func (x *LimitLifted) Reset() {
 	*x = LimitLifted{}
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2692,7 +2816,7 @@ func (x *LimitLifted) String() string {
 func (*LimitLifted) ProtoMessage() {}
 
 func (x *LimitLifted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2705,7 +2829,7 @@ func (x *LimitLifted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitLifted.ProtoReflect.Descriptor instead.
 func (*LimitLifted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LimitLifted) GetGranted() *Budget {
@@ -2749,7 +2873,7 @@ type CallReserved struct {
 
 func (x *CallReserved) Reset() {
 	*x = CallReserved{}
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2761,7 +2885,7 @@ func (x *CallReserved) String() string {
 func (*CallReserved) ProtoMessage() {}
 
 func (x *CallReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2774,7 +2898,7 @@ func (x *CallReserved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallReserved.ProtoReflect.Descriptor instead.
 func (*CallReserved) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CallReserved) GetReservation() *CallReservation {
@@ -2797,7 +2921,7 @@ type CallSettled struct {
 
 func (x *CallSettled) Reset() {
 	*x = CallSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2809,7 +2933,7 @@ func (x *CallSettled) String() string {
 func (*CallSettled) ProtoMessage() {}
 
 func (x *CallSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2822,7 +2946,7 @@ func (x *CallSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallSettled.ProtoReflect.Descriptor instead.
 func (*CallSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CallSettled) GetRequest() string {
@@ -2851,7 +2975,7 @@ type RolesReported struct {
 
 func (x *RolesReported) Reset() {
 	*x = RolesReported{}
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2863,7 +2987,7 @@ func (x *RolesReported) String() string {
 func (*RolesReported) ProtoMessage() {}
 
 func (x *RolesReported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2876,7 +3000,7 @@ func (x *RolesReported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesReported.ProtoReflect.Descriptor instead.
 func (*RolesReported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RolesReported) GetHost() string {
@@ -2905,7 +3029,7 @@ type BeadUpdated struct {
 
 func (x *BeadUpdated) Reset() {
 	*x = BeadUpdated{}
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2917,7 +3041,7 @@ func (x *BeadUpdated) String() string {
 func (*BeadUpdated) ProtoMessage() {}
 
 func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2930,7 +3054,7 @@ func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadUpdated.ProtoReflect.Descriptor instead.
 func (*BeadUpdated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BeadUpdated) GetBead() *Bead {
@@ -2962,7 +3086,7 @@ type GovernorTripped struct {
 
 func (x *GovernorTripped) Reset() {
 	*x = GovernorTripped{}
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2974,7 +3098,7 @@ func (x *GovernorTripped) String() string {
 func (*GovernorTripped) ProtoMessage() {}
 
 func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2987,7 +3111,7 @@ func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorTripped.ProtoReflect.Descriptor instead.
 func (*GovernorTripped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GovernorTripped) GetKind() string {
@@ -3028,7 +3152,7 @@ type GovernorRenewed struct {
 
 func (x *GovernorRenewed) Reset() {
 	*x = GovernorRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3040,7 +3164,7 @@ func (x *GovernorRenewed) String() string {
 func (*GovernorRenewed) ProtoMessage() {}
 
 func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3053,7 +3177,7 @@ func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorRenewed.ProtoReflect.Descriptor instead.
 func (*GovernorRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GovernorRenewed) GetReason() string {
@@ -3080,7 +3204,7 @@ type BeadFiled struct {
 
 func (x *BeadFiled) Reset() {
 	*x = BeadFiled{}
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3092,7 +3216,7 @@ func (x *BeadFiled) String() string {
 func (*BeadFiled) ProtoMessage() {}
 
 func (x *BeadFiled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3105,7 +3229,7 @@ func (x *BeadFiled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadFiled.ProtoReflect.Descriptor instead.
 func (*BeadFiled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BeadFiled) GetBead() *Bead {
@@ -3150,7 +3274,7 @@ type BeadOccurred struct {
 
 func (x *BeadOccurred) Reset() {
 	*x = BeadOccurred{}
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3162,7 +3286,7 @@ func (x *BeadOccurred) String() string {
 func (*BeadOccurred) ProtoMessage() {}
 
 func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3175,7 +3299,7 @@ func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadOccurred.ProtoReflect.Descriptor instead.
 func (*BeadOccurred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *BeadOccurred) GetOccurrences() uint32 {
@@ -3214,7 +3338,7 @@ type BeadStatusChanged struct {
 
 func (x *BeadStatusChanged) Reset() {
 	*x = BeadStatusChanged{}
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3226,7 +3350,7 @@ func (x *BeadStatusChanged) String() string {
 func (*BeadStatusChanged) ProtoMessage() {}
 
 func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3239,7 +3363,7 @@ func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadStatusChanged.ProtoReflect.Descriptor instead.
 func (*BeadStatusChanged) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *BeadStatusChanged) GetStatus() BeadStatus {
@@ -3282,7 +3406,7 @@ type SubmissionRejected struct {
 
 func (x *SubmissionRejected) Reset() {
 	*x = SubmissionRejected{}
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3294,7 +3418,7 @@ func (x *SubmissionRejected) String() string {
 func (*SubmissionRejected) ProtoMessage() {}
 
 func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3307,7 +3431,7 @@ func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmissionRejected.ProtoReflect.Descriptor instead.
 func (*SubmissionRejected) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SubmissionRejected) GetError() *Error {
@@ -3336,13 +3460,15 @@ type ExecutionStarted struct {
 	Parent        string `protobuf:"bytes,5,opt,name=parent,proto3" json:"parent,omitempty"`
 	ParentAttempt string `protobuf:"bytes,6,opt,name=parent_attempt,json=parentAttempt,proto3" json:"parent_attempt,omitempty"`
 	Depth         uint32 `protobuf:"varint,7,opt,name=depth,proto3" json:"depth,omitempty"`
+	// The draft that it goes on with, if any.
+	Draft         *Draft `protobuf:"bytes,8,opt,name=draft,proto3" json:"draft,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExecutionStarted) Reset() {
 	*x = ExecutionStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3354,7 +3480,7 @@ func (x *ExecutionStarted) String() string {
 func (*ExecutionStarted) ProtoMessage() {}
 
 func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3367,7 +3493,7 @@ func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionStarted.ProtoReflect.Descriptor instead.
 func (*ExecutionStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ExecutionStarted) GetDefinition() string {
@@ -3419,6 +3545,13 @@ func (x *ExecutionStarted) GetDepth() uint32 {
 	return 0
 }
 
+func (x *ExecutionStarted) GetDraft() *Draft {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
+}
+
 // EdgeSettled takes an edge or marks it dead. A taken edge is a transition.
 type EdgeSettled struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3434,7 +3567,7 @@ type EdgeSettled struct {
 
 func (x *EdgeSettled) Reset() {
 	*x = EdgeSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3446,7 +3579,7 @@ func (x *EdgeSettled) String() string {
 func (*EdgeSettled) ProtoMessage() {}
 
 func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3459,7 +3592,7 @@ func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeSettled.ProtoReflect.Descriptor instead.
 func (*EdgeSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *EdgeSettled) GetEdge() string {
@@ -3509,7 +3642,7 @@ type NodeSkipped struct {
 
 func (x *NodeSkipped) Reset() {
 	*x = NodeSkipped{}
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3521,7 +3654,7 @@ func (x *NodeSkipped) String() string {
 func (*NodeSkipped) ProtoMessage() {}
 
 func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3534,7 +3667,7 @@ func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSkipped.ProtoReflect.Descriptor instead.
 func (*NodeSkipped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *NodeSkipped) GetReason() string {
@@ -3564,7 +3697,7 @@ type AttemptDispatched struct {
 
 func (x *AttemptDispatched) Reset() {
 	*x = AttemptDispatched{}
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3576,7 +3709,7 @@ func (x *AttemptDispatched) String() string {
 func (*AttemptDispatched) ProtoMessage() {}
 
 func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3589,7 +3722,7 @@ func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptDispatched.ProtoReflect.Descriptor instead.
 func (*AttemptDispatched) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AttemptDispatched) GetRole() string {
@@ -3652,7 +3785,7 @@ type AttemptClaimed struct {
 
 func (x *AttemptClaimed) Reset() {
 	*x = AttemptClaimed{}
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3664,7 +3797,7 @@ func (x *AttemptClaimed) String() string {
 func (*AttemptClaimed) ProtoMessage() {}
 
 func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3677,7 +3810,7 @@ func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptClaimed.ProtoReflect.Descriptor instead.
 func (*AttemptClaimed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AttemptClaimed) GetClaimant() *Claimant {
@@ -3710,7 +3843,7 @@ type ClaimReleased struct {
 
 func (x *ClaimReleased) Reset() {
 	*x = ClaimReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3722,7 +3855,7 @@ func (x *ClaimReleased) String() string {
 func (*ClaimReleased) ProtoMessage() {}
 
 func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3735,7 +3868,7 @@ func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReleased.ProtoReflect.Descriptor instead.
 func (*ClaimReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ClaimReleased) GetReason() string {
@@ -3783,7 +3916,7 @@ type AttemptParked struct {
 
 func (x *AttemptParked) Reset() {
 	*x = AttemptParked{}
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3795,7 +3928,7 @@ func (x *AttemptParked) String() string {
 func (*AttemptParked) ProtoMessage() {}
 
 func (x *AttemptParked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3808,7 +3941,7 @@ func (x *AttemptParked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptParked.ProtoReflect.Descriptor instead.
 func (*AttemptParked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AttemptParked) GetWaitsFor() string {
@@ -3849,7 +3982,7 @@ type TaskGiven struct {
 
 func (x *TaskGiven) Reset() {
 	*x = TaskGiven{}
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3861,7 +3994,7 @@ func (x *TaskGiven) String() string {
 func (*TaskGiven) ProtoMessage() {}
 
 func (x *TaskGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3874,7 +4007,7 @@ func (x *TaskGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskGiven.ProtoReflect.Descriptor instead.
 func (*TaskGiven) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TaskGiven) GetTask() *TeamTask {
@@ -3895,7 +4028,7 @@ type TaskEnded struct {
 
 func (x *TaskEnded) Reset() {
 	*x = TaskEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3907,7 +4040,7 @@ func (x *TaskEnded) String() string {
 func (*TaskEnded) ProtoMessage() {}
 
 func (x *TaskEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3920,7 +4053,7 @@ func (x *TaskEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEnded.ProtoReflect.Descriptor instead.
 func (*TaskEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TaskEnded) GetBead() string {
@@ -3948,7 +4081,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3960,7 +4093,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3973,7 +4106,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AttemptEnded) GetOutcome() *Outcome {
@@ -4003,7 +4136,7 @@ type RetryScheduled struct {
 
 func (x *RetryScheduled) Reset() {
 	*x = RetryScheduled{}
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4015,7 +4148,7 @@ func (x *RetryScheduled) String() string {
 func (*RetryScheduled) ProtoMessage() {}
 
 func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4028,7 +4161,7 @@ func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryScheduled.ProtoReflect.Descriptor instead.
 func (*RetryScheduled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RetryScheduled) GetAt() *timestamppb.Timestamp {
@@ -4055,7 +4188,7 @@ type NodeCompleted struct {
 
 func (x *NodeCompleted) Reset() {
 	*x = NodeCompleted{}
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4067,7 +4200,7 @@ func (x *NodeCompleted) String() string {
 func (*NodeCompleted) ProtoMessage() {}
 
 func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4080,7 +4213,7 @@ func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeCompleted.ProtoReflect.Descriptor instead.
 func (*NodeCompleted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *NodeCompleted) GetSucceeded() bool {
@@ -4110,7 +4243,7 @@ type ReworkStarted struct {
 
 func (x *ReworkStarted) Reset() {
 	*x = ReworkStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4122,7 +4255,7 @@ func (x *ReworkStarted) String() string {
 func (*ReworkStarted) ProtoMessage() {}
 
 func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4135,7 +4268,7 @@ func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkStarted.ProtoReflect.Descriptor instead.
 func (*ReworkStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReworkStarted) GetTo() string {
@@ -4190,7 +4323,7 @@ type ApprovalRequested struct {
 
 func (x *ApprovalRequested) Reset() {
 	*x = ApprovalRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4202,7 +4335,7 @@ func (x *ApprovalRequested) String() string {
 func (*ApprovalRequested) ProtoMessage() {}
 
 func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4215,7 +4348,7 @@ func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
 func (*ApprovalRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ApprovalRequested) GetApproval() *Approval {
@@ -4245,7 +4378,7 @@ type ApprovalDecided struct {
 
 func (x *ApprovalDecided) Reset() {
 	*x = ApprovalDecided{}
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4257,7 +4390,7 @@ func (x *ApprovalDecided) String() string {
 func (*ApprovalDecided) ProtoMessage() {}
 
 func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4270,7 +4403,7 @@ func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalDecided.ProtoReflect.Descriptor instead.
 func (*ApprovalDecided) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ApprovalDecided) GetApproval() string {
@@ -4335,7 +4468,7 @@ type ApprovalRefused struct {
 
 func (x *ApprovalRefused) Reset() {
 	*x = ApprovalRefused{}
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4347,7 +4480,7 @@ func (x *ApprovalRefused) String() string {
 func (*ApprovalRefused) ProtoMessage() {}
 
 func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4360,7 +4493,7 @@ func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRefused.ProtoReflect.Descriptor instead.
 func (*ApprovalRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ApprovalRefused) GetApproval() string {
@@ -4395,7 +4528,7 @@ type ApprovalLapsed struct {
 
 func (x *ApprovalLapsed) Reset() {
 	*x = ApprovalLapsed{}
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4407,7 +4540,7 @@ func (x *ApprovalLapsed) String() string {
 func (*ApprovalLapsed) ProtoMessage() {}
 
 func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4420,7 +4553,7 @@ func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalLapsed.ProtoReflect.Descriptor instead.
 func (*ApprovalLapsed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ApprovalLapsed) GetApproval() string {
@@ -4448,7 +4581,7 @@ type ExecutionEnded struct {
 
 func (x *ExecutionEnded) Reset() {
 	*x = ExecutionEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4460,7 +4593,7 @@ func (x *ExecutionEnded) String() string {
 func (*ExecutionEnded) ProtoMessage() {}
 
 func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4473,7 +4606,7 @@ func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionEnded.ProtoReflect.Descriptor instead.
 func (*ExecutionEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ExecutionEnded) GetStatus() ExecutionStatus {
@@ -4503,7 +4636,7 @@ type ChangeProposed struct {
 
 func (x *ChangeProposed) Reset() {
 	*x = ChangeProposed{}
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4515,7 +4648,7 @@ func (x *ChangeProposed) String() string {
 func (*ChangeProposed) ProtoMessage() {}
 
 func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4528,7 +4661,7 @@ func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeProposed.ProtoReflect.Descriptor instead.
 func (*ChangeProposed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ChangeProposed) GetChange() *Change {
@@ -4555,7 +4688,7 @@ type CandidateMade struct {
 
 func (x *CandidateMade) Reset() {
 	*x = CandidateMade{}
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4567,7 +4700,7 @@ func (x *CandidateMade) String() string {
 func (*CandidateMade) ProtoMessage() {}
 
 func (x *CandidateMade) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4580,7 +4713,7 @@ func (x *CandidateMade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidateMade.ProtoReflect.Descriptor instead.
 func (*CandidateMade) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CandidateMade) GetCandidate() *Candidate {
@@ -4600,7 +4733,7 @@ type Landed struct {
 
 func (x *Landed) Reset() {
 	*x = Landed{}
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4612,7 +4745,7 @@ func (x *Landed) String() string {
 func (*Landed) ProtoMessage() {}
 
 func (x *Landed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4625,7 +4758,7 @@ func (x *Landed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landed.ProtoReflect.Descriptor instead.
 func (*Landed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Landed) GetLanding() *Landing {
@@ -4647,7 +4780,7 @@ type DecisionAdded struct {
 
 func (x *DecisionAdded) Reset() {
 	*x = DecisionAdded{}
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4659,7 +4792,7 @@ func (x *DecisionAdded) String() string {
 func (*DecisionAdded) ProtoMessage() {}
 
 func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4672,7 +4805,7 @@ func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAdded.ProtoReflect.Descriptor instead.
 func (*DecisionAdded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DecisionAdded) GetNode() *DecisionNode {
@@ -4699,7 +4832,7 @@ type DecisionLinked struct {
 
 func (x *DecisionLinked) Reset() {
 	*x = DecisionLinked{}
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4711,7 +4844,7 @@ func (x *DecisionLinked) String() string {
 func (*DecisionLinked) ProtoMessage() {}
 
 func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4724,7 +4857,7 @@ func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionLinked.ProtoReflect.Descriptor instead.
 func (*DecisionLinked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *DecisionLinked) GetEdge() *DecisionEdge {
@@ -4747,7 +4880,7 @@ type DecisionSuperseded struct {
 
 func (x *DecisionSuperseded) Reset() {
 	*x = DecisionSuperseded{}
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4759,7 +4892,7 @@ func (x *DecisionSuperseded) String() string {
 func (*DecisionSuperseded) ProtoMessage() {}
 
 func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4772,7 +4905,7 @@ func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionSuperseded.ProtoReflect.Descriptor instead.
 func (*DecisionSuperseded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DecisionSuperseded) GetOld() string {
@@ -4808,7 +4941,7 @@ type DecisionAbandoned struct {
 
 func (x *DecisionAbandoned) Reset() {
 	*x = DecisionAbandoned{}
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4820,7 +4953,7 @@ func (x *DecisionAbandoned) String() string {
 func (*DecisionAbandoned) ProtoMessage() {}
 
 func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4833,7 +4966,7 @@ func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAbandoned.ProtoReflect.Descriptor instead.
 func (*DecisionAbandoned) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *DecisionAbandoned) GetId() string {
@@ -4863,7 +4996,7 @@ type DecisionsImported struct {
 
 func (x *DecisionsImported) Reset() {
 	*x = DecisionsImported{}
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4875,7 +5008,7 @@ func (x *DecisionsImported) String() string {
 func (*DecisionsImported) ProtoMessage() {}
 
 func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4888,7 +5021,7 @@ func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionsImported.ProtoReflect.Descriptor instead.
 func (*DecisionsImported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DecisionsImported) GetPart() *DecisionGraph {
@@ -4915,7 +5048,7 @@ type BallotOpened struct {
 
 func (x *BallotOpened) Reset() {
 	*x = BallotOpened{}
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4927,7 +5060,7 @@ func (x *BallotOpened) String() string {
 func (*BallotOpened) ProtoMessage() {}
 
 func (x *BallotOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4940,7 +5073,7 @@ func (x *BallotOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotOpened.ProtoReflect.Descriptor instead.
 func (*BallotOpened) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *BallotOpened) GetBallot() *Ballot {
@@ -4962,7 +5095,7 @@ type VoteCast struct {
 
 func (x *VoteCast) Reset() {
 	*x = VoteCast{}
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4974,7 +5107,7 @@ func (x *VoteCast) String() string {
 func (*VoteCast) ProtoMessage() {}
 
 func (x *VoteCast) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4987,7 +5120,7 @@ func (x *VoteCast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoteCast.ProtoReflect.Descriptor instead.
 func (*VoteCast) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *VoteCast) GetDecision() string {
@@ -5019,7 +5152,7 @@ type BallotReferred struct {
 
 func (x *BallotReferred) Reset() {
 	*x = BallotReferred{}
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5031,7 +5164,7 @@ func (x *BallotReferred) String() string {
 func (*BallotReferred) ProtoMessage() {}
 
 func (x *BallotReferred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5044,7 +5177,7 @@ func (x *BallotReferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotReferred.ProtoReflect.Descriptor instead.
 func (*BallotReferred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *BallotReferred) GetDecision() string {
@@ -5089,7 +5222,7 @@ type BallotClosed struct {
 
 func (x *BallotClosed) Reset() {
 	*x = BallotClosed{}
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5101,7 +5234,7 @@ func (x *BallotClosed) String() string {
 func (*BallotClosed) ProtoMessage() {}
 
 func (x *BallotClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5114,7 +5247,7 @@ func (x *BallotClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotClosed.ProtoReflect.Descriptor instead.
 func (*BallotClosed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *BallotClosed) GetDecision() string {
@@ -5149,7 +5282,7 @@ type LockRequested struct {
 
 func (x *LockRequested) Reset() {
 	*x = LockRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5161,7 +5294,7 @@ func (x *LockRequested) String() string {
 func (*LockRequested) ProtoMessage() {}
 
 func (x *LockRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5174,7 +5307,7 @@ func (x *LockRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequested.ProtoReflect.Descriptor instead.
 func (*LockRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *LockRequested) GetRepository() string {
@@ -5205,7 +5338,7 @@ type LockGranted struct {
 
 func (x *LockGranted) Reset() {
 	*x = LockGranted{}
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5217,7 +5350,7 @@ func (x *LockGranted) String() string {
 func (*LockGranted) ProtoMessage() {}
 
 func (x *LockGranted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5230,7 +5363,7 @@ func (x *LockGranted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockGranted.ProtoReflect.Descriptor instead.
 func (*LockGranted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *LockGranted) GetRepository() string {
@@ -5273,7 +5406,7 @@ type LockRenewed struct {
 
 func (x *LockRenewed) Reset() {
 	*x = LockRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5285,7 +5418,7 @@ func (x *LockRenewed) String() string {
 func (*LockRenewed) ProtoMessage() {}
 
 func (x *LockRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5298,7 +5431,7 @@ func (x *LockRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRenewed.ProtoReflect.Descriptor instead.
 func (*LockRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *LockRenewed) GetRepository() string {
@@ -5333,7 +5466,7 @@ type LockReleased struct {
 
 func (x *LockReleased) Reset() {
 	*x = LockReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5345,7 +5478,7 @@ func (x *LockReleased) String() string {
 func (*LockReleased) ProtoMessage() {}
 
 func (x *LockReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5358,7 +5491,7 @@ func (x *LockReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockReleased.ProtoReflect.Descriptor instead.
 func (*LockReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *LockReleased) GetRepository() string {
@@ -5386,7 +5519,7 @@ type LockExpired struct {
 
 func (x *LockExpired) Reset() {
 	*x = LockExpired{}
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5398,7 +5531,7 @@ func (x *LockExpired) String() string {
 func (*LockExpired) ProtoMessage() {}
 
 func (x *LockExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5411,7 +5544,7 @@ func (x *LockExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockExpired.ProtoReflect.Descriptor instead.
 func (*LockExpired) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *LockExpired) GetRepository() string {
@@ -5443,7 +5576,7 @@ type LockCoupled struct {
 
 func (x *LockCoupled) Reset() {
 	*x = LockCoupled{}
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5455,7 +5588,7 @@ func (x *LockCoupled) String() string {
 func (*LockCoupled) ProtoMessage() {}
 
 func (x *LockCoupled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5468,7 +5601,7 @@ func (x *LockCoupled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockCoupled.ProtoReflect.Descriptor instead.
 func (*LockCoupled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *LockCoupled) GetRepository() string {
@@ -5503,7 +5636,7 @@ type TrainTested struct {
 
 func (x *TrainTested) Reset() {
 	*x = TrainTested{}
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5515,7 +5648,7 @@ func (x *TrainTested) String() string {
 func (*TrainTested) ProtoMessage() {}
 
 func (x *TrainTested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5528,7 +5661,7 @@ func (x *TrainTested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainTested.ProtoReflect.Descriptor instead.
 func (*TrainTested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *TrainTested) GetCar() *Car {
@@ -5549,7 +5682,7 @@ type LockWithdrawn struct {
 
 func (x *LockWithdrawn) Reset() {
 	*x = LockWithdrawn{}
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5561,7 +5694,7 @@ func (x *LockWithdrawn) String() string {
 func (*LockWithdrawn) ProtoMessage() {}
 
 func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5574,7 +5707,7 @@ func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockWithdrawn.ProtoReflect.Descriptor instead.
 func (*LockWithdrawn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *LockWithdrawn) GetRepository() string {
@@ -5607,7 +5740,7 @@ type TurnStarted struct {
 
 func (x *TurnStarted) Reset() {
 	*x = TurnStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5619,7 +5752,7 @@ func (x *TurnStarted) String() string {
 func (*TurnStarted) ProtoMessage() {}
 
 func (x *TurnStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5632,7 +5765,7 @@ func (x *TurnStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStarted.ProtoReflect.Descriptor instead.
 func (*TurnStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *TurnStarted) GetModel() string {
@@ -5673,7 +5806,7 @@ type TurnCompacted struct {
 
 func (x *TurnCompacted) Reset() {
 	*x = TurnCompacted{}
-	mi := &file_loom_v1_event_proto_msgTypes[68]
+	mi := &file_loom_v1_event_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5685,7 +5818,7 @@ func (x *TurnCompacted) String() string {
 func (*TurnCompacted) ProtoMessage() {}
 
 func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[68]
+	mi := &file_loom_v1_event_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5698,7 +5831,7 @@ func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnCompacted.ProtoReflect.Descriptor instead.
 func (*TurnCompacted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *TurnCompacted) GetCompaction() *Compaction {
@@ -5718,7 +5851,7 @@ type MessageHeard struct {
 
 func (x *MessageHeard) Reset() {
 	*x = MessageHeard{}
-	mi := &file_loom_v1_event_proto_msgTypes[69]
+	mi := &file_loom_v1_event_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5730,7 +5863,7 @@ func (x *MessageHeard) String() string {
 func (*MessageHeard) ProtoMessage() {}
 
 func (x *MessageHeard) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[69]
+	mi := &file_loom_v1_event_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5743,7 +5876,7 @@ func (x *MessageHeard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageHeard.ProtoReflect.Descriptor instead.
 func (*MessageHeard) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *MessageHeard) GetSaid() *Said {
@@ -5766,7 +5899,7 @@ type ExecutionTold struct {
 
 func (x *ExecutionTold) Reset() {
 	*x = ExecutionTold{}
-	mi := &file_loom_v1_event_proto_msgTypes[70]
+	mi := &file_loom_v1_event_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5778,7 +5911,7 @@ func (x *ExecutionTold) String() string {
 func (*ExecutionTold) ProtoMessage() {}
 
 func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[70]
+	mi := &file_loom_v1_event_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5791,7 +5924,7 @@ func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionTold.ProtoReflect.Descriptor instead.
 func (*ExecutionTold) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{70}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ExecutionTold) GetSaid() *Said {
@@ -5818,7 +5951,7 @@ type ModelAnswered struct {
 
 func (x *ModelAnswered) Reset() {
 	*x = ModelAnswered{}
-	mi := &file_loom_v1_event_proto_msgTypes[71]
+	mi := &file_loom_v1_event_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5830,7 +5963,7 @@ func (x *ModelAnswered) String() string {
 func (*ModelAnswered) ProtoMessage() {}
 
 func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[71]
+	mi := &file_loom_v1_event_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5843,7 +5976,7 @@ func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswered.ProtoReflect.Descriptor instead.
 func (*ModelAnswered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{71}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ModelAnswered) GetAnswer() *ModelAnswer {
@@ -5863,7 +5996,7 @@ type ToolIntended struct {
 
 func (x *ToolIntended) Reset() {
 	*x = ToolIntended{}
-	mi := &file_loom_v1_event_proto_msgTypes[72]
+	mi := &file_loom_v1_event_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5875,7 +6008,7 @@ func (x *ToolIntended) String() string {
 func (*ToolIntended) ProtoMessage() {}
 
 func (x *ToolIntended) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[72]
+	mi := &file_loom_v1_event_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5888,7 +6021,7 @@ func (x *ToolIntended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolIntended.ProtoReflect.Descriptor instead.
 func (*ToolIntended) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{72}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ToolIntended) GetTool() *ToolStep {
@@ -5911,7 +6044,7 @@ type ToolFinished struct {
 
 func (x *ToolFinished) Reset() {
 	*x = ToolFinished{}
-	mi := &file_loom_v1_event_proto_msgTypes[73]
+	mi := &file_loom_v1_event_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5923,7 +6056,7 @@ func (x *ToolFinished) String() string {
 func (*ToolFinished) ProtoMessage() {}
 
 func (x *ToolFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[73]
+	mi := &file_loom_v1_event_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5936,7 +6069,7 @@ func (x *ToolFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolFinished.ProtoReflect.Descriptor instead.
 func (*ToolFinished) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{73}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ToolFinished) GetCall() string {
@@ -5970,7 +6103,7 @@ type PermissionSet struct {
 
 func (x *PermissionSet) Reset() {
 	*x = PermissionSet{}
-	mi := &file_loom_v1_event_proto_msgTypes[74]
+	mi := &file_loom_v1_event_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5982,7 +6115,7 @@ func (x *PermissionSet) String() string {
 func (*PermissionSet) ProtoMessage() {}
 
 func (x *PermissionSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[74]
+	mi := &file_loom_v1_event_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5995,7 +6128,7 @@ func (x *PermissionSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionSet.ProtoReflect.Descriptor instead.
 func (*PermissionSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{74}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *PermissionSet) GetPermission() *Permission {
@@ -6016,7 +6149,7 @@ type PermissionRevoked struct {
 
 func (x *PermissionRevoked) Reset() {
 	*x = PermissionRevoked{}
-	mi := &file_loom_v1_event_proto_msgTypes[75]
+	mi := &file_loom_v1_event_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6028,7 +6161,7 @@ func (x *PermissionRevoked) String() string {
 func (*PermissionRevoked) ProtoMessage() {}
 
 func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[75]
+	mi := &file_loom_v1_event_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6041,7 +6174,7 @@ func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRevoked.ProtoReflect.Descriptor instead.
 func (*PermissionRevoked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{75}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *PermissionRevoked) GetId() string {
@@ -6068,7 +6201,7 @@ type ToolsTrusted struct {
 
 func (x *ToolsTrusted) Reset() {
 	*x = ToolsTrusted{}
-	mi := &file_loom_v1_event_proto_msgTypes[76]
+	mi := &file_loom_v1_event_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6080,7 +6213,7 @@ func (x *ToolsTrusted) String() string {
 func (*ToolsTrusted) ProtoMessage() {}
 
 func (x *ToolsTrusted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[76]
+	mi := &file_loom_v1_event_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6093,7 +6226,7 @@ func (x *ToolsTrusted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsTrusted.ProtoReflect.Descriptor instead.
 func (*ToolsTrusted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{76}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ToolsTrusted) GetToolkit() *Toolkit {
@@ -6114,7 +6247,7 @@ type ToolsDistrusted struct {
 
 func (x *ToolsDistrusted) Reset() {
 	*x = ToolsDistrusted{}
-	mi := &file_loom_v1_event_proto_msgTypes[77]
+	mi := &file_loom_v1_event_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6126,7 +6259,7 @@ func (x *ToolsDistrusted) String() string {
 func (*ToolsDistrusted) ProtoMessage() {}
 
 func (x *ToolsDistrusted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[77]
+	mi := &file_loom_v1_event_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6139,7 +6272,7 @@ func (x *ToolsDistrusted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsDistrusted.ProtoReflect.Descriptor instead.
 func (*ToolsDistrusted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{77}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ToolsDistrusted) GetProcess() string {
@@ -6160,7 +6293,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xdcZ\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xb3]\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -6371,7 +6504,12 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x0eagent_given_up\x18| \x01(\v2\x12.loom.v1.AgentLifeB\\\x8a\xb5\x18X\n" +
 	"\x01\x01\x1aS{.agent or several agents} of role {.role} on host {.host}: is given up{.reason in}H\x00R\fagentGivenUp\x12\x9e\x01\n" +
 	"\ragent_drained\x18} \x01(\v2\x12.loom.v1.AgentLifeBc\x8a\xb5\x18_\n" +
-	"\x01\x01\x1aZ{.agent or several agents} of role {.role} on host {.host}: takes no more work{.reason in}H\x00R\fagentDrainedB\x06\n" +
+	"\x01\x01\x1aZ{.agent or several agents} of role {.role} on host {.host}: takes no more work{.reason in}H\x00R\fagentDrained\x12\xa0\x01\n" +
+	"\x11execution_closing\x18~ \x01(\v2\x19.loom.v1.ExecutionClosingBV\x8a\xb5\x18R\n" +
+	"\x01\x02\x1aM{about}: execution {execution} closes after the step under way{.reason after}H\x00R\x10executionClosing\x12\xb1\x01\n" +
+	"\n" +
+	"draft_kept\x18\x7f \x01(\v2\x12.loom.v1.DraftKeptB|\x8a\xb5\x18x\n" +
+	"\x01\x01\x1ap{about}: what execution {execution} had changed is kept ({.draft.files} files): loom bead reopen {bead} --resume\"\x01\x01H\x00R\tdraftKeptB\x06\n" +
 	"\x04fact\"9\n" +
 	"\fModelBlocked\x12)\n" +
 	"\x05block\x18\x01 \x01(\v2\x13.loom.v1.ModelBlockR\x05block\";\n" +
@@ -6417,7 +6555,11 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"resetNodes\x12\x1f\n" +
 	"\vreset_edges\x18\x03 \x03(\tR\n" +
 	"resetEdges\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"g\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"*\n" +
+	"\x10ExecutionClosing\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"1\n" +
+	"\tDraftKept\x12$\n" +
+	"\x05draft\x18\x01 \x01(\v2\x0e.loom.v1.DraftR\x05draft\"g\n" +
 	"\n" +
 	"GateFailed\x12+\n" +
 	"\x06action\x18\x01 \x01(\x0e2\x13.loom.v1.GateActionR\x06action\x12\x16\n" +
@@ -6482,7 +6624,7 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x0erequest_digest\x18\x04 \x01(\tR\rrequestDigest\"T\n" +
 	"\x12SubmissionRejected\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x18\n" +
-	"\asubject\x18\x02 \x01(\tR\asubject\"\xe2\x01\n" +
+	"\asubject\x18\x02 \x01(\tR\asubject\"\x88\x02\n" +
 	"\x10ExecutionStarted\x12\x1e\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\tR\n" +
@@ -6492,7 +6634,8 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x06checks\x18\x04 \x03(\tR\x06checks\x12\x16\n" +
 	"\x06parent\x18\x05 \x01(\tR\x06parent\x12%\n" +
 	"\x0eparent_attempt\x18\x06 \x01(\tR\rparentAttempt\x12\x14\n" +
-	"\x05depth\x18\a \x01(\rR\x05depth\"u\n" +
+	"\x05depth\x18\a \x01(\rR\x05depth\x12$\n" +
+	"\x05draft\x18\b \x01(\v2\x0e.loom.v1.DraftR\x05draft\"u\n" +
 	"\vEdgeSettled\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\tR\x04edge\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
@@ -6693,7 +6836,7 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 79)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 81)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
 	(*ModelBlocked)(nil),          // 1: loom.v1.ModelBlocked
@@ -6708,298 +6851,305 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*WorkPaused)(nil),            // 10: loom.v1.WorkPaused
 	(*WorkResumed)(nil),           // 11: loom.v1.WorkResumed
 	(*ExecutionMoved)(nil),        // 12: loom.v1.ExecutionMoved
-	(*GateFailed)(nil),            // 13: loom.v1.GateFailed
-	(*GapNoted)(nil),              // 14: loom.v1.GapNoted
-	(*PlanAdopted)(nil),           // 15: loom.v1.PlanAdopted
-	(*ChildStarted)(nil),          // 16: loom.v1.ChildStarted
-	(*ExecutionForked)(nil),       // 17: loom.v1.ExecutionForked
-	(*LimitLifted)(nil),           // 18: loom.v1.LimitLifted
-	(*CallReserved)(nil),          // 19: loom.v1.CallReserved
-	(*CallSettled)(nil),           // 20: loom.v1.CallSettled
-	(*RolesReported)(nil),         // 21: loom.v1.RolesReported
-	(*BeadUpdated)(nil),           // 22: loom.v1.BeadUpdated
-	(*GovernorTripped)(nil),       // 23: loom.v1.GovernorTripped
-	(*GovernorRenewed)(nil),       // 24: loom.v1.GovernorRenewed
-	(*BeadFiled)(nil),             // 25: loom.v1.BeadFiled
-	(*BeadOccurred)(nil),          // 26: loom.v1.BeadOccurred
-	(*BeadStatusChanged)(nil),     // 27: loom.v1.BeadStatusChanged
-	(*SubmissionRejected)(nil),    // 28: loom.v1.SubmissionRejected
-	(*ExecutionStarted)(nil),      // 29: loom.v1.ExecutionStarted
-	(*EdgeSettled)(nil),           // 30: loom.v1.EdgeSettled
-	(*NodeSkipped)(nil),           // 31: loom.v1.NodeSkipped
-	(*AttemptDispatched)(nil),     // 32: loom.v1.AttemptDispatched
-	(*AttemptClaimed)(nil),        // 33: loom.v1.AttemptClaimed
-	(*ClaimReleased)(nil),         // 34: loom.v1.ClaimReleased
-	(*AttemptParked)(nil),         // 35: loom.v1.AttemptParked
-	(*TaskGiven)(nil),             // 36: loom.v1.TaskGiven
-	(*TaskEnded)(nil),             // 37: loom.v1.TaskEnded
-	(*AttemptEnded)(nil),          // 38: loom.v1.AttemptEnded
-	(*RetryScheduled)(nil),        // 39: loom.v1.RetryScheduled
-	(*NodeCompleted)(nil),         // 40: loom.v1.NodeCompleted
-	(*ReworkStarted)(nil),         // 41: loom.v1.ReworkStarted
-	(*ApprovalRequested)(nil),     // 42: loom.v1.ApprovalRequested
-	(*ApprovalDecided)(nil),       // 43: loom.v1.ApprovalDecided
-	(*ApprovalRefused)(nil),       // 44: loom.v1.ApprovalRefused
-	(*ApprovalLapsed)(nil),        // 45: loom.v1.ApprovalLapsed
-	(*ExecutionEnded)(nil),        // 46: loom.v1.ExecutionEnded
-	(*ChangeProposed)(nil),        // 47: loom.v1.ChangeProposed
-	(*CandidateMade)(nil),         // 48: loom.v1.CandidateMade
-	(*Landed)(nil),                // 49: loom.v1.Landed
-	(*DecisionAdded)(nil),         // 50: loom.v1.DecisionAdded
-	(*DecisionLinked)(nil),        // 51: loom.v1.DecisionLinked
-	(*DecisionSuperseded)(nil),    // 52: loom.v1.DecisionSuperseded
-	(*DecisionAbandoned)(nil),     // 53: loom.v1.DecisionAbandoned
-	(*DecisionsImported)(nil),     // 54: loom.v1.DecisionsImported
-	(*BallotOpened)(nil),          // 55: loom.v1.BallotOpened
-	(*VoteCast)(nil),              // 56: loom.v1.VoteCast
-	(*BallotReferred)(nil),        // 57: loom.v1.BallotReferred
-	(*BallotClosed)(nil),          // 58: loom.v1.BallotClosed
-	(*LockRequested)(nil),         // 59: loom.v1.LockRequested
-	(*LockGranted)(nil),           // 60: loom.v1.LockGranted
-	(*LockRenewed)(nil),           // 61: loom.v1.LockRenewed
-	(*LockReleased)(nil),          // 62: loom.v1.LockReleased
-	(*LockExpired)(nil),           // 63: loom.v1.LockExpired
-	(*LockCoupled)(nil),           // 64: loom.v1.LockCoupled
-	(*TrainTested)(nil),           // 65: loom.v1.TrainTested
-	(*LockWithdrawn)(nil),         // 66: loom.v1.LockWithdrawn
-	(*TurnStarted)(nil),           // 67: loom.v1.TurnStarted
-	(*TurnCompacted)(nil),         // 68: loom.v1.TurnCompacted
-	(*MessageHeard)(nil),          // 69: loom.v1.MessageHeard
-	(*ExecutionTold)(nil),         // 70: loom.v1.ExecutionTold
-	(*ModelAnswered)(nil),         // 71: loom.v1.ModelAnswered
-	(*ToolIntended)(nil),          // 72: loom.v1.ToolIntended
-	(*ToolFinished)(nil),          // 73: loom.v1.ToolFinished
-	(*PermissionSet)(nil),         // 74: loom.v1.PermissionSet
-	(*PermissionRevoked)(nil),     // 75: loom.v1.PermissionRevoked
-	(*ToolsTrusted)(nil),          // 76: loom.v1.ToolsTrusted
-	(*ToolsDistrusted)(nil),       // 77: loom.v1.ToolsDistrusted
-	nil,                           // 78: loom.v1.PlanAdopted.EdgesEntry
-	(*timestamppb.Timestamp)(nil), // 79: google.protobuf.Timestamp
-	(*Identity)(nil),              // 80: loom.v1.Identity
-	(*JournalCut)(nil),            // 81: loom.v1.JournalCut
-	(*RoleScaled)(nil),            // 82: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 83: loom.v1.HostDrained
-	(*MembersChanged)(nil),        // 84: loom.v1.MembersChanged
-	(*MemoryKept)(nil),            // 85: loom.v1.MemoryKept
-	(*MemoryMerged)(nil),          // 86: loom.v1.MemoryMerged
-	(*MemoryChanged)(nil),         // 87: loom.v1.MemoryChanged
-	(*MemoryPromoted)(nil),        // 88: loom.v1.MemoryPromoted
-	(*MemoryForgotten)(nil),       // 89: loom.v1.MemoryForgotten
-	(*MemoryExpired)(nil),         // 90: loom.v1.MemoryExpired
-	(*MemoryDropped)(nil),         // 91: loom.v1.MemoryDropped
-	(*MemoryOffered)(nil),         // 92: loom.v1.MemoryOffered
-	(*MailSent)(nil),              // 93: loom.v1.MailSent
-	(*AgentLife)(nil),             // 94: loom.v1.AgentLife
-	(*ModelBlock)(nil),            // 95: loom.v1.ModelBlock
-	(*Landing)(nil),               // 96: loom.v1.Landing
-	(*ProjectConfig)(nil),         // 97: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 98: loom.v1.Definition
-	(*SignedCommand)(nil),         // 99: loom.v1.SignedCommand
-	(*Error)(nil),                 // 100: loom.v1.Error
-	(*Pause)(nil),                 // 101: loom.v1.Pause
-	(PauseScope)(0),               // 102: loom.v1.PauseScope
-	(GateAction)(0),               // 103: loom.v1.GateAction
-	(*Plan)(nil),                  // 104: loom.v1.Plan
-	(*ForkPoint)(nil),             // 105: loom.v1.ForkPoint
-	(*Execution)(nil),             // 106: loom.v1.Execution
-	(*Budget)(nil),                // 107: loom.v1.Budget
-	(*CallReservation)(nil),       // 108: loom.v1.CallReservation
-	(*Usage)(nil),                 // 109: loom.v1.Usage
-	(*HostRoles)(nil),             // 110: loom.v1.HostRoles
-	(*Bead)(nil),                  // 111: loom.v1.Bead
-	(BeadStatus)(0),               // 112: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 113: loom.v1.Claimant
-	(*TeamTask)(nil),              // 114: loom.v1.TeamTask
-	(*Outcome)(nil),               // 115: loom.v1.Outcome
-	(*Approval)(nil),              // 116: loom.v1.Approval
-	(ApprovalDecision)(0),         // 117: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 118: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 119: loom.v1.Change
-	(*Candidate)(nil),             // 120: loom.v1.Candidate
-	(*DecisionNode)(nil),          // 121: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 122: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 123: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 124: loom.v1.Ballot
-	(*Vote)(nil),                  // 125: loom.v1.Vote
-	(BallotStatus)(0),             // 126: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 127: loom.v1.LockClaim
-	(*Car)(nil),                   // 128: loom.v1.Car
-	(*BlobRef)(nil),               // 129: loom.v1.BlobRef
-	(*Compaction)(nil),            // 130: loom.v1.Compaction
-	(*Said)(nil),                  // 131: loom.v1.Said
-	(*ModelAnswer)(nil),           // 132: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 133: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 134: loom.v1.ToolResult
-	(*Permission)(nil),            // 135: loom.v1.Permission
-	(*Toolkit)(nil),               // 136: loom.v1.Toolkit
+	(*ExecutionClosing)(nil),      // 13: loom.v1.ExecutionClosing
+	(*DraftKept)(nil),             // 14: loom.v1.DraftKept
+	(*GateFailed)(nil),            // 15: loom.v1.GateFailed
+	(*GapNoted)(nil),              // 16: loom.v1.GapNoted
+	(*PlanAdopted)(nil),           // 17: loom.v1.PlanAdopted
+	(*ChildStarted)(nil),          // 18: loom.v1.ChildStarted
+	(*ExecutionForked)(nil),       // 19: loom.v1.ExecutionForked
+	(*LimitLifted)(nil),           // 20: loom.v1.LimitLifted
+	(*CallReserved)(nil),          // 21: loom.v1.CallReserved
+	(*CallSettled)(nil),           // 22: loom.v1.CallSettled
+	(*RolesReported)(nil),         // 23: loom.v1.RolesReported
+	(*BeadUpdated)(nil),           // 24: loom.v1.BeadUpdated
+	(*GovernorTripped)(nil),       // 25: loom.v1.GovernorTripped
+	(*GovernorRenewed)(nil),       // 26: loom.v1.GovernorRenewed
+	(*BeadFiled)(nil),             // 27: loom.v1.BeadFiled
+	(*BeadOccurred)(nil),          // 28: loom.v1.BeadOccurred
+	(*BeadStatusChanged)(nil),     // 29: loom.v1.BeadStatusChanged
+	(*SubmissionRejected)(nil),    // 30: loom.v1.SubmissionRejected
+	(*ExecutionStarted)(nil),      // 31: loom.v1.ExecutionStarted
+	(*EdgeSettled)(nil),           // 32: loom.v1.EdgeSettled
+	(*NodeSkipped)(nil),           // 33: loom.v1.NodeSkipped
+	(*AttemptDispatched)(nil),     // 34: loom.v1.AttemptDispatched
+	(*AttemptClaimed)(nil),        // 35: loom.v1.AttemptClaimed
+	(*ClaimReleased)(nil),         // 36: loom.v1.ClaimReleased
+	(*AttemptParked)(nil),         // 37: loom.v1.AttemptParked
+	(*TaskGiven)(nil),             // 38: loom.v1.TaskGiven
+	(*TaskEnded)(nil),             // 39: loom.v1.TaskEnded
+	(*AttemptEnded)(nil),          // 40: loom.v1.AttemptEnded
+	(*RetryScheduled)(nil),        // 41: loom.v1.RetryScheduled
+	(*NodeCompleted)(nil),         // 42: loom.v1.NodeCompleted
+	(*ReworkStarted)(nil),         // 43: loom.v1.ReworkStarted
+	(*ApprovalRequested)(nil),     // 44: loom.v1.ApprovalRequested
+	(*ApprovalDecided)(nil),       // 45: loom.v1.ApprovalDecided
+	(*ApprovalRefused)(nil),       // 46: loom.v1.ApprovalRefused
+	(*ApprovalLapsed)(nil),        // 47: loom.v1.ApprovalLapsed
+	(*ExecutionEnded)(nil),        // 48: loom.v1.ExecutionEnded
+	(*ChangeProposed)(nil),        // 49: loom.v1.ChangeProposed
+	(*CandidateMade)(nil),         // 50: loom.v1.CandidateMade
+	(*Landed)(nil),                // 51: loom.v1.Landed
+	(*DecisionAdded)(nil),         // 52: loom.v1.DecisionAdded
+	(*DecisionLinked)(nil),        // 53: loom.v1.DecisionLinked
+	(*DecisionSuperseded)(nil),    // 54: loom.v1.DecisionSuperseded
+	(*DecisionAbandoned)(nil),     // 55: loom.v1.DecisionAbandoned
+	(*DecisionsImported)(nil),     // 56: loom.v1.DecisionsImported
+	(*BallotOpened)(nil),          // 57: loom.v1.BallotOpened
+	(*VoteCast)(nil),              // 58: loom.v1.VoteCast
+	(*BallotReferred)(nil),        // 59: loom.v1.BallotReferred
+	(*BallotClosed)(nil),          // 60: loom.v1.BallotClosed
+	(*LockRequested)(nil),         // 61: loom.v1.LockRequested
+	(*LockGranted)(nil),           // 62: loom.v1.LockGranted
+	(*LockRenewed)(nil),           // 63: loom.v1.LockRenewed
+	(*LockReleased)(nil),          // 64: loom.v1.LockReleased
+	(*LockExpired)(nil),           // 65: loom.v1.LockExpired
+	(*LockCoupled)(nil),           // 66: loom.v1.LockCoupled
+	(*TrainTested)(nil),           // 67: loom.v1.TrainTested
+	(*LockWithdrawn)(nil),         // 68: loom.v1.LockWithdrawn
+	(*TurnStarted)(nil),           // 69: loom.v1.TurnStarted
+	(*TurnCompacted)(nil),         // 70: loom.v1.TurnCompacted
+	(*MessageHeard)(nil),          // 71: loom.v1.MessageHeard
+	(*ExecutionTold)(nil),         // 72: loom.v1.ExecutionTold
+	(*ModelAnswered)(nil),         // 73: loom.v1.ModelAnswered
+	(*ToolIntended)(nil),          // 74: loom.v1.ToolIntended
+	(*ToolFinished)(nil),          // 75: loom.v1.ToolFinished
+	(*PermissionSet)(nil),         // 76: loom.v1.PermissionSet
+	(*PermissionRevoked)(nil),     // 77: loom.v1.PermissionRevoked
+	(*ToolsTrusted)(nil),          // 78: loom.v1.ToolsTrusted
+	(*ToolsDistrusted)(nil),       // 79: loom.v1.ToolsDistrusted
+	nil,                           // 80: loom.v1.PlanAdopted.EdgesEntry
+	(*timestamppb.Timestamp)(nil), // 81: google.protobuf.Timestamp
+	(*Identity)(nil),              // 82: loom.v1.Identity
+	(*JournalCut)(nil),            // 83: loom.v1.JournalCut
+	(*RoleScaled)(nil),            // 84: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 85: loom.v1.HostDrained
+	(*MembersChanged)(nil),        // 86: loom.v1.MembersChanged
+	(*MemoryKept)(nil),            // 87: loom.v1.MemoryKept
+	(*MemoryMerged)(nil),          // 88: loom.v1.MemoryMerged
+	(*MemoryChanged)(nil),         // 89: loom.v1.MemoryChanged
+	(*MemoryPromoted)(nil),        // 90: loom.v1.MemoryPromoted
+	(*MemoryForgotten)(nil),       // 91: loom.v1.MemoryForgotten
+	(*MemoryExpired)(nil),         // 92: loom.v1.MemoryExpired
+	(*MemoryDropped)(nil),         // 93: loom.v1.MemoryDropped
+	(*MemoryOffered)(nil),         // 94: loom.v1.MemoryOffered
+	(*MailSent)(nil),              // 95: loom.v1.MailSent
+	(*AgentLife)(nil),             // 96: loom.v1.AgentLife
+	(*ModelBlock)(nil),            // 97: loom.v1.ModelBlock
+	(*Landing)(nil),               // 98: loom.v1.Landing
+	(*ProjectConfig)(nil),         // 99: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 100: loom.v1.Definition
+	(*SignedCommand)(nil),         // 101: loom.v1.SignedCommand
+	(*Error)(nil),                 // 102: loom.v1.Error
+	(*Pause)(nil),                 // 103: loom.v1.Pause
+	(PauseScope)(0),               // 104: loom.v1.PauseScope
+	(*Draft)(nil),                 // 105: loom.v1.Draft
+	(GateAction)(0),               // 106: loom.v1.GateAction
+	(*Plan)(nil),                  // 107: loom.v1.Plan
+	(*ForkPoint)(nil),             // 108: loom.v1.ForkPoint
+	(*Execution)(nil),             // 109: loom.v1.Execution
+	(*Budget)(nil),                // 110: loom.v1.Budget
+	(*CallReservation)(nil),       // 111: loom.v1.CallReservation
+	(*Usage)(nil),                 // 112: loom.v1.Usage
+	(*HostRoles)(nil),             // 113: loom.v1.HostRoles
+	(*Bead)(nil),                  // 114: loom.v1.Bead
+	(BeadStatus)(0),               // 115: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 116: loom.v1.Claimant
+	(*TeamTask)(nil),              // 117: loom.v1.TeamTask
+	(*Outcome)(nil),               // 118: loom.v1.Outcome
+	(*Approval)(nil),              // 119: loom.v1.Approval
+	(ApprovalDecision)(0),         // 120: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 121: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 122: loom.v1.Change
+	(*Candidate)(nil),             // 123: loom.v1.Candidate
+	(*DecisionNode)(nil),          // 124: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 125: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 126: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 127: loom.v1.Ballot
+	(*Vote)(nil),                  // 128: loom.v1.Vote
+	(BallotStatus)(0),             // 129: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 130: loom.v1.LockClaim
+	(*Car)(nil),                   // 131: loom.v1.Car
+	(*BlobRef)(nil),               // 132: loom.v1.BlobRef
+	(*Compaction)(nil),            // 133: loom.v1.Compaction
+	(*Said)(nil),                  // 134: loom.v1.Said
+	(*ModelAnswer)(nil),           // 135: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 136: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 137: loom.v1.ToolResult
+	(*Permission)(nil),            // 138: loom.v1.Permission
+	(*Toolkit)(nil),               // 139: loom.v1.Toolkit
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	79,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	80,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
-	79,  // 2: loom.v1.Event.wall:type_name -> google.protobuf.Timestamp
+	81,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	82,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	81,  // 2: loom.v1.Event.wall:type_name -> google.protobuf.Timestamp
 	4,   // 3: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
 	5,   // 4: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
-	25,  // 5: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
-	26,  // 6: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
-	27,  // 7: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
-	28,  // 8: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
-	22,  // 9: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
-	23,  // 10: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
-	24,  // 11: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
+	27,  // 5: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
+	28,  // 6: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
+	29,  // 7: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
+	30,  // 8: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
+	24,  // 9: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
+	25,  // 10: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
+	26,  // 11: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
 	1,   // 12: loom.v1.Event.model_blocked:type_name -> loom.v1.ModelBlocked
 	2,   // 13: loom.v1.Event.model_unblocked:type_name -> loom.v1.ModelUnblocked
 	6,   // 14: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
 	9,   // 15: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
 	7,   // 16: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
 	8,   // 17: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	81,  // 18: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
+	83,  // 18: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
 	10,  // 19: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
 	11,  // 20: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
-	82,  // 21: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	83,  // 22: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	84,  // 23: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
-	21,  // 24: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
-	74,  // 25: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
-	75,  // 26: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
-	76,  // 27: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
-	77,  // 28: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
-	42,  // 29: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
-	43,  // 30: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
-	44,  // 31: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
-	45,  // 32: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
-	29,  // 33: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
-	17,  // 34: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
+	84,  // 21: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	85,  // 22: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	86,  // 23: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
+	23,  // 24: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
+	76,  // 25: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
+	77,  // 26: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
+	78,  // 27: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
+	79,  // 28: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
+	44,  // 29: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
+	45,  // 30: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
+	46,  // 31: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
+	47,  // 32: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
+	31,  // 33: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
+	19,  // 34: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
 	12,  // 35: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
-	70,  // 36: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
-	46,  // 37: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
-	30,  // 38: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
-	31,  // 39: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
-	40,  // 40: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
-	41,  // 41: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
-	13,  // 42: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
-	14,  // 43: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
-	18,  // 44: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
-	15,  // 45: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
-	16,  // 46: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
-	36,  // 47: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
-	37,  // 48: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
-	32,  // 49: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
-	33,  // 50: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
-	34,  // 51: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
-	35,  // 52: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
-	38,  // 53: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
-	39,  // 54: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
-	47,  // 55: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
-	48,  // 56: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
-	65,  // 57: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
-	49,  // 58: loom.v1.Event.landed:type_name -> loom.v1.Landed
+	72,  // 36: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
+	48,  // 37: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
+	32,  // 38: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
+	33,  // 39: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
+	42,  // 40: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
+	43,  // 41: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
+	15,  // 42: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
+	16,  // 43: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
+	20,  // 44: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
+	17,  // 45: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
+	18,  // 46: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
+	38,  // 47: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
+	39,  // 48: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
+	34,  // 49: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
+	35,  // 50: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
+	36,  // 51: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
+	37,  // 52: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
+	40,  // 53: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
+	41,  // 54: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
+	49,  // 55: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
+	50,  // 56: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
+	67,  // 57: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
+	51,  // 58: loom.v1.Event.landed:type_name -> loom.v1.Landed
 	3,   // 59: loom.v1.Event.landing_settled:type_name -> loom.v1.LandingSettled
-	67,  // 60: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
-	71,  // 61: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
-	72,  // 62: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
-	73,  // 63: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
-	68,  // 64: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
-	69,  // 65: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
-	19,  // 66: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
-	20,  // 67: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
-	50,  // 68: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
-	51,  // 69: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
-	52,  // 70: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
-	53,  // 71: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
-	54,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
-	55,  // 73: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
-	56,  // 74: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
-	57,  // 75: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
-	58,  // 76: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
-	59,  // 77: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
-	60,  // 78: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
-	61,  // 79: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
-	62,  // 80: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
-	63,  // 81: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
-	66,  // 82: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
-	64,  // 83: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
-	85,  // 84: loom.v1.Event.memory_kept:type_name -> loom.v1.MemoryKept
-	86,  // 85: loom.v1.Event.memory_merged:type_name -> loom.v1.MemoryMerged
-	87,  // 86: loom.v1.Event.memory_changed:type_name -> loom.v1.MemoryChanged
-	88,  // 87: loom.v1.Event.memory_promoted:type_name -> loom.v1.MemoryPromoted
-	89,  // 88: loom.v1.Event.memory_forgotten:type_name -> loom.v1.MemoryForgotten
-	90,  // 89: loom.v1.Event.memory_expired:type_name -> loom.v1.MemoryExpired
-	91,  // 90: loom.v1.Event.memory_dropped:type_name -> loom.v1.MemoryDropped
-	92,  // 91: loom.v1.Event.memory_offered:type_name -> loom.v1.MemoryOffered
-	93,  // 92: loom.v1.Event.mail_sent:type_name -> loom.v1.MailSent
-	94,  // 93: loom.v1.Event.agent_started:type_name -> loom.v1.AgentLife
-	94,  // 94: loom.v1.Event.agent_restarted:type_name -> loom.v1.AgentLife
-	94,  // 95: loom.v1.Event.agent_crashed:type_name -> loom.v1.AgentLife
-	94,  // 96: loom.v1.Event.agent_given_up:type_name -> loom.v1.AgentLife
-	94,  // 97: loom.v1.Event.agent_drained:type_name -> loom.v1.AgentLife
-	95,  // 98: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
-	95,  // 99: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
-	96,  // 100: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
-	97,  // 101: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	98,  // 102: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	99,  // 103: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	100, // 104: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	101, // 105: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	102, // 106: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	103, // 107: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	98,  // 108: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
-	104, // 109: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
-	78,  // 110: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
-	105, // 111: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	106, // 112: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	107, // 113: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	79,  // 114: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	107, // 115: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	108, // 116: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	109, // 117: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	110, // 118: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	111, // 119: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	79,  // 120: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	111, // 121: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	112, // 122: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	100, // 123: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	79,  // 124: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	113, // 125: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	79,  // 126: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	95,  // 127: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
-	114, // 128: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	115, // 129: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	115, // 130: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	79,  // 131: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	116, // 132: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	117, // 133: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	99,  // 134: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	100, // 135: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	118, // 136: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	119, // 137: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	120, // 138: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	96,  // 139: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	121, // 140: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	122, // 141: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	122, // 142: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	123, // 143: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	124, // 144: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	125, // 145: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	126, // 146: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	79,  // 147: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	127, // 148: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	79,  // 149: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	79,  // 150: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	128, // 151: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	129, // 152: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	130, // 153: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	131, // 154: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	131, // 155: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	132, // 156: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	133, // 157: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	134, // 158: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	135, // 159: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	136, // 160: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
-	161, // [161:161] is the sub-list for method output_type
-	161, // [161:161] is the sub-list for method input_type
-	161, // [161:161] is the sub-list for extension type_name
-	161, // [161:161] is the sub-list for extension extendee
-	0,   // [0:161] is the sub-list for field type_name
+	69,  // 60: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
+	73,  // 61: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
+	74,  // 62: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
+	75,  // 63: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
+	70,  // 64: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
+	71,  // 65: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
+	21,  // 66: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
+	22,  // 67: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
+	52,  // 68: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
+	53,  // 69: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
+	54,  // 70: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
+	55,  // 71: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
+	56,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
+	57,  // 73: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
+	58,  // 74: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
+	59,  // 75: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
+	60,  // 76: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
+	61,  // 77: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
+	62,  // 78: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
+	63,  // 79: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
+	64,  // 80: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
+	65,  // 81: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
+	68,  // 82: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
+	66,  // 83: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
+	87,  // 84: loom.v1.Event.memory_kept:type_name -> loom.v1.MemoryKept
+	88,  // 85: loom.v1.Event.memory_merged:type_name -> loom.v1.MemoryMerged
+	89,  // 86: loom.v1.Event.memory_changed:type_name -> loom.v1.MemoryChanged
+	90,  // 87: loom.v1.Event.memory_promoted:type_name -> loom.v1.MemoryPromoted
+	91,  // 88: loom.v1.Event.memory_forgotten:type_name -> loom.v1.MemoryForgotten
+	92,  // 89: loom.v1.Event.memory_expired:type_name -> loom.v1.MemoryExpired
+	93,  // 90: loom.v1.Event.memory_dropped:type_name -> loom.v1.MemoryDropped
+	94,  // 91: loom.v1.Event.memory_offered:type_name -> loom.v1.MemoryOffered
+	95,  // 92: loom.v1.Event.mail_sent:type_name -> loom.v1.MailSent
+	96,  // 93: loom.v1.Event.agent_started:type_name -> loom.v1.AgentLife
+	96,  // 94: loom.v1.Event.agent_restarted:type_name -> loom.v1.AgentLife
+	96,  // 95: loom.v1.Event.agent_crashed:type_name -> loom.v1.AgentLife
+	96,  // 96: loom.v1.Event.agent_given_up:type_name -> loom.v1.AgentLife
+	96,  // 97: loom.v1.Event.agent_drained:type_name -> loom.v1.AgentLife
+	13,  // 98: loom.v1.Event.execution_closing:type_name -> loom.v1.ExecutionClosing
+	14,  // 99: loom.v1.Event.draft_kept:type_name -> loom.v1.DraftKept
+	97,  // 100: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
+	97,  // 101: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
+	98,  // 102: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
+	99,  // 103: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	100, // 104: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	101, // 105: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	102, // 106: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	103, // 107: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	104, // 108: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	105, // 109: loom.v1.DraftKept.draft:type_name -> loom.v1.Draft
+	106, // 110: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	100, // 111: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
+	107, // 112: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
+	80,  // 113: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
+	108, // 114: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	109, // 115: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	110, // 116: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	81,  // 117: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	110, // 118: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	111, // 119: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	112, // 120: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	113, // 121: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	114, // 122: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	81,  // 123: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	114, // 124: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	115, // 125: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	102, // 126: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	105, // 127: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
+	81,  // 128: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	116, // 129: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	81,  // 130: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	97,  // 131: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
+	117, // 132: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	118, // 133: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	118, // 134: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	81,  // 135: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	119, // 136: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	120, // 137: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	101, // 138: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	102, // 139: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	121, // 140: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	122, // 141: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	123, // 142: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	98,  // 143: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	124, // 144: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	125, // 145: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	125, // 146: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	126, // 147: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	127, // 148: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	128, // 149: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	129, // 150: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	81,  // 151: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	130, // 152: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	81,  // 153: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	81,  // 154: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	131, // 155: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	132, // 156: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	133, // 157: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	134, // 158: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	134, // 159: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	135, // 160: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	136, // 161: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	137, // 162: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	138, // 163: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	139, // 164: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
+	165, // [165:165] is the sub-list for method output_type
+	165, // [165:165] is the sub-list for method input_type
+	165, // [165:165] is the sub-list for extension type_name
+	165, // [165:165] is the sub-list for extension extendee
+	0,   // [0:165] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -7117,6 +7267,8 @@ func file_loom_v1_event_proto_init() {
 		(*Event_AgentCrashed)(nil),
 		(*Event_AgentGivenUp)(nil),
 		(*Event_AgentDrained)(nil),
+		(*Event_ExecutionClosing)(nil),
+		(*Event_DraftKept)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -7124,7 +7276,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   79,
+			NumMessages:   81,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -572,7 +572,9 @@ type Bead struct {
 	// Only the runtime sets it.
 	Ballot string `protobuf:"bytes,30,opt,name=ballot,proto3" json:"ballot,omitempty"`
 	// Set on a task that an agent gave.
-	Delegation    *Delegation `protobuf:"bytes,31,opt,name=delegation,proto3" json:"delegation,omitempty"`
+	Delegation *Delegation `protobuf:"bytes,31,opt,name=delegation,proto3" json:"delegation,omitempty"`
+	// What its newest execution had changed, if that was closed before it was done.
+	Draft         *Draft `protobuf:"bytes,32,opt,name=draft,proto3" json:"draft,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -824,6 +826,13 @@ func (x *Bead) GetDelegation() *Delegation {
 	return nil
 }
 
+func (x *Bead) GetDraft() *Draft {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
+}
+
 // Delegation says for whom a bead is done.
 type Delegation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -958,7 +967,7 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\t \x01(\tR\x0eidempotencyKey\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe0\b\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x86\t\n" +
 	"\x04Bead\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12%\n" +
@@ -998,7 +1007,8 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x06ballot\x18\x1e \x01(\tR\x06ballot\x123\n" +
 	"\n" +
 	"delegation\x18\x1f \x01(\v2\x13.loom.v1.DelegationR\n" +
-	"delegation\"\xab\x01\n" +
+	"delegation\x12$\n" +
+	"\x05draft\x18  \x01(\v2\x0e.loom.v1.DraftR\x05draft\"\xab\x01\n" +
 	"\n" +
 	"Delegation\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x12\n" +
@@ -1052,7 +1062,8 @@ var file_loom_v1_submission_proto_goTypes = []any{
 	(*Budget)(nil),                // 11: loom.v1.Budget
 	(*Error)(nil),                 // 12: loom.v1.Error
 	(*Identity)(nil),              // 13: loom.v1.Identity
-	(*Change)(nil),                // 14: loom.v1.Change
+	(*Draft)(nil),                 // 14: loom.v1.Draft
+	(*Change)(nil),                // 15: loom.v1.Change
 }
 var file_loom_v1_submission_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.Submission.type:type_name -> loom.v1.BeadType
@@ -1074,12 +1085,13 @@ var file_loom_v1_submission_proto_depIdxs = []int32{
 	4,  // 16: loom.v1.Bead.report:type_name -> loom.v1.ErrorReport
 	10, // 17: loom.v1.Bead.blocked_since:type_name -> google.protobuf.Timestamp
 	6,  // 18: loom.v1.Bead.delegation:type_name -> loom.v1.Delegation
-	14, // 19: loom.v1.Delegation.changes:type_name -> loom.v1.Change
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	14, // 19: loom.v1.Bead.draft:type_name -> loom.v1.Draft
+	15, // 20: loom.v1.Delegation.changes:type_name -> loom.v1.Change
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_submission_proto_init() }

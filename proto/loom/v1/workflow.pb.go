@@ -2474,7 +2474,11 @@ type Execution struct {
 	// What the newest merge train found out about its candidate.
 	Car *Car `protobuf:"bytes,43,opt,name=car,proto3" json:"car,omitempty"`
 	// The plan that it goes by, if one was made.
-	Plan          *Plan `protobuf:"bytes,44,opt,name=plan,proto3" json:"plan,omitempty"`
+	Plan *Plan `protobuf:"bytes,44,opt,name=plan,proto3" json:"plan,omitempty"`
+	// Set while it is to end as soon as nobody is in the middle of a step.
+	Closing *Mark `protobuf:"bytes,45,opt,name=closing,proto3" json:"closing,omitempty"`
+	// The draft of an earlier execution of its bead that it goes on with.
+	Draft         *Draft `protobuf:"bytes,46,opt,name=draft,proto3" json:"draft,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2813,6 +2817,20 @@ func (x *Execution) GetCar() *Car {
 func (x *Execution) GetPlan() *Plan {
 	if x != nil {
 		return x.Plan
+	}
+	return nil
+}
+
+func (x *Execution) GetClosing() *Mark {
+	if x != nil {
+		return x.Closing
+	}
+	return nil
+}
+
+func (x *Execution) GetDraft() *Draft {
+	if x != nil {
+		return x.Draft
 	}
 	return nil
 }
@@ -5546,7 +5564,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12.\n" +
 	"\aoutcome\x18\x04 \x01(\x0e2\x14.loom.v1.EdgeOutcomeR\aoutcome\x12\x1c\n" +
-	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xb3\x0f\n" +
+	"\tcondition\x18\x05 \x01(\tR\tcondition\"\x82\x10\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x18\n" +
@@ -5600,7 +5618,9 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04said\x18) \x03(\v2\r.loom.v1.SaidR\x04said\x12 \n" +
 	"\vpermissions\x18* \x03(\tR\vpermissions\x12\x1e\n" +
 	"\x03car\x18+ \x01(\v2\f.loom.v1.CarR\x03car\x12!\n" +
-	"\x04plan\x18, \x01(\v2\r.loom.v1.PlanR\x04plan\x1aL\n" +
+	"\x04plan\x18, \x01(\v2\r.loom.v1.PlanR\x04plan\x12'\n" +
+	"\aclosing\x18- \x01(\v2\r.loom.v1.MarkR\aclosing\x12$\n" +
+	"\x05draft\x18. \x01(\v2\x0e.loom.v1.DraftR\x05draft\x1aL\n" +
 	"\n" +
 	"NodesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12(\n" +
@@ -6033,12 +6053,13 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(*Budget)(nil),                // 67: loom.v1.Budget
 	(*Mark)(nil),                  // 68: loom.v1.Mark
 	(*Said)(nil),                  // 69: loom.v1.Said
-	(*Identity)(nil),              // 70: loom.v1.Identity
-	(*TodoList)(nil),              // 71: loom.v1.TodoList
-	(*BlobRef)(nil),               // 72: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 73: loom.v1.PermissionQuestion
-	(DecisionType)(0),             // 74: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 75: loom.v1.DecisionStatus
+	(*Draft)(nil),                 // 70: loom.v1.Draft
+	(*Identity)(nil),              // 71: loom.v1.Identity
+	(*TodoList)(nil),              // 72: loom.v1.TodoList
+	(*BlobRef)(nil),               // 73: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 74: loom.v1.PermissionQuestion
+	(DecisionType)(0),             // 75: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 76: loom.v1.DecisionStatus
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
 	57,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
@@ -6094,74 +6115,76 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	69,  // 50: loom.v1.Execution.said:type_name -> loom.v1.Said
 	51,  // 51: loom.v1.Execution.car:type_name -> loom.v1.Car
 	18,  // 52: loom.v1.Execution.plan:type_name -> loom.v1.Plan
-	62,  // 53: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
-	10,  // 54: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	62,  // 55: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	70,  // 56: loom.v1.Pause.by:type_name -> loom.v1.Identity
-	9,   // 57: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	37,  // 58: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	37,  // 59: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	42,  // 60: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	62,  // 61: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	13,  // 62: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	62,  // 63: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	62,  // 64: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	41,  // 65: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	62,  // 66: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	42,  // 67: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	62,  // 68: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	62,  // 69: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	62,  // 70: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	63,  // 71: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	38,  // 72: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
-	71,  // 73: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
-	39,  // 74: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
-	40,  // 75: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
-	42,  // 76: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
-	41,  // 77: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
-	11,  // 78: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	64,  // 79: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	44,  // 80: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	48,  // 81: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	50,  // 82: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	52,  // 83: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	43,  // 84: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
-	1,   // 85: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
-	46,  // 86: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	72,  // 87: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	45,  // 88: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
-	12,  // 89: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
-	62,  // 90: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	49,  // 91: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
-	48,  // 92: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	52,  // 93: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	72,  // 94: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	13,  // 95: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	44,  // 96: loom.v1.Approval.change:type_name -> loom.v1.Change
-	37,  // 97: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	14,  // 98: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	62,  // 99: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	14,  // 100: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	70,  // 101: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	62,  // 102: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	53,  // 103: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	56,  // 104: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	73,  // 105: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	67,  // 106: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	18,  // 107: loom.v1.Approval.plan:type_name -> loom.v1.Plan
-	37,  // 108: loom.v1.Approval.work:type_name -> loom.v1.Attempt
-	66,  // 109: loom.v1.Approval.usage:type_name -> loom.v1.Usage
-	55,  // 110: loom.v1.Approval.considered:type_name -> loom.v1.Considered
-	74,  // 111: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
-	75,  // 112: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
-	41,  // 113: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	62,  // 114: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	36,  // 115: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	116, // [116:116] is the sub-list for method output_type
-	116, // [116:116] is the sub-list for method input_type
-	116, // [116:116] is the sub-list for extension type_name
-	116, // [116:116] is the sub-list for extension extendee
-	0,   // [0:116] is the sub-list for field type_name
+	68,  // 53: loom.v1.Execution.closing:type_name -> loom.v1.Mark
+	70,  // 54: loom.v1.Execution.draft:type_name -> loom.v1.Draft
+	62,  // 55: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	10,  // 56: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
+	62,  // 57: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	71,  // 58: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	9,   // 59: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
+	37,  // 60: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	37,  // 61: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	42,  // 62: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	62,  // 63: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	13,  // 64: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	62,  // 65: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	62,  // 66: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	41,  // 67: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	62,  // 68: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	42,  // 69: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	62,  // 70: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	62,  // 71: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	62,  // 72: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	63,  // 73: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	38,  // 74: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
+	72,  // 75: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
+	39,  // 76: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
+	40,  // 77: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
+	42,  // 78: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
+	41,  // 79: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
+	11,  // 80: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	64,  // 81: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	44,  // 82: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	48,  // 83: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	50,  // 84: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	52,  // 85: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	43,  // 86: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
+	1,   // 87: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
+	46,  // 88: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	73,  // 89: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	45,  // 90: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
+	12,  // 91: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
+	62,  // 92: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	49,  // 93: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
+	48,  // 94: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	52,  // 95: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	73,  // 96: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	13,  // 97: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	44,  // 98: loom.v1.Approval.change:type_name -> loom.v1.Change
+	37,  // 99: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	14,  // 100: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	62,  // 101: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	14,  // 102: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	71,  // 103: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	62,  // 104: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	53,  // 105: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	56,  // 106: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	74,  // 107: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	67,  // 108: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	18,  // 109: loom.v1.Approval.plan:type_name -> loom.v1.Plan
+	37,  // 110: loom.v1.Approval.work:type_name -> loom.v1.Attempt
+	66,  // 111: loom.v1.Approval.usage:type_name -> loom.v1.Usage
+	55,  // 112: loom.v1.Approval.considered:type_name -> loom.v1.Considered
+	75,  // 113: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
+	76,  // 114: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
+	41,  // 115: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	62,  // 116: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	36,  // 117: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	118, // [118:118] is the sub-list for method output_type
+	118, // [118:118] is the sub-list for method input_type
+	118, // [118:118] is the sub-list for extension type_name
+	118, // [118:118] is the sub-list for extension extendee
+	0,   // [0:118] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
