@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command large takes changes of one file each the whole way in a repository of many
 // files, with a host as "loom up" runs it, in the sandbox, and agents that answer by a
 // script: a look, a worktree, a commit with a hook, a verification, a landing. It says

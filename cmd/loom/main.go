@@ -1,3 +1,5 @@
+//go:build !windows
+
 // Command loom runs a host of Loom, and talks to one. Its verbs are in internal/cli.
 //
 // It holds no state of its own: a host's data directory says where the host

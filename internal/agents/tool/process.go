@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/place/sandbox"
 )
 
 const (
@@ -108,8 +109,8 @@ func contained(box Contain) processes {
 			return box(ctx, c.dir, append([]string{c.dir}, c.more...), c.env, c.argv)
 		},
 		script: func(command string) []string { return []string{"/bin/sh", "-c", command} },
-		end:    func(cmd *exec.Cmd, _ string) { _ = cmd.Process.Kill() },
-		sweep:  func(*exec.Cmd, string) {},
+		end:    func(cmd *exec.Cmd, _ string) { sandbox.End(cmd) },
+		sweep:  func(cmd *exec.Cmd, _ string) { sandbox.Sweep(cmd) },
 	}
 }
 

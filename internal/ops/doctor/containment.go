@@ -26,7 +26,7 @@ func sandboxes(_ context.Context, m *Machine, n *notes) {
 		limits(m, n)
 	}
 	for _, weak := range r.Weak {
-		n.warn(weak, "nothing has to be done; a newer kernel, or an overlay file system for this user, would add it")
+		n.warn(weak, "nothing has to be done; docs/security.md says what it means, and on Linux a newer kernel, or an overlay file system for this user, would add it")
 	}
 }
 
@@ -104,6 +104,10 @@ func judgeTrials(n *notes, trials []Trial) {
 func probes(ctx context.Context, m *Machine, n *notes) {
 	if m.Unsandboxed || len(sandbox.Check().Missing) > 0 {
 		n.warn("none was tried, because there is no sandbox", "see the check of the sandbox")
+		return
+	}
+	if len(probe.All()) == 0 {
+		n.warn("none was tried: there are probes for Linux alone", "see the check of the sandbox for what was tried instead")
 		return
 	}
 	results, err := probe.Run(ctx)

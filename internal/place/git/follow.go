@@ -65,8 +65,6 @@ func (c checkout) hold(ctx context.Context, text string) (*hold, error) {
 	}
 }
 
-func flock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
-
 // mine reports whether the lock is still the one that was taken.
 func (h *hold) mine() bool {
 	now, err := os.Lstat(h.lock)

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 )
 
 // stageMark is in the environment of all that a hook starts, with the stage's
@@ -23,7 +22,7 @@ func killOrphans(room string) {
 			continue // it has ended, or is somebody else's
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && pid != os.Getpid() {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+			_ = kill(pid)
 		}
 	}
 }

@@ -154,21 +154,6 @@ func (c call) place() string {
 	return "/"
 }
 
-// ownGroup gives cmd a process group that is signalled as a whole when its
-// context ends, and that is not waited for longer than grace after that.
-func ownGroup(cmd *exec.Cmd, sig syscall.Signal) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, sig) }
-	cmd.WaitDelay = grace
-}
-
-// reap kills what is left of a group whose leader has ended.
-func reap(cmd *exec.Cmd) {
-	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	}
-}
-
 func (c call) explain(ctx context.Context, args []string, err error, stderr *bounded) error {
 	if err == nil {
 		return nil

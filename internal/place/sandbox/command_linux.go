@@ -103,6 +103,12 @@ func command(ctx context.Context, spec Spec, argv []string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
+// End kills a command: all in it goes with its first process.
+func End(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
+
+// Sweep has nothing to do: nothing is left of a command that has ended.
+func Sweep(*exec.Cmd) {}
+
 // own is what the first process may need itself, of a group's memory and
 // processes. What the command has is still counted by it, and the kernel keeps it
 // from being far beyond before that is seen.

@@ -13,6 +13,9 @@
 // into the sandbox's first process when it is called by a certain name, before
 // main.
 //
+// On macOS the same [Spec] becomes a profile for sandbox-exec ([Spec.Profile]). It
+// has never been run by those who wrote it, and promises less; [Check] says so.
+//
 // # What it promises
 //
 // It fails closed: where a layer that a Spec relies on cannot be had,

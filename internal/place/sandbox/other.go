@@ -1,4 +1,4 @@
-//go:build !linux || !(amd64 || arm64)
+//go:build !darwin && !(linux && (amd64 || arm64))
 
 package sandbox
 
@@ -19,6 +19,12 @@ func Check() Report {
 func command(context.Context, Spec, []string) (*exec.Cmd, error) {
 	return nil, fault.New("sandbox/unavailable", "there is no sandbox on %s/%s", runtime.GOOS, runtime.GOARCH)
 }
+
+// End kills a command.
+func End(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
+
+// Sweep has nothing to do: no command runs in a sandbox here.
+func Sweep(*exec.Cmd) {}
 
 // UseGroups refuses with cgroup/unavailable.
 func UseGroups() error {
