@@ -66,7 +66,7 @@ func (g *Graph) checkAbandon(where string, c *loomv1.AbandonDecision) (done bool
 	if unknown != nil {
 		return false, append(problems, unknown)
 	}
-	if n := g.nodes[i]; n.Status == abandoned && n.Abandoned.GetReason() == c.GetReason() {
+	if n := g.node(i); n.Status == abandoned && n.Abandoned.GetReason() == c.GetReason() {
 		return true, problems
 	}
 	if refusal := g.settled(where+"/id", i); refusal != nil {
@@ -115,9 +115,9 @@ func (g *Graph) abandonedFact(e *loomv1.Event, f *loomv1.DecisionAbandoned) *fau
 	if votes := g.votesOn(f.Id); len(votes) > 0 {
 		return wrong("%s is given up while the vote on %s is open", f.Id, votes[0].Decision)
 	}
-	n := proto.CloneOf(g.nodes[i])
+	n := proto.CloneOf(g.node(i))
 	n.Status = abandoned
 	n.Abandoned = &loomv1.Abandonment{Reason: f.Reason, By: proto.CloneOf(e.Actor), At: proto.CloneOf(e.Time)}
-	g.nodes[i] = n
+	g.replace(i, n)
 	return nil
 }

@@ -55,7 +55,7 @@ func (g *Graph) added(e *loomv1.Event, n *loomv1.DecisionNode) *fault.Error {
 
 // nextNode says why a node cannot be the next of the graph.
 func (g *Graph) nextNode(n *loomv1.DecisionNode) *fault.Error {
-	if next := name(len(g.nodes) + 1); n.GetId() != next || len(g.nodes) >= maxNodes {
+	if next := name(len(g.sorts) + 1); n.GetId() != next || len(g.sorts) >= maxNodes {
 		return wrong("decision %q where %s is next", n.GetId(), next)
 	}
 	if problems := checkValues(n); len(problems) > 0 {
@@ -105,7 +105,7 @@ func (g *Graph) superseded(e *loomv1.Event, f *loomv1.DecisionSuperseded) *fault
 // nextEdge returns the ends of an edge, or why it cannot be the next of the
 // graph. Cycles are left to the caller.
 func (g *Graph) nextEdge(e *loomv1.DecisionEdge) (ends, *fault.Error) {
-	if next := uint64(len(g.edges) + 1); e.GetId() != next || next > maxNodes {
+	if next := uint64(len(g.ends) + 1); e.GetId() != next || next > maxNodes {
 		return ends{}, wrong("edge %d where %d is next", e.GetId(), next)
 	}
 	if problems := checkEdge("", e); len(problems) > 0 {

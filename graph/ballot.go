@@ -102,7 +102,7 @@ func (g *Graph) proposed(now time.Time, b *loomv1.Ballot) *loomv1.Ballot {
 		Until: timestamppb.New(now.Add(time.Duration(seconds) * time.Second)),
 	}
 	if i, ok := g.at(p.Decision); ok {
-		p.Bead, p.Execution = g.nodes[i].Bead, g.nodes[i].Execution
+		p.Bead, p.Execution = g.node(i).Bead, g.node(i).Execution
 	}
 	return p
 }
@@ -331,7 +331,7 @@ func (g *Graph) close(b *loomv1.Ballot, option, why string) []*loomv1.Event {
 	events := []*loomv1.Event{{Fact: &loomv1.Event_BallotClosed{BallotClosed: &loomv1.BallotClosed{
 		Decision: b.Decision, Option: option, Reason: why,
 	}}}}
-	next := len(g.edges) + 1
+	next := len(g.ends) + 1
 	for _, o := range b.Options {
 		t, because := rejected, why
 		if o == option {

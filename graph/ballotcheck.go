@@ -56,7 +56,7 @@ func (g *Graph) checkOptions(b *loomv1.Ballot) []*fault.Error {
 		switch {
 		case unknown != nil:
 			problems = append(problems, unknown)
-		case g.nodes[i].Type != want:
+		case g.typeOf(i) != want:
 			problems = append(problems, fault.New("graph/invalid", "%s is not of type %s", id, nodeWord(want)).At(where))
 		default:
 			if refusal := g.settled(where, i); refusal != nil {
@@ -83,7 +83,7 @@ func (g *Graph) checkOptions(b *loomv1.Ballot) []*fault.Error {
 
 // has reports whether an edge of a type leads from a node.
 func (g *Graph) has(i int32, t loomv1.DecisionEdgeType) bool {
-	return slices.ContainsFunc(g.out[i], func(e int32) bool { return g.edges[e].Type == t })
+	return slices.ContainsFunc(g.out[i], func(e int32) bool { return g.edgeType(e) == t })
 }
 
 // checkVote says all that is wrong with a vote.
@@ -137,7 +137,7 @@ func (g *Graph) ballotOpened(e *loomv1.Event, b *loomv1.Ballot) *fault.Error {
 		if err != nil {
 			return err
 		}
-		if g.nodes[j].Status == abandoned {
+		if g.statusOf(j) == abandoned {
 			return wrong("a ballot with %s, which was given up", id)
 		}
 	}

@@ -138,7 +138,7 @@ func (g *Graph) find(where, id string) (int32, *fault.Error) {
 
 // settled refuses what no longer counts.
 func (g *Graph) settled(where string, i int32) *fault.Error {
-	n := g.nodes[i]
+	n := g.node(i)
 	if n.Status == superseded {
 		return fault.New("graph/superseded", "%s is superseded by %s", n.Id, g.successor(i)).At(where)
 	}
@@ -157,7 +157,7 @@ func selfLoop(where, id string) *fault.Error {
 func (g *Graph) cycle(where string, t loomv1.DecisionEdgeType, start string, way []int32) *fault.Error {
 	names := []string{start}
 	for _, n := range way {
-		names = append(names, g.nodes[n].Id)
+		names = append(names, g.node(n).Id)
 	}
 	if names[len(names)-1] != start {
 		names = append(names, start)

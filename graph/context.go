@@ -92,7 +92,7 @@ func (g *Graph) choose(w Work) *chooser {
 // binding leaves out what is no matter of other work.
 func (c *chooser) binding(nodes []int32) []int32 {
 	return slices.DeleteFunc(nodes, func(i int32) bool {
-		n := c.g.nodes[i]
+		n := c.g.node(i)
 		if c.bead == "" || n.Bead == "" || n.Bead == c.bead {
 			return false
 		}
@@ -104,7 +104,7 @@ func (c *chooser) binding(nodes []int32) []int32 {
 func (g *Graph) hasOutcome(bead string) bool {
 	about := g.byBead[bead]
 	return slices.ContainsFunc(about[max(0, len(about)-contextWork):], func(i int32) bool {
-		return g.nodes[i].Type == loomv1.DecisionType_DECISION_TYPE_OUTCOME && g.nodes[i].Status == active
+		return g.typeOf(i) == loomv1.DecisionType_DECISION_TYPE_OUTCOME && g.statusOf(i) == active
 	})
 }
 
@@ -130,7 +130,7 @@ func (g *Graph) newest(t loomv1.DecisionType, most int) []int32 {
 		if len(nodes) == most {
 			break
 		}
-		if g.nodes[i].Status == active {
+		if g.statusOf(i) == active {
 			nodes = append(nodes, i)
 		}
 	}
@@ -173,7 +173,7 @@ func (c *chooser) add(i int32, rank uint32, why reason, at step) {
 		return
 	}
 	c.at[i] = true
-	score := (float64(c.g.nodes[i].Confidence)/100 + float64(i+1)/float64(len(c.g.nodes))) / 2
+	score := (float64(c.g.confidence(i))/100 + float64(i+1)/float64(len(c.g.sorts))) / 2
 	c.items = append(c.items, candidate{i, rank, score / float64(max(at.steps, 1)), why, at})
 }
 
@@ -189,9 +189,9 @@ func (c *chooser) words(x candidate) string {
 	case goalOfWork:
 		return "goal of the work"
 	case goalBefore:
-		return "goal that led to " + c.g.nodes[x.step.from].Id
+		return "goal that led to " + c.g.node(x.step.from).Id
 	case nearWork:
-		return fmt.Sprintf("%s away from %s", plural(x.step.steps, "step"), c.g.nodes[x.step.from].Id)
+		return fmt.Sprintf("%s away from %s", plural(x.step.steps, "step"), c.g.node(x.step.from).Id)
 	case hasWords:
 		return "has the words that are asked for"
 	case activeGoal:
@@ -205,24 +205,23 @@ func (c *chooser) words(x candidate) string {
 
 // tells reports whether a node is worth a line of its own.
 func (g *Graph) tells(i int32) bool {
-	n := g.nodes[i]
-	if n.Status != active {
+	if g.statusOf(i) != active {
 		return false
 	}
-	return n.Type != option || !slices.ContainsFunc(g.in[i], func(e int32) bool {
-		return g.edges[e].Type == chosen || g.edges[e].Type == rejected
+	return g.typeOf(i) != option || !slices.ContainsFunc(g.in[i], func(e int32) bool {
+		return g.edgeType(e) == chosen || g.edgeType(e) == rejected
 	})
 }
 
 // goals adds the goals of the work, and those that led to it.
 func (c *chooser) goals(work []int32) {
 	for _, i := range work {
-		if c.g.nodes[i].Type == goal {
+		if c.g.typeOf(i) == goal {
 			c.add(i, rankGoal, goalOfWork, step{})
 		}
 	}
 	for i, s := range c.g.spread(work, of(leadsTo), true) {
-		if c.g.nodes[i].Type == goal {
+		if c.g.typeOf(i) == goal {
 			c.add(i, rankGoal, goalBefore, s)
 		}
 	}
@@ -282,7 +281,7 @@ func (g *Graph) beside(n int32, types edgeTypes, backward bool) []int32 {
 	var nodes []int32
 	edges := g.in[n]
 	for _, e := range slices.Backward(edges[max(0, len(edges)-contextEdges):]) {
-		if types.has(g.edges[e].Type) {
+		if types.has(g.edgeType(e)) {
 			nodes = append(nodes, g.ends[e].from)
 		}
 	}
@@ -291,7 +290,7 @@ func (g *Graph) beside(n int32, types edgeTypes, backward bool) []int32 {
 	}
 	edges = g.out[n]
 	for _, e := range slices.Backward(edges[max(0, len(edges)-contextEdges):]) {
-		if types.has(g.edges[e].Type) {
+		if types.has(g.edgeType(e)) {
 			nodes = append(nodes, g.ends[e].to)
 		}
 	}
@@ -317,7 +316,7 @@ func (c *chooser) fill(tokens int, items bool) *loomv1.DecisionContext {
 		out.Tokens += uint32(cost)
 		if items {
 			out.Items = append(out.Items, &loomv1.ContextItem{
-				Node: c.g.nodes[x.place], Rank: x.rank, Score: x.score, Why: c.words(x), Tokens: uint32(cost),
+				Node: c.g.node(x.place), Rank: x.rank, Score: x.score, Why: c.words(x), Tokens: uint32(cost),
 			})
 		}
 	}
@@ -331,7 +330,7 @@ func (c *chooser) fill(tokens int, items bool) *loomv1.DecisionContext {
 // The bead of a node is told where it is another than the work's, so that nobody
 // takes the approval of other work for that of their own.
 func (c *chooser) say(b []byte, i int32) []byte {
-	g, n := c.g, c.g.nodes[i]
+	g, n := c.g, c.g.node(i)
 	b = append(append(append(b, n.Id...), ' '), nodeWord(n.Type)...)
 	if c.bead != "" && n.Bead != "" && n.Bead != c.bead {
 		b = append(append(b, " of "...), n.Bead...)
@@ -342,11 +341,11 @@ func (c *chooser) say(b []byte, i int32) []byte {
 		b = append(append(b, " - "...), short(n.Description, contextDetail)...)
 	}
 	for _, e := range g.out[i] {
-		edge := g.edges[e]
-		if edge.Type != chosen && edge.Type != rejected {
+		if t := g.edgeType(e); t != chosen && t != rejected {
 			continue
 		}
-		b = fmt.Appendf(b, "; %s %s %s", edgeWord(edge.Type), edge.To, short(g.nodes[g.ends[e].to].Title, contextTitle))
+		edge := g.edge(e)
+		b = fmt.Appendf(b, "; %s %s %s", edgeWord(edge.Type), edge.To, short(g.node(g.ends[e].to).Title, contextTitle))
 		if edge.Rationale != "" {
 			b = append(append(b, " because "...), short(edge.Rationale, contextDetail)...)
 		}

@@ -20,7 +20,7 @@ import (
 // It refuses with every problem at once: see [Graph.Link] and [Graph.Abandon]
 // for the codes, and graph/confidence for a confidence above 100.
 func (g *Graph) Add(cmd *loomv1.AddDecision) ([]*loomv1.Event, error) {
-	d := draft{g: g, id: name(len(g.nodes) + 1), kinds: map[kind]*loomv1.DecisionEdge{}, void: map[string]bool{}}
+	d := draft{g: g, id: name(len(g.sorts) + 1), kinds: map[kind]*loomv1.DecisionEdge{}, void: map[string]bool{}}
 	d.problems = checkNode(cmd.GetNode())
 	if links := cmd.GetLinks(); len(links) > MaxLinks {
 		d.refuse(fault.New("graph/invalid", "%d links where %d is the most", len(links), MaxLinks).At("/links"))
@@ -80,7 +80,7 @@ func (g *Graph) link(where, from, to string, e *loomv1.DecisionEdge) ([]*loomv1.
 	}
 	at := ends{i, j}
 	if there, ok := g.kinds[kind{at, e.Type}]; ok {
-		return nil, repeated(where, g.edges[there], e)
+		return nil, repeated(where, g.edge(there), e)
 	}
 	if refusal := cmp.Or(g.closes(where, e.Type, at), g.voting(from, e.Type, i)); refusal != nil {
 		return nil, refusal
@@ -95,19 +95,19 @@ func (g *Graph) link(where, from, to string, e *loomv1.DecisionEdge) ([]*loomv1.
 			}
 		}
 	}
-	return g.recorded(drawn(e, e.From, e.To, len(g.edges)+1), map[string]bool{}), nil
+	return g.recorded(drawn(e, e.From, e.To, len(g.ends)+1), map[string]bool{}), nil
 }
 
 // closes refuses an edge from a node to itself, or one that closes a cycle.
 func (g *Graph) closes(where string, t loomv1.DecisionEdgeType, at ends) *fault.Error {
 	if at.from == at.to {
-		return selfLoop(where, g.nodes[at.from].Id)
+		return selfLoop(where, g.node(at.from).Id)
 	}
 	if !ordering.has(t) {
 		return nil
 	}
 	if way := g.route(of(t), []int32{at.to}, []int32{at.from}); way != nil {
-		return g.cycle(where, t, g.nodes[at.from].Id, way)
+		return g.cycle(where, t, g.node(at.from).Id, way)
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (g *Graph) voting(where string, t loomv1.DecisionEdgeType, from int32) *fau
 	if t != chosen && t != rejected || !g.waiting[from] {
 		return nil
 	}
-	return fault.New("graph/voting", "a vote on %s is open, and its result chooses", g.nodes[from].Id).At(where).
+	return fault.New("graph/voting", "a vote on %s is open, and its result chooses", g.node(from).Id).At(where).
 		Want("vote, or wait for the result")
 }
 

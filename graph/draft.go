@@ -50,7 +50,7 @@ func (d *draft) connect(where, end string, e *loomv1.DecisionEdge, other string,
 		d.refuse(unknown)
 		return
 	}
-	self := int32(len(d.g.nodes))
+	self := int32(len(d.g.sorts))
 	l := draftLink{drawn(e, other, d.id, 0), i, from}
 	k := kind{ends{i, self}, e.Type}
 	if from {
@@ -131,7 +131,7 @@ func (d *draft) abandon(list []*loomv1.AbandonDecision) []*loomv1.Event {
 func (d *draft) facts() []*loomv1.Event {
 	var events []*loomv1.Event
 	for i, l := range d.links {
-		l.edge.Id = uint64(len(d.g.edges) + i + 1)
+		l.edge.Id = uint64(len(d.g.ends) + i + 1)
 		events = append(events, d.g.recorded(l.edge, d.void)...)
 	}
 	return events

@@ -25,7 +25,8 @@
 // and what the other leads to. Reads cost what they return, but for
 // [Graph.List], which may look at each node of a bead, execution or type,
 // [Graph.Search], which looks at each different word, and [Graph.Snapshot] and
-// [Graph.Pulse], which look at everything.
+// [Graph.Pulse], which look at everything. Nodes and edges of long ago are kept
+// in pages ([Page]), which are unpacked when one in them is read.
 //
 // # What it never does
 //
@@ -50,12 +51,14 @@ import (
 // snapshots return is shared with the graph: it may be kept and handed to
 // other goroutines, and stays as it was, but must not be written to.
 type Graph struct {
-	nodes []*loomv1.DecisionNode // nodes[i] is "d(i+1)"
-	edges []*loomv1.DecisionEdge // edges[i] has the id i+1
-	ends  []ends                 // of edges[i]
-	out   [][]int32              // by node: edges from it, oldest first
-	in    [][]int32              // by node: edges to it, oldest first
-	kinds map[kind]int32         // the one edge of each kind
+	nodes list[*loomv1.DecisionNode] // number i is "d(i+1)"
+	edges list[*loomv1.DecisionEdge] // number i has the id i+1
+	sorts []nodeSort                 // of each node
+	types []uint8                    // of each edge
+	ends  []ends                     // of edges[i]
+	out   [][]int32                  // by node: edges from it, oldest first
+	in    [][]int32                  // by node: edges to it, oldest first
+	kinds map[kind]int32             // the one edge of each kind
 
 	byType      map[loomv1.DecisionType][]int32
 	byBead      map[string][]int32
@@ -82,6 +85,8 @@ type kind struct {
 // New returns an empty graph.
 func New() *Graph {
 	return &Graph{
+		nodes:       newList(PageSize, func() *loomv1.DecisionNode { return &loomv1.DecisionNode{} }),
+		edges:       newList(PageSize, func() *loomv1.DecisionEdge { return &loomv1.DecisionEdge{} }),
 		kinds:       map[kind]int32{},
 		byType:      map[loomv1.DecisionType][]int32{},
 		byBead:      map[string][]int32{},
@@ -94,13 +99,19 @@ func New() *Graph {
 // Snapshot returns the whole graph, nodes and edges in the order of their
 // numbers.
 func (g *Graph) Snapshot() *loomv1.DecisionGraph {
-	return &loomv1.DecisionGraph{Nodes: slices.Clone(g.nodes), Edges: slices.Clone(g.edges), Ballots: g.Ballots(false), Imported: slices.Clone(g.foreign)}
+	return &loomv1.DecisionGraph{Nodes: g.nodes.whole(), Edges: g.edges.whole(), Ballots: g.Ballots(false), Imported: slices.Clone(g.foreign)}
 }
 
 // put adds a node that has been checked.
 func (g *Graph) put(n *loomv1.DecisionNode) {
-	i := int32(len(g.nodes))
-	g.nodes, g.out, g.in = append(g.nodes, n), append(g.out, nil), append(g.in, nil)
+	g.nodes.add(n)
+	g.note(n)
+}
+
+// note takes the newest node into what is found without reading nodes.
+func (g *Graph) note(n *loomv1.DecisionNode) {
+	i := int32(len(g.sorts))
+	g.sorts, g.out, g.in = append(g.sorts, sortOf(n)), append(g.out, nil), append(g.in, nil)
 	g.byType[n.Type] = append(g.byType[n.Type], i)
 	local := !g.isForeign(i)
 	if n.Bead != "" && local {
@@ -116,8 +127,14 @@ func (g *Graph) put(n *loomv1.DecisionNode) {
 
 // join adds an edge that has been checked.
 func (g *Graph) join(e *loomv1.DecisionEdge, at ends) {
-	i := int32(len(g.edges))
-	g.edges, g.ends = append(g.edges, e), append(g.ends, at)
+	g.edges.add(e)
+	g.tie(e, at)
+}
+
+// tie takes the newest edge into what is found without reading edges.
+func (g *Graph) tie(e *loomv1.DecisionEdge, at ends) {
+	i := int32(len(g.ends))
+	g.types, g.ends = append(g.types, uint8(e.Type)), append(g.ends, at)
 	g.out[at.from] = append(g.out[at.from], i)
 	g.in[at.to] = append(g.in[at.to], i)
 	g.kinds[kind{at, e.Type}] = i
@@ -125,22 +142,47 @@ func (g *Graph) join(e *loomv1.DecisionEdge, at ends) {
 
 // retire replaces a node by itself, superseded.
 func (g *Graph) retire(i int32) {
-	n := proto.CloneOf(g.nodes[i])
+	n := proto.CloneOf(g.node(i))
 	n.Status = loomv1.DecisionStatus_DECISION_STATUS_SUPERSEDED
-	g.nodes[i] = n
+	g.replace(i, n)
 }
+
+// replace puts a node in the place of itself.
+func (g *Graph) replace(i int32, n *loomv1.DecisionNode) {
+	g.nodes.set(int(i), n)
+	g.sorts[i] = sortOf(n)
+}
+
+// nodeSort is what is known of a node without reading it.
+type nodeSort struct{ kind, status, confidence uint8 }
+
+func sortOf(n *loomv1.DecisionNode) nodeSort {
+	return nodeSort{uint8(n.Type), uint8(n.Status), uint8(n.Confidence)}
+}
+
+func (g *Graph) node(i int32) *loomv1.DecisionNode { return g.nodes.at(int(i)) }
+func (g *Graph) edge(i int32) *loomv1.DecisionEdge { return g.edges.at(int(i)) }
+
+func (g *Graph) typeOf(i int32) loomv1.DecisionType { return loomv1.DecisionType(g.sorts[i].kind) }
+
+func (g *Graph) statusOf(i int32) loomv1.DecisionStatus {
+	return loomv1.DecisionStatus(g.sorts[i].status)
+}
+
+func (g *Graph) confidence(i int32) uint32                { return uint32(g.sorts[i].confidence) }
+func (g *Graph) edgeType(e int32) loomv1.DecisionEdgeType { return loomv1.DecisionEdgeType(g.types[e]) }
 
 // at returns the place of a node, by its id.
 func (g *Graph) at(id string) (int32, bool) {
 	n, ok := number(id)
-	return int32(n - 1), ok && n <= len(g.nodes)
+	return int32(n - 1), ok && n <= len(g.sorts)
 }
 
 // successor returns the node that took the place of a superseded one, or "".
 func (g *Graph) successor(i int32) string {
 	for _, e := range g.in[i] {
-		if g.edges[e].Type == loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_SUPERSEDES {
-			return g.edges[e].From
+		if g.edgeType(e) == loomv1.DecisionEdgeType_DECISION_EDGE_TYPE_SUPERSEDES {
+			return name(int(g.ends[e].from) + 1)
 		}
 	}
 	return ""

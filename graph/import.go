@@ -27,10 +27,10 @@ func (g *Graph) Import(now time.Time, cmd *loomv1.ImportDecisions) ([]*loomv1.Ev
 		return nil, err
 	}
 	for i, n := range part.Nodes {
-		n.Id = name(len(g.nodes) + i + 1)
+		n.Id = name(len(g.sorts) + i + 1)
 	}
 	for i, e := range part.Edges {
-		e.Id, e.Weight = uint64(len(g.edges)+i+1), weight(e)
+		e.Id, e.Weight = uint64(len(g.ends)+i+1), weight(e)
 	}
 	opened, err := g.resume(now, part)
 	if err != nil {
@@ -90,13 +90,13 @@ func (g *Graph) takeIn(part *loomv1.DecisionGraph) (undo func(), err *fault.Erro
 }
 
 func (g *Graph) takeNodes(nodes []*loomv1.DecisionNode) (func(), *fault.Error) {
-	first := len(g.nodes) + 1
+	first := len(g.sorts) + 1
 	for i, n := range nodes {
 		where := fmt.Sprintf("/part/nodes/%d", i)
 		if problems := checkNode(n); len(problems) > 0 {
 			return nil, problems[0].At(where + problems[0].Where[len("/node"):])
 		}
-		if n.Id != name(first+i) || len(g.nodes)+i >= maxNodes {
+		if n.Id != name(first+i) || len(g.sorts)+i >= maxNodes {
 			return nil, wrong("decision %q where %s is next", n.Id, name(first+i))
 		}
 		if n.Status != active && n.Status != abandoned || (n.Status == abandoned) != (n.Abandoned != nil) {
@@ -116,7 +116,8 @@ func (g *Graph) takeNodes(nodes []*loomv1.DecisionNode) (func(), *fault.Error) {
 	}
 	return func() {
 		kept := first - 1
-		g.nodes, g.out, g.in, g.foreign, g.words = g.nodes[:kept], g.out[:kept], g.in[:kept], before, nil
+		g.nodes.cut(kept)
+		g.sorts, g.out, g.in, g.foreign, g.words = g.sorts[:kept], g.out[:kept], g.in[:kept], before, nil
 		for t, list := range g.byType {
 			n := sort.Search(len(list), func(i int) bool { return int(list[i]) >= kept })
 			g.byType[t] = list[:n]
@@ -135,17 +136,18 @@ func checkTimes(where string, times ...*timestamppb.Timestamp) *fault.Error {
 }
 
 func (g *Graph) takeEdges(edges []*loomv1.DecisionEdge) (func(), *fault.Error) {
-	kept, was := len(g.edges), map[int32]*loomv1.DecisionNode{}
+	kept, was := len(g.ends), map[int32]*loomv1.DecisionNode{}
 	undo := func() {
-		for i := len(g.edges) - 1; i >= kept; i-- {
+		for i := len(g.ends) - 1; i >= kept; i-- {
 			at := g.ends[i]
 			g.out[at.from] = g.out[at.from][:len(g.out[at.from])-1]
 			g.in[at.to] = g.in[at.to][:len(g.in[at.to])-1]
-			delete(g.kinds, kind{at, g.edges[i].Type})
+			delete(g.kinds, kind{at, g.edgeType(int32(i))})
 		}
-		g.edges, g.ends = g.edges[:kept], g.ends[:kept]
+		g.edges.cut(kept)
+		g.types, g.ends = g.types[:kept], g.ends[:kept]
 		for i, n := range was {
-			g.nodes[i] = n
+			g.replace(i, n)
 		}
 	}
 	for i, e := range edges {
@@ -186,7 +188,7 @@ func (g *Graph) takeEdge(where string, e *loomv1.DecisionEdge, was map[int32]*lo
 		if err := g.settled(where+"/to", at.to); err != nil {
 			return err
 		}
-		was[at.to] = g.nodes[at.to]
+		was[at.to] = g.node(at.to)
 		g.retire(at.to)
 	}
 	g.join(e, at)

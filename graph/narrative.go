@@ -21,7 +21,7 @@ func (g *Graph) Narrative(id string) *loomv1.Narrative {
 	nodes := g.told(id)
 	out := &loomv1.Narrative{}
 	for _, i := range nodes[max(0, len(nodes)-narrativeMost):] {
-		n := g.nodes[i]
+		n := g.node(i)
 		out.Lines = append(out.Lines, &loomv1.NarrativeLine{Time: n.Time, Node: n.Id, Text: g.tell(i)})
 	}
 	return out
@@ -65,7 +65,7 @@ var verbs = [...]string{
 // tell is a node as a sentence: who, what, with what confidence, and what
 // became of it.
 func (g *Graph) tell(i int32) string {
-	n := g.nodes[i]
+	n := g.node(i)
 	verb := verbs[0]
 	if knownType(n.Type) {
 		verb = verbs[n.Type]
@@ -76,10 +76,12 @@ func (g *Graph) tell(i int32) string {
 		fmt.Fprintf(&b, " (%d%% sure)", n.Confidence)
 	}
 	for _, e := range g.in[i] {
-		switch edge := g.edges[e]; edge.Type {
+		switch g.edgeType(e) {
 		case chosen, rejected:
+			edge := g.edge(e)
 			fmt.Fprintf(&b, "; %s by %s%s", edgeWord(edge.Type), edge.From, because(edge))
 		case supersedes:
+			edge := g.edge(e)
 			fmt.Fprintf(&b, "; later replaced by %s%s", edge.From, because(edge))
 		}
 	}

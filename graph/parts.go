@@ -18,7 +18,7 @@ import (
 // last.
 func (g *Graph) Page(after uint64, limit, bytes int) (*loomv1.DecisionGraph, uint64) {
 	part := &loomv1.DecisionGraph{}
-	total := uint64(len(g.nodes) + len(g.edges) + len(g.opened))
+	total := uint64(len(g.sorts) + len(g.ends) + len(g.opened))
 	at := after
 	for ; at < total && limit > 0; at++ {
 		m, add := g.item(int(at), part)
@@ -36,15 +36,15 @@ func (g *Graph) Page(after uint64, limit, bytes int) (*loomv1.DecisionGraph, uin
 
 // item returns what is in a place of the row of all, and what adds it to a part.
 func (g *Graph) item(at int, part *loomv1.DecisionGraph) (proto.Message, func()) {
-	if at < len(g.nodes) {
-		n := g.nodes[at]
+	if at < len(g.sorts) {
+		n := g.node(int32(at))
 		return n, func() { part.Nodes = append(part.Nodes, n) }
 	}
-	if at -= len(g.nodes); at < len(g.edges) {
-		e := g.edges[at]
+	if at -= len(g.sorts); at < len(g.ends) {
+		e := g.edge(int32(at))
 		return e, func() { part.Edges = append(part.Edges, e) }
 	}
-	b := g.ballots[g.opened[at-len(g.edges)]]
+	b := g.ballots[g.opened[at-len(g.ends)]]
 	return b, func() { part.Ballots = append(part.Ballots, b) }
 }
 
@@ -193,7 +193,7 @@ func (c *cutter) try() error {
 // agrees compares what counts in the file and in the trial.
 func (c *cutter) agrees(from *loomv1.DecisionGraph) error {
 	for i, n := range from.GetNodes() {
-		if n.Status == superseded != (c.trial.nodes[i].Status == superseded) {
+		if n.Status == superseded != (c.trial.statusOf(int32(i)) == superseded) {
 			return fault.New("graph/invalid", "whether %s is superseded is not what the links of the file say", n.Id).
 				At(fmt.Sprintf("/nodes/%d", i)).Want("export the whole graph")
 		}

@@ -47,6 +47,16 @@ func TestGRAPH03_Invariant25(t *testing.T) {
 				w.act(func() ([]*loomv1.Event, error) { return w.graph.Abandon(cmd) })
 			},
 			"restart": func(*rapid.T) { w.graph = mustRestore(rt, w.graph.Snapshot()) },
+			"restart from pages": func(*rapid.T) {
+				g, err := graph.RestorePaged(w.graph.Pages(), pageSize)
+				if err != nil {
+					rt.Fatalf("pages: %v", err)
+				}
+				if diff := same(w.graph.Snapshot(), g.Snapshot()); diff != "" {
+					rt.Fatalf("pages are another graph: %s", diff)
+				}
+				w.graph = g
+			},
 			"": func(*rapid.T) {
 				if err := check(w.graph.Snapshot()); err != nil {
 					rt.Fatalf("%v", err)

@@ -38,12 +38,12 @@ func (g *Graph) Pulse(now time.Time, stale time.Duration) *loomv1.Pulse {
 		stale = StaleAfter
 	}
 	p := &loomv1.Pulse{
-		Nodes: uint32(len(g.nodes)), Edges: uint32(len(g.edges)),
+		Nodes: uint32(len(g.sorts)), Edges: uint32(len(g.ends)),
 		Types: map[string]uint32{}, Statuses: map[string]uint32{},
 	}
-	for _, n := range g.nodes {
-		p.Types[nodeWord(n.Type)]++
-		p.Statuses[statusWord(n.Status)]++
+	for i := range int32(len(g.sorts)) {
+		p.Types[nodeWord(g.typeOf(i))]++
+		p.Statuses[statusWord(g.statusOf(i))]++
 	}
 	rests, taken := g.Stale(), g.taken()
 	for _, f := range []struct {
@@ -54,7 +54,7 @@ func (g *Graph) Pulse(now time.Time, stale time.Duration) *loomv1.Pulse {
 		{"low-confidence", "an active decision that its author doubted", g.doubted},
 		{"orphan", "an active node that nothing is linked to", g.orphan},
 		{"revisit", "to be looked at again, and nothing has come of it", g.open},
-		{"stale", "an active node that rests on what was superseded or given up", func(i int32) bool { return rests[g.nodes[i].Id] != "" }},
+		{"stale", "an active node that rests on what was superseded or given up", func(i int32) bool { return rests[name(int(i)+1)] != "" }},
 		{"stale-goal", "an active goal that nothing new came of", func(i int32) bool { return g.staleGoal(i, now.Add(-stale)) }},
 		{"undecided", "an active decision with options, none of them chosen", g.undecided},
 	} {
@@ -66,12 +66,12 @@ func (g *Graph) Pulse(now time.Time, stale time.Duration) *loomv1.Pulse {
 // finding returns the active nodes that are so, or nothing.
 func (g *Graph) finding(kind, meaning string, is func(int32) bool) []*loomv1.PulseFinding {
 	f := &loomv1.PulseFinding{Kind: kind, Meaning: meaning}
-	for i, n := range g.nodes {
-		if n.Status != active || !is(int32(i)) {
+	for i := range int32(len(g.sorts)) {
+		if g.statusOf(i) != active || !is(i) {
 			continue
 		}
 		if f.Count++; f.Count <= pulseMost {
-			f.Nodes = append(f.Nodes, n)
+			f.Nodes = append(f.Nodes, g.node(i))
 		}
 	}
 	if f.Count == 0 {
@@ -81,22 +81,22 @@ func (g *Graph) finding(kind, meaning string, is func(int32) bool) []*loomv1.Pul
 }
 
 func (g *Graph) orphan(i int32) bool {
-	return g.nodes[i].Type != goal && len(g.in[i]) == 0 && len(g.out[i]) == 0
+	return g.typeOf(i) != goal && len(g.in[i]) == 0 && len(g.out[i]) == 0
 }
 
 func (g *Graph) doubted(i int32) bool {
-	return g.nodes[i].Type == decided && g.nodes[i].Confidence < LowConfidence
+	return g.typeOf(i) == decided && g.confidence(i) < LowConfidence
 }
 
 func (g *Graph) open(i int32) bool {
-	return g.nodes[i].Type == loomv1.DecisionType_DECISION_TYPE_REVISIT && len(g.out[i]) == 0
+	return g.typeOf(i) == loomv1.DecisionType_DECISION_TYPE_REVISIT && len(g.out[i]) == 0
 }
 
 // contradicted reports whether active decisions differ about an option.
 func (g *Graph) contradicted(i int32) bool {
 	says := func(t loomv1.DecisionEdgeType) bool {
 		return slices.ContainsFunc(g.in[i], func(e int32) bool {
-			return g.edges[e].Type == t && g.nodes[g.ends[e].from].Status == active
+			return g.edgeType(e) == t && g.statusOf(g.ends[e].from) == active
 		})
 	}
 	return says(chosen) && says(rejected)
@@ -105,26 +105,26 @@ func (g *Graph) contradicted(i int32) bool {
 func (g *Graph) undecided(i int32) bool {
 	options, made := false, false
 	for _, e := range g.out[i] {
-		to := g.nodes[g.ends[e].to]
-		options = options || to.Type == option && to.Status == active
-		made = made || g.edges[e].Type == chosen
+		to := g.ends[e].to
+		options = options || g.typeOf(to) == option && g.statusOf(to) == active
+		made = made || g.edgeType(e) == chosen
 	}
-	return g.nodes[i].Type == decided && options && !made
+	return g.typeOf(i) == decided && options && !made
 }
 
 // staleGoal reports whether the goal and all about its bead are older than a
 // moment. A goal whose outcome is there has been reached.
 func (g *Graph) staleGoal(i int32, before time.Time) bool {
-	n := g.nodes[i]
-	if n.Type != goal {
+	if g.typeOf(i) != goal {
 		return false
 	}
+	n := g.node(i)
 	last := n
 	if about := g.byBead[n.Bead]; len(about) > 0 && !g.isForeign(i) {
-		last = g.nodes[about[len(about)-1]]
+		last = g.node(about[len(about)-1])
 	}
 	for _, e := range g.out[i] {
-		if to := g.nodes[g.ends[e].to]; to.Time.AsTime().After(last.Time.AsTime()) {
+		if to := g.node(g.ends[e].to); to.Time.AsTime().After(last.Time.AsTime()) {
 			last = to
 		}
 	}

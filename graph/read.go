@@ -20,12 +20,14 @@ type Filter struct {
 // matches says whether a node is wanted. An imported one is about no bead or
 // execution of this project.
 func (g *Graph) matches(f Filter, i int32) bool {
-	n := g.nodes[i]
-	if (f.Bead != "" || f.Execution != "") && g.isForeign(i) {
+	if f.Type != 0 && g.typeOf(i) != f.Type || f.Status != 0 && g.statusOf(i) != f.Status {
 		return false
 	}
-	return (f.Type == 0 || n.Type == f.Type) && (f.Status == 0 || n.Status == f.Status) &&
-		(f.Bead == "" || n.Bead == f.Bead) && (f.Execution == "" || n.Execution == f.Execution)
+	if f.Bead == "" && f.Execution == "" {
+		return true
+	}
+	n := g.node(i)
+	return !g.isForeign(i) && (f.Bead == "" || n.Bead == f.Bead) && (f.Execution == "" || n.Execution == f.Execution)
 }
 
 // Node returns a node by its id.
@@ -34,7 +36,7 @@ func (g *Graph) Node(id string) (*loomv1.DecisionNode, bool) {
 	if !ok {
 		return nil, false
 	}
-	return g.nodes[i], true
+	return g.node(i), true
 }
 
 // List returns the nodes that match, oldest first.
@@ -42,8 +44,8 @@ func (g *Graph) List(f Filter) []*loomv1.DecisionNode {
 	var found []*loomv1.DecisionNode
 	n, at := g.candidates(f)
 	for i := n - 1; i >= 0 && (f.Limit <= 0 || len(found) < f.Limit); i-- {
-		if node := g.nodes[at(i)]; g.matches(f, at(i)) {
-			found = append(found, node)
+		if g.matches(f, at(i)) {
+			found = append(found, g.node(at(i)))
 		}
 	}
 	slices.Reverse(found)
@@ -54,8 +56,8 @@ func (g *Graph) List(f Filter) []*loomv1.DecisionNode {
 func (g *Graph) First(f Filter) (*loomv1.DecisionNode, bool) {
 	n, at := g.candidates(f)
 	for i := range n {
-		if node := g.nodes[at(i)]; g.matches(f, at(i)) {
-			return node, true
+		if g.matches(f, at(i)) {
+			return g.node(at(i)), true
 		}
 	}
 	return nil, false
@@ -64,7 +66,7 @@ func (g *Graph) First(f Filter) (*loomv1.DecisionNode, bool) {
 // candidates returns how many nodes a filter has to look at, the fewest that
 // an index gives, and the place of each, oldest first.
 func (g *Graph) candidates(f Filter) (int, func(int) int32) {
-	n, at := len(g.nodes), func(i int) int32 { return int32(i) }
+	n, at := len(g.sorts), func(i int) int32 { return int32(i) }
 	narrow := func(index []int32) {
 		if len(index) <= n {
 			n, at = len(index), func(i int) int32 { return index[i] }
@@ -84,9 +86,11 @@ func (g *Graph) candidates(f Filter) (int, func(int) int32) {
 
 // Recent returns the n newest nodes, newest first.
 func (g *Graph) Recent(n int) []*loomv1.DecisionNode {
-	n = min(max(n, 0), len(g.nodes))
-	recent := slices.Clone(g.nodes[len(g.nodes)-n:])
-	slices.Reverse(recent)
+	n = min(max(n, 0), len(g.sorts))
+	recent := make([]*loomv1.DecisionNode, n)
+	for i := range recent {
+		recent[i] = g.node(int32(len(g.sorts) - 1 - i))
+	}
 	return recent
 }
 
@@ -105,7 +109,7 @@ func (g *Graph) Edges(from, to string) []*loomv1.DecisionEdge {
 	}
 	switch {
 	case from == "" && to == "":
-		return slices.Clone(g.edges)
+		return g.edges.whole()
 	case to == "" || from != "" && len(g.out[i]) <= len(g.in[j]):
 		return g.joining(g.out[i], from, to)
 	}
@@ -115,8 +119,8 @@ func (g *Graph) Edges(from, to string) []*loomv1.DecisionEdge {
 func (g *Graph) joining(edges []int32, from, to string) []*loomv1.DecisionEdge {
 	var found []*loomv1.DecisionEdge
 	for _, e := range edges {
-		if edge := g.edges[e]; (from == "" || edge.From == from) && (to == "" || edge.To == to) {
-			found = append(found, edge)
+		if at := g.ends[e]; (from == "" || name(int(at.from)+1) == from) && (to == "" || name(int(at.to)+1) == to) {
+			found = append(found, g.edge(e))
 		}
 	}
 	return found
@@ -160,7 +164,7 @@ func (g *Graph) sorted(seen map[int32]int32) []*loomv1.DecisionNode {
 	slices.Sort(places)
 	nodes := make([]*loomv1.DecisionNode, len(places))
 	for i, n := range places {
-		nodes[i] = g.nodes[n]
+		nodes[i] = g.node(n)
 	}
 	return nodes
 }
@@ -204,7 +208,7 @@ func (g *Graph) part(seen map[int32]int32) *loomv1.DecisionGraph {
 	}
 	slices.Sort(edges)
 	for _, e := range edges {
-		part.Edges = append(part.Edges, g.edges[e])
+		part.Edges = append(part.Edges, g.edge(e))
 	}
 	return part
 }
@@ -241,7 +245,7 @@ func (g *Graph) Path(from, to string) ([]*loomv1.DecisionEdge, bool) {
 	way := g.route(everyType, []int32{i}, []int32{j})
 	var edges []*loomv1.DecisionEdge
 	for k := 1; k < len(way); k++ {
-		between := g.Edges(g.nodes[way[k-1]].Id, g.nodes[way[k]].Id)
+		between := g.Edges(g.node(way[k-1]).Id, g.node(way[k]).Id)
 		edges = append(edges, between[0])
 	}
 	return edges, way != nil

@@ -43,7 +43,7 @@ func (g *Graph) Rivals(a, b string) bool {
 	if !knownA || !knownB || i == j {
 		return false
 	}
-	if scope := scopeOf(g.nodes[i]); scope != "" && scope == scopeOf(g.nodes[j]) {
+	if scope := scopeOf(g.node(i)); scope != "" && scope == scopeOf(g.node(j)) {
 		return true
 	}
 	_, one := g.kinds[kind{ends{i, j}, blocks}]
@@ -58,12 +58,12 @@ func (g *Graph) Contested(id string) bool {
 	if !ok {
 		return false
 	}
-	if scopeOf(g.nodes[i]) != "" {
+	if scopeOf(g.node(i)) != "" {
 		return true
 	}
 	for _, edges := range [][]int32{g.out[i], g.in[i]} {
 		for _, e := range edges {
-			if g.edges[e].Type == blocks {
+			if g.edgeType(e) == blocks {
 				return true
 			}
 		}
@@ -75,7 +75,7 @@ func (g *Graph) Contested(id string) bool {
 func (g *Graph) taken() map[string][]int32 {
 	by := map[string][]int32{}
 	for _, i := range g.byType[option] {
-		if scope := scopeOf(g.nodes[i]); scope != "" && g.chosenNow(i) {
+		if scope := scopeOf(g.node(i)); scope != "" && g.chosenNow(i) {
 			by[scope] = append(by[scope], i)
 		}
 	}
@@ -85,19 +85,19 @@ func (g *Graph) taken() map[string][]int32 {
 // rivalled reports whether an option was chosen, and one that it cannot be
 // right together with.
 func (g *Graph) rivalled(i int32, taken map[string][]int32) bool {
-	if g.nodes[i].Type != option || !g.chosenNow(i) {
+	if g.typeOf(i) != option || !g.chosenNow(i) {
 		return false
 	}
-	if len(taken[scopeOf(g.nodes[i])]) > 1 {
+	if len(taken[scopeOf(g.node(i))]) > 1 {
 		return true
 	}
 	for _, e := range g.out[i] {
-		if g.edges[e].Type == blocks && g.chosenNow(g.ends[e].to) {
+		if g.edgeType(e) == blocks && g.chosenNow(g.ends[e].to) {
 			return true
 		}
 	}
 	for _, e := range g.in[i] {
-		if g.edges[e].Type == blocks && g.chosenNow(g.ends[e].from) {
+		if g.edgeType(e) == blocks && g.chosenNow(g.ends[e].from) {
 			return true
 		}
 	}
@@ -107,7 +107,7 @@ func (g *Graph) rivalled(i int32, taken map[string][]int32) bool {
 // chosenNow reports whether an active decision chose a node.
 func (g *Graph) chosenNow(i int32) bool {
 	for _, e := range g.in[i] {
-		if g.edges[e].Type == chosen && g.nodes[g.ends[e].from].Status == active {
+		if g.edgeType(e) == chosen && g.statusOf(g.ends[e].from) == active {
 			return true
 		}
 	}

@@ -87,7 +87,7 @@ func (g *Graph) around(n int32, types edgeTypes, backward bool) func(func(int32)
 			if backward {
 				next = g.ends[e].from
 			}
-			if types.has(g.edges[e].Type) && !yield(next) {
+			if types.has(g.edgeType(e)) && !yield(next) {
 				return
 			}
 		}

@@ -50,7 +50,7 @@ func (g *Graph) Search(text string, f Filter) []*loomv1.DecisionNode {
 	}
 	nodes := make([]*loomv1.DecisionNode, len(found))
 	for i, h := range found {
-		nodes[i] = g.nodes[h.node]
+		nodes[i] = g.node(h.node)
 	}
 	return nodes
 }
@@ -89,7 +89,7 @@ func (p posting) weight() int {
 func (g *Graph) index() *index {
 	if g.words == nil {
 		g.words = &index{words: map[string][]posting{}}
-		for i, n := range g.nodes {
+		for i, n := range g.nodes.all {
 			g.words.add(int32(i), n)
 		}
 	}

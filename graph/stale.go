@@ -33,8 +33,8 @@ func (g *Graph) resting(n int32) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for _, e := range g.out[n] {
 			to := g.ends[e].to
-			t := g.edges[e].Type
-			if t == leadsTo && g.nodes[n].Type == decided && g.nodes[to].Type == option {
+			t := g.edgeType(e)
+			if t == leadsTo && g.typeOf(n) == decided && g.typeOf(to) == option {
 				continue // a decision is about its options
 			}
 			if (t == leadsTo || t == enables) && !yield(to) {
@@ -42,7 +42,7 @@ func (g *Graph) resting(n int32) iter.Seq[int32] {
 			}
 		}
 		for _, e := range g.in[n] {
-			if t := g.edges[e].Type; (t == requires || t == chosen) && !yield(g.ends[e].from) {
+			if t := g.edgeType(e); (t == requires || t == chosen) && !yield(g.ends[e].from) {
 				return
 			}
 		}
@@ -68,11 +68,11 @@ func (g *Graph) rests(n, on int32) bool {
 func (g *Graph) Stale() map[string]string {
 	stale := map[string]string{}
 	marked := map[int32]bool{}
-	for i, n := range g.nodes {
-		if gone(n) {
-			g.mark(int32(i), marked, func(m int32) {
-				if g.nodes[m].Status == active {
-					stale[g.nodes[m].Id] = n.Id
+	for i := range int32(len(g.sorts)) {
+		if s := g.statusOf(i); s == superseded || s == abandoned {
+			g.mark(i, marked, func(m int32) {
+				if g.statusOf(m) == active {
+					stale[name(int(m)+1)] = name(int(i) + 1)
 				}
 			})
 		}

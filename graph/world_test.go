@@ -34,6 +34,9 @@ const (
 	abandoned  = loomv1.DecisionStatus_DECISION_STATUS_ABANDONED
 )
 
+// pageSize is small, so that most of what a test adds is read from pages.
+const pageSize = 2
+
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // fatal is a test, benchmark or property that can fail.
@@ -50,7 +53,7 @@ type world struct {
 	log   []*loomv1.Event
 }
 
-func newWorld(t fatal) *world { return &world{t: t, graph: graph.New()} }
+func newWorld(t fatal) *world { return &world{t: t, graph: graph.NewPaged(pageSize)} }
 
 // take applies what a decider returned; a refusal fails the test.
 func (w *world) take(events []*loomv1.Event, err error) []*loomv1.Event {

@@ -54,7 +54,7 @@ func drive(ctx context.Context, o options, h *host.Host, p *peer, clock *clock) 
 	}
 	fmt.Println("READY")
 	in.Scan()
-	stop, err := profile(o.profile)
+	stop, err := profile(map[bool]string{false: o.profile}[o.resume]) // else it is of the start
 	if err != nil {
 		return err
 	}

@@ -30,11 +30,18 @@ func startHost(ctx context.Context, o options, clock *clock) (*host.Host, error)
 	if err != nil {
 		return nil, err
 	}
+	stop := func() {}
+	if o.resume {
+		if stop, err = profile(o.profile); err != nil {
+			return nil, err
+		}
+	}
 	h, err := host.Start(ctx, host.Config{
 		Data: data(o), CEOKey: key(o), Listen: "127.0.0.1:0", Model: scripted.New("instant", nil), Worker: &instant{ledger, clock},
 		Projects: []host.Project{{ID: projectID, Repository: repository}}, Agents: agents(o.agents),
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
+	stop()
 	if err == nil {
 		fmt.Fprintf(os.Stderr, "work: host up in %s\n", h.Startup().Round(time.Millisecond))
 	}

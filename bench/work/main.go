@@ -38,7 +38,7 @@ func parse(args []string) (options, error) {
 	f.BoolVar(&o.resume, "resume", false, "start nothing: finish what is in flight")
 	f.BoolVar(&o.hold, "hold", false, "start all, withhold approvals until all are started")
 	f.StringVar(&o.prefix, "prefix", "b", "prefix of the executions' names")
-	f.StringVar(&o.profile, "profile", "", "write a CPU profile of the measured part to this file")
+	f.StringVar(&o.profile, "profile", "", "write a CPU profile of the measured part, or with -resume of the start, to this file")
 	f.StringVar(&o.heap, "heap", "", "write a profile of the memory in use at the end to this file")
 	f.StringVar(&o.record, "record", "", "record the measured part, stage by stage, into this directory (tools/stages reads it)")
 	if err := f.Parse(args); err != nil {

@@ -86,11 +86,7 @@ func (h *Host) askThen(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.Gra
 func (p *pasts) ask(ctx context.Context, m moment, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
 	var past *pastGraph
 	_, err := p.upTo(ctx, q.Project, m, func(from *loomv1.ProjectState) (core, error) {
-		whole, err := project.WholeGraph(from, journal.NewSegments(ctx, p.snapshots))
-		if err != nil {
-			return nil, err
-		}
-		g, err := graph.Restore(whole)
+		g, err := project.KeptGraph(from, journal.NewSegments(ctx, p.snapshots))
 		past = &pastGraph{Graph: g, number: from.GetLastNumber(), time: from.GetLastTime()}
 		return past, err
 	})

@@ -378,5 +378,5 @@ func (d *decision) followChange`, ""},
 	}
 `, ``, ""},
 	{"a move keeps the approval of what begins anew", flow + "move.go", `	if r.X.Approved != nil && slices.ContainsFunc(part, (*node).isApproval) {`, `	if false {`, ""},
-	{"an edge may close a circle", "graph/decide.go", `		return g.cycle(where, t, g.nodes[at.from].Id, way)`, `		return nil`, ""},
+	{"an edge may close a circle", "graph/decide.go", `		return g.cycle(where, t, g.node(at.from).Id, way)`, `		return nil`, ""},
 }

@@ -95,12 +95,6 @@ func BenchmarkSnapshot(b *testing.B) {
 				b.ReportMetric(float64(len(data)), "bytes")
 			}
 		})
-		b.Run(fmt.Sprint("cores/", n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				y.s.Cores()
-			}
-		})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/graph"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -17,6 +18,7 @@ type Capture struct {
 	id       string
 	open     []byte               // an encoded ProjectState: what the state itself changes in place
 	shared   *loomv1.ProjectState // messages that are replaced and never changed
+	graph    graph.Pages          // what of it is in no segment
 	ended    map[string][]byte    // records in no segment, by bead
 	segments []string
 	nodes    []string // segments of the graph
@@ -25,8 +27,8 @@ type Capture struct {
 
 // Capture takes a snapshot.
 func (s *State) Capture() *Capture {
-	c := &Capture{id: s.cfg.ID, ended: maps.Clone(s.shelf.own), segments: slices.Clone(s.shelf.segments), shared: &loomv1.ProjectState{
-		Graph: s.graph.Snapshot(), Memory: s.mem.Snapshot(), Requests: maps.Clone(s.p.Requests), Nonces: maps.Clone(s.p.Nonces),
+	c := &Capture{id: s.cfg.ID, ended: maps.Clone(s.shelf.own), segments: slices.Clone(s.shelf.segments), graph: s.graph.Pages(), shared: &loomv1.ProjectState{
+		Memory: s.mem.Snapshot(), Requests: maps.Clone(s.p.Requests), Nonces: maps.Clone(s.p.Nonces),
 	}}
 	requests, nonces := s.p.Requests, s.p.Nonces
 	s.p.Requests, s.p.Nonces, s.p.Locks = nil, nil, s.locks.Snapshot()
@@ -79,39 +81,35 @@ func (c *Capture) State() (*loomv1.ProjectState, error) {
 			p.Approvals[id] = w.Approval
 		}
 	}
-	p.Graph, p.Memory, p.Requests, p.Nonces = c.shared.Graph, c.shared.Memory, c.shared.Requests, c.shared.Nonces
+	p.Memory, p.Requests, p.Nonces = c.shared.Memory, c.shared.Requests, c.shared.Nonces
+	keepGraph(p, c.graph)
 	p.Segments, p.GraphNodes, p.GraphEdges = c.segments, c.nodes, c.edges
 	return p, nil
 }
 
-// chunk is how many nodes of the graph, or edges, are in a segment.
-const chunk = 1024
+// chunk is how many pages of the graph are in a segment.
+const chunk = 8
 
-// Chunks are the segments that a project's decision graph was divided into last. The
-// graph grows at its end, and its nodes are replaced and never changed: so a segment
-// stays what it is unless one of its nodes was superseded or given up. The zero value
-// has none.
-type Chunks struct {
-	nodes []chunkOf[*loomv1.DecisionNode]
-	edges []chunkOf[*loomv1.DecisionEdge]
-}
+// Chunks are the segments that a project's decision graph was divided into last. Pages
+// of a graph are replaced and never changed: so a segment stays what it is unless one
+// of its nodes was superseded or given up. The zero value has none.
+type Chunks struct{ nodes, edges []chunkOf }
 
-type chunkOf[T comparable] struct {
-	parts []T
+type chunkOf struct {
+	pages []graph.Page
 	name  string
 }
 
-// DivideGraph moves all of the graph but its end into segments, and returns those that
-// were not in the last ones. They must be stored before the state is.
+// DivideGraph moves the pages of the graph into segments, as far as they fill them, and
+// returns those that were not in the last ones. They must be stored before the state is.
 func (c *Capture) DivideGraph(last *Chunks) (made []Segment, now *Chunks) {
-	g := c.shared.Graph
 	now = &Chunks{}
-	now.nodes, g.Nodes = divided(last.nodes, g.Nodes, func(parts []*loomv1.DecisionNode) string {
-		made = append(made, graphSegment(c.id, &loomv1.DecisionGraph{Nodes: parts}))
+	now.nodes, c.graph.Nodes = divided(last.nodes, c.graph.Nodes, func(pages []graph.Page) string {
+		made = append(made, graphSegment(c.id, &loomv1.GraphPages{Nodes: encoded(pages)}))
 		return made[len(made)-1].Name
 	})
-	now.edges, g.Edges = divided(last.edges, g.Edges, func(parts []*loomv1.DecisionEdge) string {
-		made = append(made, graphSegment(c.id, &loomv1.DecisionGraph{Edges: parts}))
+	now.edges, c.graph.Edges = divided(last.edges, c.graph.Edges, func(pages []graph.Page) string {
+		made = append(made, graphSegment(c.id, &loomv1.GraphPages{Edges: encoded(pages)}))
 		return made[len(made)-1].Name
 	})
 	for _, n := range now.nodes {
@@ -123,36 +121,42 @@ func (c *Capture) DivideGraph(last *Chunks) (made []Segment, now *Chunks) {
 	return made, now
 }
 
-// divided returns the chunks of a list, and what is left at its end. It takes over those
-// that have not changed.
-func divided[T comparable](last []chunkOf[T], parts []T, segment func([]T) string) (chunks []chunkOf[T], rest []T) {
-	for len(parts) >= chunk {
-		next := chunkOf[T]{parts: parts[:chunk:chunk]}
-		if i := len(chunks); i < len(last) && slices.Equal(last[i].parts, next.parts) {
+// divided returns the chunks of some pages, and what is left at their end. It takes over
+// those that have not changed.
+func divided(last []chunkOf, pages []graph.Page, segment func([]graph.Page) string) (chunks []chunkOf, rest []graph.Page) {
+	for len(pages) >= chunk {
+		next := chunkOf{pages: pages[:chunk:chunk]}
+		if i := len(chunks); i < len(last) && slices.EqualFunc(last[i].pages, next.pages, samePage) {
 			next.name = last[i].name
 		} else {
-			next.name = segment(next.parts)
+			next.name = segment(next.pages)
 		}
-		chunks, parts = append(chunks, next), parts[chunk:]
+		chunks, pages = append(chunks, next), pages[chunk:]
 	}
-	return chunks, parts
+	return chunks, pages
 }
 
-func graphSegment(project string, part *loomv1.DecisionGraph) Segment {
+// samePage says whether two pages are one in memory.
+func samePage(a, b graph.Page) bool { return len(a) == len(b) && &a[0] == &b[0] }
+
+func graphSegment(project string, part *loomv1.GraphPages) Segment {
 	records, err := proto.MarshalOptions{Deterministic: true}.Marshal(part)
 	if err != nil {
-		panic(err) // a graph holds valid UTF-8 only; Apply refuses others
+		panic(err) // bytes have no rules
 	}
 	return newSegment(project, &loomv1.SegmentIndex{}, records)
 }
 
-// WholeGraph returns the decision graph of a snapshot, with what is in segments of it.
-func WholeGraph(p *loomv1.ProjectState, segments Segments) (*loomv1.DecisionGraph, error) {
-	if len(p.GetGraphNodes())+len(p.GetGraphEdges()) == 0 {
-		return p.GetGraph(), nil
-	}
-	whole := &loomv1.DecisionGraph{Ballots: p.GetGraph().GetBallots(), Imported: p.GetGraph().GetImported()}
-	for _, name := range slices.Concat(p.GraphNodes, p.GraphEdges) {
+// keepGraph puts a decision graph into a snapshot, as it is kept.
+func keepGraph(p *loomv1.ProjectState, kept graph.Pages) {
+	p.Graph = kept.Rest
+	p.GraphPages = &loomv1.GraphPages{Nodes: encoded(kept.Nodes), Edges: encoded(kept.Edges)}
+}
+
+// KeptGraph returns the decision graph of a snapshot, with what is in segments of it.
+func KeptGraph(p *loomv1.ProjectState, segments Segments) (*graph.Graph, error) {
+	whole := &loomv1.GraphPages{}
+	for _, name := range slices.Concat(p.GetGraphNodes(), p.GetGraphEdges()) {
 		if segments == nil {
 			return nil, fmt.Errorf("segment %q: there are no segments here", name)
 		}
@@ -160,12 +164,26 @@ func WholeGraph(p *loomv1.ProjectState, segments Segments) (*loomv1.DecisionGrap
 		if err != nil {
 			return nil, fmt.Errorf("segment %q: %w", name, err)
 		}
-		part := &loomv1.DecisionGraph{}
-		if err := proto.Unmarshal(records, part); err != nil {
+		if err := (proto.UnmarshalOptions{Merge: true}).Unmarshal(records, whole); err != nil {
 			return nil, fmt.Errorf("segment %q: %w", name, err)
 		}
-		whole.Nodes, whole.Edges = append(whole.Nodes, part.Nodes...), append(whole.Edges, part.Edges...)
 	}
-	whole.Nodes, whole.Edges = append(whole.Nodes, p.GetGraph().GetNodes()...), append(whole.Edges, p.GetGraph().GetEdges()...)
-	return whole, nil
+	proto.Merge(whole, p.GetGraphPages())
+	return graph.RestorePages(graph.Pages{Nodes: pages(whole.Nodes), Edges: pages(whole.Edges), Rest: p.GetGraph()})
+}
+
+func encoded(pages []graph.Page) [][]byte {
+	all := make([][]byte, len(pages))
+	for i, p := range pages {
+		all[i] = p
+	}
+	return all
+}
+
+func pages(encoded [][]byte) []graph.Page {
+	all := make([]graph.Page, len(encoded))
+	for i, p := range encoded {
+		all[i] = p
+	}
+	return all
 }

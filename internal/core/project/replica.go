@@ -30,11 +30,7 @@ type replica struct {
 // Restore begins with what a snapshot of a project holds. It takes state over.
 // Segments are where ended work is that the snapshot names; nil where there is none.
 func (r *Replica) Restore(id string, state *loomv1.ProjectState, segments Segments) error {
-	whole, err := WholeGraph(state, segments)
-	if err != nil {
-		return fmt.Errorf("project %q: %w", id, err)
-	}
-	g, err := graph.Restore(whole)
+	g, err := KeptGraph(state, segments)
 	if err != nil {
 		return fmt.Errorf("project %q: %w", id, err)
 	}

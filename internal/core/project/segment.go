@@ -106,7 +106,8 @@ func (s *State) Remains() *loomv1.ProjectState {
 		s.unshelve(id)
 	}
 	p := s.p
-	p.Graph, p.Locks, p.Memory = s.graph.Snapshot(), s.locks.Snapshot(), s.mem.Snapshot()
+	p.Locks, p.Memory = s.locks.Snapshot(), s.mem.Snapshot()
+	keepGraph(p, s.graph.Pages())
 	p.Segments = s.shelf.segments
 	s.p = nil
 	return p

@@ -108,11 +108,8 @@ func Adopt(cfg Config, p *loomv1.ProjectState) (*State, error) {
 	}
 	fillMaps(p)
 	s := &State{cfg: cfg, p: p, defs: map[string]*workflow.Compiled{}, open: map[string]bool{}, prints: map[string]string{}, asked: map[string][]string{}}
-	whole, err := WholeGraph(p, cfg.Segments)
-	if err == nil {
-		s.graph, err = graph.Restore(whole)
-	}
-	if err != nil {
+	var err error
+	if s.graph, err = KeptGraph(p, cfg.Segments); err != nil {
 		return nil, fmt.Errorf("project %q: %w", cfg.ID, err)
 	}
 	if s.locks, err = commitlock.Restore(cfg.LockLease, p.Locks); err != nil {
@@ -123,7 +120,7 @@ func Adopt(cfg Config, p *loomv1.ProjectState) (*State, error) {
 	}
 	s.shelf = newShelf()
 	s.shelf.segments, p.Segments, p.GraphNodes, p.GraphEdges = p.Segments, nil, nil, nil
-	p.Graph, p.Locks, p.Memory = nil, nil, nil // their cores hold them from here on
+	p.Graph, p.GraphPages, p.Locks, p.Memory = nil, nil, nil, nil // their cores hold them from here on
 	if err := s.derive(); err != nil {
 		return nil, fmt.Errorf("project %q: %w", cfg.ID, err)
 	}
@@ -241,13 +238,6 @@ func (s *State) Surrender() *loomv1.ProjectState {
 	p.Graph, p.Locks, p.Memory = s.graph.Snapshot(), s.locks.Snapshot(), s.mem.Snapshot()
 	s.p = nil
 	return p
-}
-
-// Cores returns the part of a snapshot that others follow with folds of their
-// own: the decision graph and the commit locks, and as of which event. It is
-// made at once, and must not be written to.
-func (s *State) Cores() *loomv1.ProjectState {
-	return &loomv1.ProjectState{LastNumber: s.p.LastNumber, LastTime: s.p.LastTime, Graph: s.graph.Snapshot(), Locks: s.locks.Snapshot()}
 }
 
 // Hash returns the SHA-256 of the snapshot in deterministic encoding: equal on

@@ -37,12 +37,15 @@ func SegmentObject(name string, records bool) string {
 func Superseded(older, newer *loomv1.SnapshotIndex) []string {
 	var objects []string
 	for project, ref := range older.GetProjects() {
-		now := newer.GetProjects()[project]
+		now, still := newer.GetProjects()[project], map[string]bool{}
+		for _, name := range now.GetSegments() {
+			still[name] = true
+		}
 		if ref.GetObject() != now.GetObject() {
 			objects = append(objects, ref.GetObject())
 		}
 		for _, name := range ref.GetSegments() {
-			if !slices.Contains(now.GetSegments(), name) {
+			if !still[name] {
 				objects = append(objects, SegmentObject(name, false), SegmentObject(name, true))
 			}
 		}

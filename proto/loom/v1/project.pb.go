@@ -702,10 +702,11 @@ type ProjectState struct {
 	// Names of the segments that hold the ended work which is not in beads, executions
 	// and approvals; what stands in a later one replaces what stands in an earlier one.
 	Segments []string `protobuf:"bytes,34,rep,name=segments,proto3" json:"segments,omitempty"`
-	// Names of the segments that hold the first nodes of the graph, and its first edges,
-	// in order; graph has those that follow.
-	GraphNodes    []string `protobuf:"bytes,35,rep,name=graph_nodes,json=graphNodes,proto3" json:"graph_nodes,omitempty"`
-	GraphEdges    []string `protobuf:"bytes,36,rep,name=graph_edges,json=graphEdges,proto3" json:"graph_edges,omitempty"`
+	// Names of the segments that hold the first pages of the graph's nodes, and of its
+	// edges, in order; graph_pages has those that follow, and graph what is in no page.
+	GraphNodes    []string    `protobuf:"bytes,35,rep,name=graph_nodes,json=graphNodes,proto3" json:"graph_nodes,omitempty"`
+	GraphEdges    []string    `protobuf:"bytes,36,rep,name=graph_edges,json=graphEdges,proto3" json:"graph_edges,omitempty"`
+	GraphPages    *GraphPages `protobuf:"bytes,37,opt,name=graph_pages,json=graphPages,proto3" json:"graph_pages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -992,6 +993,69 @@ func (x *ProjectState) GetGraphEdges() []string {
 	return nil
 }
 
+func (x *ProjectState) GetGraphPages() *GraphPages {
+	if x != nil {
+		return x.GraphPages
+	}
+	return nil
+}
+
+// GraphPages are pages of a decision graph, in order. A segment of the graph is one
+// message of them.
+type GraphPages struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Each has 128 nodes, or edges, encoded one after the other behind their lengths,
+	// and compressed with S2.
+	Nodes         [][]byte `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Edges         [][]byte `protobuf:"bytes,2,rep,name=edges,proto3" json:"edges,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GraphPages) Reset() {
+	*x = GraphPages{}
+	mi := &file_loom_v1_project_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GraphPages) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GraphPages) ProtoMessage() {}
+
+func (x *GraphPages) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_project_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GraphPages.ProtoReflect.Descriptor instead.
+func (*GraphPages) Descriptor() ([]byte, []int) {
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *GraphPages) GetNodes() [][]byte {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *GraphPages) GetEdges() [][]byte {
+	if x != nil {
+		return x.Edges
+	}
+	return nil
+}
+
 // EndedWork is a bead that has ended, with its executions and, where the bead is
 // an approval, with what was asked. It is a record of a segment.
 type EndedWork struct {
@@ -1005,7 +1069,7 @@ type EndedWork struct {
 
 func (x *EndedWork) Reset() {
 	*x = EndedWork{}
-	mi := &file_loom_v1_project_proto_msgTypes[7]
+	mi := &file_loom_v1_project_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1081,7 @@ func (x *EndedWork) String() string {
 func (*EndedWork) ProtoMessage() {}
 
 func (x *EndedWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[7]
+	mi := &file_loom_v1_project_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1094,7 @@ func (x *EndedWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndedWork.ProtoReflect.Descriptor instead.
 func (*EndedWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *EndedWork) GetBead() *Bead {
@@ -1058,7 +1122,7 @@ func (x *EndedWork) GetApproval() *Approval {
 // A segment is written once: its name ends in the lower-case hex SHA-256 of its index.
 type SegmentIndex struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// SHA-256 of the records: one EndedWork after the other, or a DecisionGraph.
+	// SHA-256 of the records: one EndedWork after the other, or GraphPages.
 	RecordsSha256 []byte `protobuf:"bytes,1,opt,name=records_sha256,json=recordsSha256,proto3" json:"records_sha256,omitempty"`
 	// For each EndedWork.
 	Entries       []*SegmentEntry `protobuf:"bytes,2,rep,name=entries,proto3" json:"entries,omitempty"`
@@ -1068,7 +1132,7 @@ type SegmentIndex struct {
 
 func (x *SegmentIndex) Reset() {
 	*x = SegmentIndex{}
-	mi := &file_loom_v1_project_proto_msgTypes[8]
+	mi := &file_loom_v1_project_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1080,7 +1144,7 @@ func (x *SegmentIndex) String() string {
 func (*SegmentIndex) ProtoMessage() {}
 
 func (x *SegmentIndex) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[8]
+	mi := &file_loom_v1_project_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1093,7 +1157,7 @@ func (x *SegmentIndex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentIndex.ProtoReflect.Descriptor instead.
 func (*SegmentIndex) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SegmentIndex) GetRecordsSha256() []byte {
@@ -1133,7 +1197,7 @@ type SegmentEntry struct {
 
 func (x *SegmentEntry) Reset() {
 	*x = SegmentEntry{}
-	mi := &file_loom_v1_project_proto_msgTypes[9]
+	mi := &file_loom_v1_project_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1145,7 +1209,7 @@ func (x *SegmentEntry) String() string {
 func (*SegmentEntry) ProtoMessage() {}
 
 func (x *SegmentEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[9]
+	mi := &file_loom_v1_project_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1158,7 +1222,7 @@ func (x *SegmentEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentEntry.ProtoReflect.Descriptor instead.
 func (*SegmentEntry) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SegmentEntry) GetId() string {
@@ -1244,7 +1308,7 @@ type SegmentExecution struct {
 
 func (x *SegmentExecution) Reset() {
 	*x = SegmentExecution{}
-	mi := &file_loom_v1_project_proto_msgTypes[10]
+	mi := &file_loom_v1_project_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1320,7 @@ func (x *SegmentExecution) String() string {
 func (*SegmentExecution) ProtoMessage() {}
 
 func (x *SegmentExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[10]
+	mi := &file_loom_v1_project_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1333,7 @@ func (x *SegmentExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentExecution.ProtoReflect.Descriptor instead.
 func (*SegmentExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SegmentExecution) GetId() string {
@@ -1313,7 +1377,7 @@ type LandedPatch struct {
 
 func (x *LandedPatch) Reset() {
 	*x = LandedPatch{}
-	mi := &file_loom_v1_project_proto_msgTypes[11]
+	mi := &file_loom_v1_project_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1325,7 +1389,7 @@ func (x *LandedPatch) String() string {
 func (*LandedPatch) ProtoMessage() {}
 
 func (x *LandedPatch) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[11]
+	mi := &file_loom_v1_project_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1338,7 +1402,7 @@ func (x *LandedPatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LandedPatch.ProtoReflect.Descriptor instead.
 func (*LandedPatch) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LandedPatch) GetPatchDigest() string {
@@ -1382,7 +1446,7 @@ type RememberedRequest struct {
 
 func (x *RememberedRequest) Reset() {
 	*x = RememberedRequest{}
-	mi := &file_loom_v1_project_proto_msgTypes[12]
+	mi := &file_loom_v1_project_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1394,7 +1458,7 @@ func (x *RememberedRequest) String() string {
 func (*RememberedRequest) ProtoMessage() {}
 
 func (x *RememberedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[12]
+	mi := &file_loom_v1_project_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1407,7 +1471,7 @@ func (x *RememberedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RememberedRequest.ProtoReflect.Descriptor instead.
 func (*RememberedRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RememberedRequest) GetId() string {
@@ -1505,7 +1569,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xc7\x17\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xfd\x17\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -1551,7 +1615,9 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\vgraph_nodes\x18# \x03(\tR\n" +
 	"graphNodes\x12\x1f\n" +
 	"\vgraph_edges\x18$ \x03(\tR\n" +
-	"graphEdges\x1aG\n" +
+	"graphEdges\x124\n" +
+	"\vgraph_pages\x18% \x01(\v2\x13.loom.v1.GraphPagesR\n" +
+	"graphPages\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -1600,7 +1666,11 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
 	"TeamsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
-	"\x05value\x18\x02 \x01(\v2\r.loom.v1.TeamR\x05value:\x028\x01\"\x91\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\r.loom.v1.TeamR\x05value:\x028\x01\"8\n" +
+	"\n" +
+	"GraphPages\x12\x14\n" +
+	"\x05nodes\x18\x01 \x03(\fR\x05nodes\x12\x14\n" +
+	"\x05edges\x18\x02 \x03(\fR\x05edges\"\x91\x01\n" +
 	"\tEndedWork\x12!\n" +
 	"\x04bead\x18\x01 \x01(\v2\r.loom.v1.BeadR\x04bead\x122\n" +
 	"\n" +
@@ -1653,7 +1723,7 @@ func file_loom_v1_project_proto_rawDescGZIP() []byte {
 	return file_loom_v1_project_proto_rawDescData
 }
 
-var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_loom_v1_project_proto_goTypes = []any{
 	(*ProjectConfig)(nil),         // 0: loom.v1.ProjectConfig
 	(*ProcessRule)(nil),           // 1: loom.v1.ProcessRule
@@ -1662,124 +1732,126 @@ var file_loom_v1_project_proto_goTypes = []any{
 	(*GovernorState)(nil),         // 4: loom.v1.GovernorState
 	(*HostRoles)(nil),             // 5: loom.v1.HostRoles
 	(*ProjectState)(nil),          // 6: loom.v1.ProjectState
-	(*EndedWork)(nil),             // 7: loom.v1.EndedWork
-	(*SegmentIndex)(nil),          // 8: loom.v1.SegmentIndex
-	(*SegmentEntry)(nil),          // 9: loom.v1.SegmentEntry
-	(*SegmentExecution)(nil),      // 10: loom.v1.SegmentExecution
-	(*LandedPatch)(nil),           // 11: loom.v1.LandedPatch
-	(*RememberedRequest)(nil),     // 12: loom.v1.RememberedRequest
-	nil,                           // 13: loom.v1.ProjectConfig.PatchEntry
-	nil,                           // 14: loom.v1.Route.AttributesEntry
-	nil,                           // 15: loom.v1.HostRoles.AgentsEntry
-	nil,                           // 16: loom.v1.ProjectState.BeadsEntry
-	nil,                           // 17: loom.v1.ProjectState.ExecutionsEntry
-	nil,                           // 18: loom.v1.ProjectState.ApprovalsEntry
-	nil,                           // 19: loom.v1.ProjectState.DefinitionsEntry
-	nil,                           // 20: loom.v1.ProjectState.LatestEntry
-	nil,                           // 21: loom.v1.ProjectState.TurnsEntry
-	nil,                           // 22: loom.v1.ProjectState.RequestsEntry
-	nil,                           // 23: loom.v1.ProjectState.NoncesEntry
-	nil,                           // 24: loom.v1.ProjectState.ChangedEntry
-	nil,                           // 25: loom.v1.ProjectState.HostsEntry
-	nil,                           // 26: loom.v1.ProjectState.AbsentEntry
-	nil,                           // 27: loom.v1.ProjectState.StoredAtEntry
-	nil,                           // 28: loom.v1.ProjectState.RefusedEntry
-	nil,                           // 29: loom.v1.ProjectState.RotationsEntry
-	nil,                           // 30: loom.v1.ProjectState.TeamsEntry
-	(*durationpb.Duration)(nil),   // 31: google.protobuf.Duration
-	(*Budget)(nil),                // 32: loom.v1.Budget
-	(BeadType)(0),                 // 33: loom.v1.BeadType
-	(Priority)(0),                 // 34: loom.v1.Priority
-	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
-	(*DecisionGraph)(nil),         // 36: loom.v1.DecisionGraph
-	(*CommitLocks)(nil),           // 37: loom.v1.CommitLocks
-	(*Pause)(nil),                 // 38: loom.v1.Pause
-	(*Staffing)(nil),              // 39: loom.v1.Staffing
-	(*Permission)(nil),            // 40: loom.v1.Permission
-	(*OpenLanding)(nil),           // 41: loom.v1.OpenLanding
-	(*Toolkit)(nil),               // 42: loom.v1.Toolkit
-	(*MemoryState)(nil),           // 43: loom.v1.MemoryState
-	(*Bead)(nil),                  // 44: loom.v1.Bead
-	(*Execution)(nil),             // 45: loom.v1.Execution
-	(*Approval)(nil),              // 46: loom.v1.Approval
-	(BeadStatus)(0),               // 47: loom.v1.BeadStatus
-	(*Usage)(nil),                 // 48: loom.v1.Usage
-	(PatchAction)(0),              // 49: loom.v1.PatchAction
-	(*Definition)(nil),            // 50: loom.v1.Definition
-	(*Turn)(nil),                  // 51: loom.v1.Turn
-	(*Error)(nil),                 // 52: loom.v1.Error
-	(*Team)(nil),                  // 53: loom.v1.Team
+	(*GraphPages)(nil),            // 7: loom.v1.GraphPages
+	(*EndedWork)(nil),             // 8: loom.v1.EndedWork
+	(*SegmentIndex)(nil),          // 9: loom.v1.SegmentIndex
+	(*SegmentEntry)(nil),          // 10: loom.v1.SegmentEntry
+	(*SegmentExecution)(nil),      // 11: loom.v1.SegmentExecution
+	(*LandedPatch)(nil),           // 12: loom.v1.LandedPatch
+	(*RememberedRequest)(nil),     // 13: loom.v1.RememberedRequest
+	nil,                           // 14: loom.v1.ProjectConfig.PatchEntry
+	nil,                           // 15: loom.v1.Route.AttributesEntry
+	nil,                           // 16: loom.v1.HostRoles.AgentsEntry
+	nil,                           // 17: loom.v1.ProjectState.BeadsEntry
+	nil,                           // 18: loom.v1.ProjectState.ExecutionsEntry
+	nil,                           // 19: loom.v1.ProjectState.ApprovalsEntry
+	nil,                           // 20: loom.v1.ProjectState.DefinitionsEntry
+	nil,                           // 21: loom.v1.ProjectState.LatestEntry
+	nil,                           // 22: loom.v1.ProjectState.TurnsEntry
+	nil,                           // 23: loom.v1.ProjectState.RequestsEntry
+	nil,                           // 24: loom.v1.ProjectState.NoncesEntry
+	nil,                           // 25: loom.v1.ProjectState.ChangedEntry
+	nil,                           // 26: loom.v1.ProjectState.HostsEntry
+	nil,                           // 27: loom.v1.ProjectState.AbsentEntry
+	nil,                           // 28: loom.v1.ProjectState.StoredAtEntry
+	nil,                           // 29: loom.v1.ProjectState.RefusedEntry
+	nil,                           // 30: loom.v1.ProjectState.RotationsEntry
+	nil,                           // 31: loom.v1.ProjectState.TeamsEntry
+	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
+	(*Budget)(nil),                // 33: loom.v1.Budget
+	(BeadType)(0),                 // 34: loom.v1.BeadType
+	(Priority)(0),                 // 35: loom.v1.Priority
+	(*timestamppb.Timestamp)(nil), // 36: google.protobuf.Timestamp
+	(*DecisionGraph)(nil),         // 37: loom.v1.DecisionGraph
+	(*CommitLocks)(nil),           // 38: loom.v1.CommitLocks
+	(*Pause)(nil),                 // 39: loom.v1.Pause
+	(*Staffing)(nil),              // 40: loom.v1.Staffing
+	(*Permission)(nil),            // 41: loom.v1.Permission
+	(*OpenLanding)(nil),           // 42: loom.v1.OpenLanding
+	(*Toolkit)(nil),               // 43: loom.v1.Toolkit
+	(*MemoryState)(nil),           // 44: loom.v1.MemoryState
+	(*Bead)(nil),                  // 45: loom.v1.Bead
+	(*Execution)(nil),             // 46: loom.v1.Execution
+	(*Approval)(nil),              // 47: loom.v1.Approval
+	(BeadStatus)(0),               // 48: loom.v1.BeadStatus
+	(*Usage)(nil),                 // 49: loom.v1.Usage
+	(PatchAction)(0),              // 50: loom.v1.PatchAction
+	(*Definition)(nil),            // 51: loom.v1.Definition
+	(*Turn)(nil),                  // 52: loom.v1.Turn
+	(*Error)(nil),                 // 53: loom.v1.Error
+	(*Team)(nil),                  // 54: loom.v1.Team
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
 	2,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
 	3,  // 1: loom.v1.ProjectConfig.governor:type_name -> loom.v1.Governor
-	31, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
-	32, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
+	32, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
+	33, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
 	1,  // 4: loom.v1.ProjectConfig.processes:type_name -> loom.v1.ProcessRule
-	13, // 5: loom.v1.ProjectConfig.patch:type_name -> loom.v1.ProjectConfig.PatchEntry
-	33, // 6: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
-	14, // 7: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
-	34, // 8: loom.v1.Route.priority:type_name -> loom.v1.Priority
-	31, // 9: loom.v1.Governor.window:type_name -> google.protobuf.Duration
-	35, // 10: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
-	15, // 11: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
+	14, // 5: loom.v1.ProjectConfig.patch:type_name -> loom.v1.ProjectConfig.PatchEntry
+	34, // 6: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
+	15, // 7: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
+	35, // 8: loom.v1.Route.priority:type_name -> loom.v1.Priority
+	32, // 9: loom.v1.Governor.window:type_name -> google.protobuf.Duration
+	36, // 10: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
+	16, // 11: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
 	0,  // 12: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
-	35, // 13: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
-	16, // 14: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
-	17, // 15: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
-	18, // 16: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
-	19, // 17: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
-	20, // 18: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
-	36, // 19: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
-	37, // 20: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
-	21, // 21: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
-	22, // 22: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
-	23, // 23: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
-	24, // 24: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
-	38, // 25: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
-	25, // 26: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
-	26, // 27: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
+	36, // 13: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
+	17, // 14: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
+	18, // 15: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
+	19, // 16: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
+	20, // 17: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
+	21, // 18: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
+	37, // 19: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
+	38, // 20: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
+	22, // 21: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
+	23, // 22: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
+	24, // 23: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
+	25, // 24: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
+	39, // 25: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
+	26, // 26: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
+	27, // 27: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
 	4,  // 28: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
-	27, // 29: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
-	35, // 30: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
-	28, // 31: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
-	39, // 32: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
-	29, // 33: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
-	40, // 34: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
-	32, // 35: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
-	41, // 36: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
-	42, // 37: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
-	11, // 38: loom.v1.ProjectState.landed_patches:type_name -> loom.v1.LandedPatch
-	43, // 39: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
-	30, // 40: loom.v1.ProjectState.teams:type_name -> loom.v1.ProjectState.TeamsEntry
-	44, // 41: loom.v1.EndedWork.bead:type_name -> loom.v1.Bead
-	45, // 42: loom.v1.EndedWork.executions:type_name -> loom.v1.Execution
-	46, // 43: loom.v1.EndedWork.approval:type_name -> loom.v1.Approval
-	9,  // 44: loom.v1.SegmentIndex.entries:type_name -> loom.v1.SegmentEntry
-	47, // 45: loom.v1.SegmentEntry.status:type_name -> loom.v1.BeadStatus
-	33, // 46: loom.v1.SegmentEntry.type:type_name -> loom.v1.BeadType
-	10, // 47: loom.v1.SegmentEntry.executions:type_name -> loom.v1.SegmentExecution
-	35, // 48: loom.v1.SegmentExecution.started_at:type_name -> google.protobuf.Timestamp
-	48, // 49: loom.v1.SegmentExecution.usage:type_name -> loom.v1.Usage
-	35, // 50: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
-	35, // 51: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	49, // 52: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
-	44, // 53: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	45, // 54: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	46, // 55: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	50, // 56: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	51, // 57: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	12, // 58: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	5,  // 59: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	35, // 60: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	35, // 61: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	52, // 62: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	53, // 63: loom.v1.ProjectState.TeamsEntry.value:type_name -> loom.v1.Team
-	64, // [64:64] is the sub-list for method output_type
-	64, // [64:64] is the sub-list for method input_type
-	64, // [64:64] is the sub-list for extension type_name
-	64, // [64:64] is the sub-list for extension extendee
-	0,  // [0:64] is the sub-list for field type_name
+	28, // 29: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
+	36, // 30: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
+	29, // 31: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
+	40, // 32: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
+	30, // 33: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
+	41, // 34: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
+	33, // 35: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
+	42, // 36: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
+	43, // 37: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
+	12, // 38: loom.v1.ProjectState.landed_patches:type_name -> loom.v1.LandedPatch
+	44, // 39: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
+	31, // 40: loom.v1.ProjectState.teams:type_name -> loom.v1.ProjectState.TeamsEntry
+	7,  // 41: loom.v1.ProjectState.graph_pages:type_name -> loom.v1.GraphPages
+	45, // 42: loom.v1.EndedWork.bead:type_name -> loom.v1.Bead
+	46, // 43: loom.v1.EndedWork.executions:type_name -> loom.v1.Execution
+	47, // 44: loom.v1.EndedWork.approval:type_name -> loom.v1.Approval
+	10, // 45: loom.v1.SegmentIndex.entries:type_name -> loom.v1.SegmentEntry
+	48, // 46: loom.v1.SegmentEntry.status:type_name -> loom.v1.BeadStatus
+	34, // 47: loom.v1.SegmentEntry.type:type_name -> loom.v1.BeadType
+	11, // 48: loom.v1.SegmentEntry.executions:type_name -> loom.v1.SegmentExecution
+	36, // 49: loom.v1.SegmentExecution.started_at:type_name -> google.protobuf.Timestamp
+	49, // 50: loom.v1.SegmentExecution.usage:type_name -> loom.v1.Usage
+	36, // 51: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
+	36, // 52: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	50, // 53: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
+	45, // 54: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	46, // 55: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	47, // 56: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	51, // 57: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	52, // 58: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	13, // 59: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	5,  // 60: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	36, // 61: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	36, // 62: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	53, // 63: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	54, // 64: loom.v1.ProjectState.TeamsEntry.value:type_name -> loom.v1.Team
+	65, // [65:65] is the sub-list for method output_type
+	65, // [65:65] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
@@ -1804,7 +1876,7 @@ func file_loom_v1_project_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_project_proto_rawDesc), len(file_loom_v1_project_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
