@@ -60,7 +60,16 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	r, err := begin(ctx, *out, *version)
+	root, err := output(ctx, ".", nil, "git", "rev-parse", "--show-toplevel")
+	if err != nil {
+		return err
+	}
+	return makeAll(ctx, root, *out, *version, targets)
+}
+
+// makeAll makes the release of a checkout for some systems.
+func makeAll(ctx context.Context, root, out, version string, targets []string) error {
+	r, err := begin(ctx, root, out, version)
 	if err != nil {
 		return err
 	}
@@ -89,14 +98,10 @@ func chosen(only string) ([]string, error) {
 	return list, nil
 }
 
-// begin finds the repository and its commit, and makes the directory.
-func begin(ctx context.Context, out, version string) (*release, error) {
+// begin finds the commit that is checked out, and makes the directory.
+func begin(ctx context.Context, root, out, version string) (*release, error) {
 	if out == "" {
 		return nil, errors.New("--out names no directory")
-	}
-	root, err := output(ctx, ".", nil, "git", "rev-parse", "--show-toplevel")
-	if err != nil {
-		return nil, err
 	}
 	seconds, err := output(ctx, root, nil, "git", "log", "-1", "--format=%ct")
 	if err != nil {
