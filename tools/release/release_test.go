@@ -169,6 +169,56 @@ func packed(t *testing.T, path string, program []byte) {
 	}
 }
 
+// TestTheModuleAloneBuilds builds the program from what "go install" would have: the
+// files of the module at a commit, without the modules that lie below it, and with
+// nothing replaced.
+func TestTheModuleAloneBuilds(t *testing.T) {
+	ctx := t.Context()
+	checkout, err := output(ctx, ".", nil, "git", "rev-parse", "--show-toplevel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	below, err := output(ctx, checkout, nil, "git", "ls-tree", "-r", "--name-only", "HEAD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"archive", "--format=tar.gz", "HEAD", "--", "."}
+	for _, name := range strings.Split(below, "\n") {
+		if dir, isModule := strings.CutSuffix(name, "/go.mod"); isModule {
+			args = append(args, ":(exclude)"+dir)
+		}
+	}
+	archive := exec.CommandContext(ctx, "git", args...)
+	archive.Dir = checkout
+	packed, err := archive.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, data := range untar(t, packed) {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if strings.HasSuffix(name, "/") {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if mod := string(read(t, dir, "go.mod")); strings.Contains(mod, "replace ") || strings.Contains(mod, "replace (") {
+		t.Error("go.mod replaces a module, which go install refuses")
+	}
+	env := []string{"CGO_ENABLED=0", "GOFLAGS=-mod=readonly -buildvcs=false", "GOWORK=off"}
+	if _, err := output(ctx, dir, env, "go", "build", "-trimpath", "-o", filepath.Join(dir, "loom"), "./cmd/loom"); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := output(ctx, dir, nil, filepath.Join(dir, "loom"), "help", "--all"); err != nil || !strings.Contains(said, "\nsubmit ") {
+		t.Errorf("the program says %.200q (%v)", said, err)
+	}
+}
+
 // TestOnlyWhatThereIs refuses a system that no release is for, and a directory in
 // which something lies.
 func TestOnlyWhatThereIs(t *testing.T) {

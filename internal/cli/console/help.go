@@ -120,18 +120,52 @@ func wrap(text string, n int) []string {
 
 // Helper is the verb "help".
 func (a *Console) Helper() *cobra.Command {
-	return &cobra.Command{
+	var all bool
+	help := &cobra.Command{
 		Use: "help [COMMAND...]", Short: "what a command does, and an example of it",
-		Example: "  loom help submit\n  loom help bead list",
+		Example: "  loom help submit\n  loom help bead list\n  loom help --all",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, _ := cmd.Root().Find(args)
-			if len(rest) > 0 {
+			switch {
+			case len(rest) > 0:
 				return unknownCommand(about, rest[0])
+			case all:
+				return a.verbs(about)
 			}
 			Help(about, a.Out)
 			return nil
 		},
 	}
+	help.Flags().BoolVar(&all, "all", false, "every command below it, with a line about each")
+	return help
+}
+
+// verbs prints the commands that do something, at or below one, each with a line.
+func (a *Console) verbs(about *cobra.Command) error {
+	const width = len("workflow validate")
+	for _, c := range Verbs(about) {
+		_, name, _ := strings.Cut(c.CommandPath(), " ")
+		text := strings.Join(wrap(c.Short, Screen-width-2), "\n"+strings.Repeat(" ", width+2))
+		if _, err := fmt.Fprintf(a.Out, "%-*s  %s\n", width, name, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Verbs lists the commands at or below one that do something, and not only hold
+// others.
+func Verbs(cmd *cobra.Command) (list []*cobra.Command) {
+	if cmd.Hidden {
+		return nil
+	}
+	if !cmd.HasSubCommands() {
+		return []*cobra.Command{cmd}
+	}
+	for _, sub := range cmd.Commands() {
+		list = append(list, Verbs(sub)...)
+	}
+	return list
 }
 
 // Completion is the verb that writes a shell's completion script.

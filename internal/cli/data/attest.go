@@ -18,7 +18,7 @@ func (a *Commands) auditExport() *cobra.Command {
 	var beside bool
 	var keyPath string
 	cmd := &cobra.Command{
-		Use: "export [flags] APPROVAL", Short: "an answered approval as an in-toto statement in a DSSE envelope", Args: console.Takes("APPROVAL"),
+		Use: "export [flags] APPROVAL", Short: "an answered approval, as an in-toto statement in DSSE", Args: console.Takes("APPROVAL"),
 		Long: `Export writes what was asked, what was answered and the CEO's signature as one
 file in JSON, which proves itself without the host: an in-toto statement in a
 DSSE envelope that your key signs. "loom audit check" checks it, and so can
