@@ -149,6 +149,36 @@ bead close".`
 	return cmd
 }
 
+// Recheck returns the command of that name.
+func (a *Commands) Recheck() *cobra.Command {
+	cmd := a.orderer("recheck", "take over the checks that the project has now", func(x *loomv1.Execution, reason string) *loomv1.CeoCommand {
+		return &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Recheck{Recheck: &loomv1.RecheckExecution{Execution: x.Id, Reason: reason}}}
+	}, func() string { return "takes over the checks of its project" })
+	cmd.Long = `Recheck has work under way take over the checks that its project has now, in
+place of those that it began with: after a check was mended in loom.toml and the
+host was started again. It is signed with the CEO's key, because checks decide
+what lands. Checks that nodes have named stay. It prints what must pass from the
+next verification on, and what was open about it is asked anew, under a new id.`
+	cmd.Example = "  loom execution recheck shop-1 --reason \"the check named a directory that is gone\""
+	give := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := give(cmd, args); err != nil || a.JSON {
+			return err
+		}
+		return a.With(cmd.Context(), func(c *client.Client) error {
+			x, err := executionNamed(cmd.Context(), c, "", args[0])
+			if err != nil {
+				return err
+			}
+			for _, check := range x.Checks {
+				fmt.Fprintf(a.Out, "  must pass: %s\n", console.Line(check, 1000))
+			}
+			return nil
+		})
+	}
+	return cmd
+}
+
 // orderer is a verb that is about one execution.
 func (a *Commands) orderer(verb, short string, order func(x *loomv1.Execution, reason string) *loomv1.CeoCommand, done func() string) *cobra.Command {
 	var by OrderFlags

@@ -178,6 +178,9 @@ func beadFields(b *loomv1.Bead) [][2]string {
 	if b.Deadline != nil {
 		fields = append(fields, [2]string{"deadline", console.Stamp(b.Deadline)})
 	}
+	if l := b.Landing; l != nil {
+		fields = append(fields, [2]string{"landed", fmt.Sprintf("%.12s on %s: %s", l.Commit, strings.TrimPrefix(l.Ref, "refs/heads/"), l.Checkout)})
+	}
 	if d := b.Draft; d != nil {
 		fields = append(fields, [2]string{"draft", fmt.Sprintf("%d files, +%d -%d, of %s; go on with it: loom bead reopen %s --resume", d.Files, d.Added, d.Removed, d.Execution, b.Id)})
 	}

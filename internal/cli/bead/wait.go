@@ -11,6 +11,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/core/notice"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/net/client"
@@ -32,6 +33,7 @@ func (a *Commands) Wait(ctx context.Context, c *client.Client, bead, approval st
 	var status loomv1.BeadStatus
 	var asked *loomv1.Approval
 	var block *loomv1.ModelBlock
+	var landed *loomv1.Landing
 	err := c.Follow(ctx, &loomv1.NoticesRequest{Bead: bead, Project: project.Of(bead)}, true, func(n *loomv1.Notice) error {
 		begun = begun || n.Event.GetApprovalDecided().GetApproval() == approval
 		if !begun {
@@ -41,6 +43,7 @@ func (a *Commands) Wait(ctx context.Context, c *client.Client, bead, approval st
 		if q := n.Event.GetApprovalRequested().GetApproval(); q != nil {
 			asked = q
 		}
+		landed = cmp.Or(n.Event.GetLanded().GetLanding(), n.Event.GetLandingSettled().GetLanding(), landed)
 		if b := n.Event.GetAttemptParked().GetBlock(); b != nil {
 			if stands, err := blocked(ctx, c, bead, b); err != nil || stands {
 				block = b
@@ -71,6 +74,10 @@ func (a *Commands) Wait(ctx context.Context, c *client.Client, bead, approval st
 	}
 	switch status {
 	case loomv1.BeadStatus_BEAD_STATUS_CLOSED:
+		p.Spin.Stop()
+		if notice.Beside(landed) {
+			fmt.Fprintf(a.Err, "%s is not on %s yet: %s\n", bead, landed.Target, landed.Checkout)
+		}
 		return nil
 	case loomv1.BeadStatus_BEAD_STATUS_WAITING:
 		p.Spin.Stop()

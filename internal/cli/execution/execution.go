@@ -24,7 +24,7 @@ func (a *Commands) Execution() *cobra.Command {
 	list := a.Viewer("list", "list executions, newest first", client.Services.Execution, executionTable)
 	list.Example = "  loom execution list"
 	return console.Group("execution", "list, show, read, fork, talk to and close executions", "  loom execution show shop-1\n  loom execution history shop-1",
-		list, a.showExecution(), a.history(), a.log(), a.fork(), a.say(), approval.New(a.Console).CloseExecution())
+		list, a.showExecution(), a.history(), a.log(), a.fork(), a.say(), approval.New(a.Console).CloseExecution(), approval.New(a.Console).Recheck())
 }
 
 func (a *Commands) showExecution() *cobra.Command {
@@ -110,6 +110,7 @@ func executionText(w io.Writer, x *loomv1.Execution, def *loomv1.Definition) {
 	if f := x.ForkedFrom; f != nil {
 		fmt.Fprintf(w, "\nforked from %s at %s, as of event %d\n", f.Execution, f.Node, f.Number)
 	}
+	saidText(w, x)
 	if x.Landing != nil {
 		fmt.Fprintf(w, "\nlanded %s on %s (%s)\n", x.Landing.Commit, x.Landing.Ref, x.Landing.Checkout)
 	}

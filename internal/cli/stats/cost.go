@@ -16,7 +16,7 @@ import (
 )
 
 // costGroups are what costs can be added up by.
-var costGroups = []string{"agent", "role", "bead", "process", "model", "project", "day"}
+var costGroups = []string{"agent", "role", "bead", "tree", "process", "model", "project", "day"}
 
 // Cost returns the command of that name.
 func (a *Commands) Cost() *cobra.Command {
@@ -27,7 +27,8 @@ func (a *Commands) Cost() *cobra.Command {
 		Long: `Cost adds up the calls of models: tokens, of them those from the provider's
 cache, money as far as prices are known, and how long answers took; and the
 attempts of agents: how many ended well, and how many were neither late nor
-taken away. A sum with a + is more than it says: the price of some of its calls
+taken away. By tree, what agents had others do counts for the bead that they
+worked on. A sum with a + is more than it says: the price of some of its calls
 is not known.`,
 		Example: "  loom cost --by role\n  loom cost --by day --since 720h --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {

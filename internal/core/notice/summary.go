@@ -134,9 +134,22 @@ func changes(e *loomv1.Event) string {
 		return about(e) + ": " + settled(f.LandingSettled)
 	case *loomv1.Event_Landed:
 		l := f.Landed.GetLanding()
-		return fmt.Sprintf("%s: commit %s landed on %s (token %d)", about(e), short(l.GetCommit()), strings.TrimPrefix(l.GetRef(), "refs/heads/"), l.GetToken())
+		return fmt.Sprintf("%s: commit %s landed on %s (token %d)%s", about(e), short(l.GetCommit()), strings.TrimPrefix(l.GetRef(), "refs/heads/"), l.GetToken(), beside(l))
 	}
 	return ""
+}
+
+// beside says of a landing that left the target alone why, and how to take the commit.
+func beside(l *loomv1.Landing) string {
+	if l.GetCheckout() == "" || !Beside(l) {
+		return ""
+	}
+	return ": " + l.Checkout
+}
+
+// Beside says whether a commit landed on a branch of its own, and not on its target.
+func Beside(l *loomv1.Landing) bool {
+	return l != nil && l.Target != "" && l.Ref != "refs/heads/"+l.Target
 }
 
 // settled says what became of a commit whose attempt to land had ended.
@@ -145,7 +158,7 @@ func settled(s *loomv1.LandingSettled) string {
 	if l == nil {
 		return fmt.Sprintf("commit %s has not landed, and its attempt has ended", short(s.GetCommit()))
 	}
-	return fmt.Sprintf("commit %s landed on %s though its attempt had ended (token %d)", short(l.GetCommit()), strings.TrimPrefix(l.GetRef(), "refs/heads/"), l.GetToken())
+	return fmt.Sprintf("commit %s landed on %s though its attempt had ended (token %d)%s", short(l.GetCommit()), strings.TrimPrefix(l.GetRef(), "refs/heads/"), l.GetToken(), beside(l))
 }
 
 // tested says what a train's tests have shown of a change.

@@ -77,7 +77,7 @@ func TestWF09_ADraftIsReopened(t *testing.T) {
 	drafts := func(as loomv1.IdentityKind, execution, commit string) error {
 		_, err := d.do(&loomv1.Command{
 			Actor: &loomv1.Identity{Kind: as, Name: "h1"},
-			Body: &loomv1.Command_RecordDraft{RecordDraft: &loomv1.RecordDraft{Draft: &loomv1.Draft{Execution: execution, Commit: commit, Files: 2}}},
+			Body:  &loomv1.Command_RecordDraft{RecordDraft: &loomv1.RecordDraft{Draft: &loomv1.Draft{Execution: execution, Commit: commit, Files: 2}}},
 		})
 		return err
 	}
@@ -85,7 +85,7 @@ func TestWF09_ADraftIsReopened(t *testing.T) {
 	reopen := func(resume bool, key string) error {
 		_, err := d.do(&loomv1.Command{
 			Actor: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_OPERATOR, Name: "ana"},
-			Body: &loomv1.Command_ReopenBead{ReopenBead: &loomv1.ReopenBead{Bead: filed.Bead, Resume: resume, Request: key}},
+			Body:  &loomv1.Command_ReopenBead{ReopenBead: &loomv1.ReopenBead{Bead: filed.Bead, Resume: resume, Request: key}},
 		})
 		return err
 	}

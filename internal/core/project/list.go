@@ -60,6 +60,7 @@ func (s *State) wholeBead(id string) (*loomv1.Bead, error) {
 	b = proto.CloneOf(b)
 	b.Children = s.index.children[id].first(MaxListed)
 	b.Blocks = s.index.blocks[id].first(MaxListed)
+	b.Landing = proto.CloneOf(s.execution(b.Execution).GetLanding())
 	return b, nil
 }
 

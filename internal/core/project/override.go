@@ -30,6 +30,8 @@ func orderOf(cmd *loomv1.CeoCommand) order {
 		return order{"move", v.Move.GetExecution(), v.Move.GetReason()}
 	case *loomv1.CeoCommand_Close:
 		return order{"close", v.Close.GetExecution(), v.Close.GetReason()}
+	case *loomv1.CeoCommand_Recheck:
+		return order{"recheck", v.Recheck.GetExecution(), v.Recheck.GetReason()}
 	case *loomv1.CeoCommand_Pause:
 		return order{"pause", v.Pause.GetName(), v.Pause.GetReason()}
 	case *loomv1.CeoCommand_Resume:
@@ -116,6 +118,8 @@ func (d *decision) carryOut(cmd *loomv1.CeoCommand) error {
 		return d.move(v.Move)
 	case *loomv1.CeoCommand_Close:
 		return d.close(v.Close)
+	case *loomv1.CeoCommand_Recheck:
+		return d.recheck(v.Recheck)
 	case *loomv1.CeoCommand_Pause:
 		return d.pause(v.Pause)
 	case *loomv1.CeoCommand_Resume:
@@ -261,4 +265,3 @@ func (d *decision) move(c *loomv1.MoveExecution) error {
 	defer d.about(x)()
 	return d.run(x).Move(c.Node, c.Reason)
 }
-

@@ -17,6 +17,8 @@ func (f folder) foldSteering() error {
 		f.x.Gaps = append(f.x.Gaps, &loomv1.Gap{Node: f.e.Node, Reason: fact.GapNoted.GetReason(), At: f.e.Time})
 	case *loomv1.Event_LimitLifted:
 		f.lifted(fact.LimitLifted)
+	case *loomv1.Event_ChecksTaken:
+		f.rechecked(fact.ChecksTaken.GetChecks())
 	case *loomv1.Event_ExecutionClosing:
 		f.x.Closing = &loomv1.Mark{Time: f.e.Time, Text: fact.ExecutionClosing.GetReason()}
 	case *loomv1.Event_WorkPaused:

@@ -3,6 +3,7 @@ package workflow
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -176,7 +177,7 @@ func (r Run) nextSteps(n *node, a *loomv1.Approval) []string {
 		case requestChanges:
 			steps = append(steps, "request changes: back to "+r.lastWorking(n).Id+" with your comment")
 		case retry:
-			steps = append(steps, "retry: "+more)
+			steps = append(steps, "retry: "+more+r.mustPass())
 		case skip:
 			steps = append(steps, "skip: go on without "+n.Id)
 		case reject:
@@ -184,6 +185,18 @@ func (r Run) nextSteps(n *node, a *loomv1.Approval) []string {
 		}
 	}
 	return steps
+}
+
+// mustPass says which checks work that is tried again has to see pass.
+func (r Run) mustPass() string {
+	if len(r.X.Checks) == 0 {
+		return ""
+	}
+	quoted := make([]string, 0, len(r.X.Checks))
+	for _, c := range r.X.Checks {
+		quoted = append(quoted, strconv.Quote(c))
+	}
+	return cut("; it must see pass "+strings.Join(quoted, ", "), SummaryBytes)
 }
 
 // remedies says what can be done about the causes of an escalation before it is

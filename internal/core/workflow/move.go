@@ -7,7 +7,6 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-
 // Move goes on at a node of the CEO's choice, whichever it is. All that is open
 // at nodes is withdrawn. The node and what follows it begin anew, with their
 // history kept; what else is not settled is skipped. So nothing but the node can

@@ -23,6 +23,7 @@ var groups = map[loomv1.CostGroup][2]string{
 	loomv1.CostGroup_COST_GROUP_AGENT:       {"agent", "agent"},
 	loomv1.CostGroup_COST_GROUP_ROLE:        {"role", "role"},
 	loomv1.CostGroup_COST_GROUP_BEAD:        {"bead_id", "bead_id"},
+	loomv1.CostGroup_COST_GROUP_TREE:        {"bead_id", "bead_id"},
 	loomv1.CostGroup_COST_GROUP_MODEL:       {"model", "''"},
 	loomv1.CostGroup_COST_GROUP_PROJECT:     {"project", "project"},
 	loomv1.CostGroup_COST_GROUP_DAY:         {"substr(at, 1, 10)", "substr(at, 1, 10)"},
@@ -46,6 +47,11 @@ func (d *DB) Costs(ctx context.Context, q *loomv1.CostRequest) (list []*loomv1.C
 	}
 	defer tx.Rollback()
 	a := &adder{all: map[string]*sum{}, args: arguments(&loomv1.MetricsRequest{Project: q.GetProject(), From: q.GetFrom(), To: q.GetTo()})}
+	if q.GetBy() == loomv1.CostGroup_COST_GROUP_TREE {
+		if err := a.byTree(ctx, tx); err != nil {
+			return nil, nil, failed("add up costs", err)
+		}
+	}
 	if err := a.calls(ctx, tx, by[0]); err != nil {
 		return nil, nil, failed("add up costs", err)
 	}
@@ -64,11 +70,33 @@ type sum struct {
 
 // adder adds up one request.
 type adder struct {
-	args []any
-	all  map[string]*sum
+	args  []any
+	all   map[string]*sum
+	above map[string]string // of a bead, the one that it is worked on for
+}
+
+// byTree has beads added up with the one that all of them are worked on for.
+func (a *adder) byTree(ctx context.Context, tx *sql.Tx) error {
+	rows, err := tx.QueryContext(ctx, "SELECT x.bead_id, up.bead_id FROM executions x JOIN executions up ON up.id = x.parent WHERE x.parent <> ''")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	a.above = map[string]string{}
+	for rows.Next() {
+		var bead, up string
+		if err := rows.Scan(&bead, &up); err != nil {
+			return err
+		}
+		a.above[bead] = up
+	}
+	return rows.Err()
 }
 
 func (a *adder) of(name string) *sum {
+	for up, part := a.above[name]; part; up, part = a.above[name] {
+		name = up
+	}
 	if a.all[name] == nil {
 		a.all[name] = &sum{Cost: &loomv1.Cost{Name: name}}
 	}

@@ -143,6 +143,7 @@ type Event struct {
 	//	*Event_AgentDrained
 	//	*Event_ExecutionClosing
 	//	*Event_DraftKept
+	//	*Event_ChecksTaken
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1128,6 +1129,15 @@ func (x *Event) GetDraftKept() *DraftKept {
 	return nil
 }
 
+func (x *Event) GetChecksTaken() *ChecksTaken {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ChecksTaken); ok {
+			return x.ChecksTaken
+		}
+	}
+	return nil
+}
+
 type isEvent_Fact interface {
 	isEvent_Fact()
 }
@@ -1529,6 +1539,10 @@ type Event_DraftKept struct {
 	DraftKept *DraftKept `protobuf:"bytes,127,opt,name=draft_kept,json=draftKept,proto3,oneof"`
 }
 
+type Event_ChecksTaken struct {
+	ChecksTaken *ChecksTaken `protobuf:"bytes,128,opt,name=checks_taken,json=checksTaken,proto3,oneof"`
+}
+
 func (*Event_ProjectRegistered) isEvent_Fact() {}
 
 func (*Event_DefinitionStored) isEvent_Fact() {}
@@ -1722,6 +1736,8 @@ func (*Event_AgentDrained) isEvent_Fact() {}
 func (*Event_ExecutionClosing) isEvent_Fact() {}
 
 func (*Event_DraftKept) isEvent_Fact() {}
+
+func (*Event_ChecksTaken) isEvent_Fact() {}
 
 // ModelBlocked says once, however much work waits for it, that a model cannot be
 // asked before the operator has mended something. Nobody is asked to approve
@@ -2448,6 +2464,51 @@ func (x *ExecutionClosing) GetReason() string {
 	return ""
 }
 
+// ChecksTaken gives an execution the checks that its project has now.
+type ChecksTaken struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Checks        []string               `protobuf:"bytes,1,rep,name=checks,proto3" json:"checks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChecksTaken) Reset() {
+	*x = ChecksTaken{}
+	mi := &file_loom_v1_event_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChecksTaken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChecksTaken) ProtoMessage() {}
+
+func (x *ChecksTaken) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChecksTaken.ProtoReflect.Descriptor instead.
+func (*ChecksTaken) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ChecksTaken) GetChecks() []string {
+	if x != nil {
+		return x.Checks
+	}
+	return nil
+}
+
 // DraftKept says what an execution that was closed had changed.
 type DraftKept struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2458,7 +2519,7 @@ type DraftKept struct {
 
 func (x *DraftKept) Reset() {
 	*x = DraftKept{}
-	mi := &file_loom_v1_event_proto_msgTypes[14]
+	mi := &file_loom_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2470,7 +2531,7 @@ func (x *DraftKept) String() string {
 func (*DraftKept) ProtoMessage() {}
 
 func (x *DraftKept) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[14]
+	mi := &file_loom_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2483,7 +2544,7 @@ func (x *DraftKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DraftKept.ProtoReflect.Descriptor instead.
 func (*DraftKept) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DraftKept) GetDraft() *Draft {
@@ -2506,7 +2567,7 @@ type GateFailed struct {
 
 func (x *GateFailed) Reset() {
 	*x = GateFailed{}
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2518,7 +2579,7 @@ func (x *GateFailed) String() string {
 func (*GateFailed) ProtoMessage() {}
 
 func (x *GateFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2531,7 +2592,7 @@ func (x *GateFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GateFailed.ProtoReflect.Descriptor instead.
 func (*GateFailed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GateFailed) GetAction() GateAction {
@@ -2565,7 +2626,7 @@ type GapNoted struct {
 
 func (x *GapNoted) Reset() {
 	*x = GapNoted{}
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2577,7 +2638,7 @@ func (x *GapNoted) String() string {
 func (*GapNoted) ProtoMessage() {}
 
 func (x *GapNoted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2590,7 +2651,7 @@ func (x *GapNoted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GapNoted.ProtoReflect.Descriptor instead.
 func (*GapNoted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GapNoted) GetReason() string {
@@ -2617,7 +2678,7 @@ type PlanAdopted struct {
 
 func (x *PlanAdopted) Reset() {
 	*x = PlanAdopted{}
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2629,7 +2690,7 @@ func (x *PlanAdopted) String() string {
 func (*PlanAdopted) ProtoMessage() {}
 
 func (x *PlanAdopted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2642,7 +2703,7 @@ func (x *PlanAdopted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanAdopted.ProtoReflect.Descriptor instead.
 func (*PlanAdopted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PlanAdopted) GetDefinition() *Definition {
@@ -2691,7 +2752,7 @@ type ChildStarted struct {
 
 func (x *ChildStarted) Reset() {
 	*x = ChildStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2703,7 +2764,7 @@ func (x *ChildStarted) String() string {
 func (*ChildStarted) ProtoMessage() {}
 
 func (x *ChildStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2716,7 +2777,7 @@ func (x *ChildStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildStarted.ProtoReflect.Descriptor instead.
 func (*ChildStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ChildStarted) GetBead() string {
@@ -2745,7 +2806,7 @@ type ExecutionForked struct {
 
 func (x *ExecutionForked) Reset() {
 	*x = ExecutionForked{}
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2757,7 +2818,7 @@ func (x *ExecutionForked) String() string {
 func (*ExecutionForked) ProtoMessage() {}
 
 func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2770,7 +2831,7 @@ func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionForked.ProtoReflect.Descriptor instead.
 func (*ExecutionForked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ExecutionForked) GetFrom() *ForkPoint {
@@ -2804,7 +2865,7 @@ type LimitLifted struct {
 
 func (x *LimitLifted) Reset() {
 	*x = LimitLifted{}
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2816,7 +2877,7 @@ func (x *LimitLifted) String() string {
 func (*LimitLifted) ProtoMessage() {}
 
 func (x *LimitLifted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2829,7 +2890,7 @@ func (x *LimitLifted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitLifted.ProtoReflect.Descriptor instead.
 func (*LimitLifted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LimitLifted) GetGranted() *Budget {
@@ -2873,7 +2934,7 @@ type CallReserved struct {
 
 func (x *CallReserved) Reset() {
 	*x = CallReserved{}
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2885,7 +2946,7 @@ func (x *CallReserved) String() string {
 func (*CallReserved) ProtoMessage() {}
 
 func (x *CallReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2898,7 +2959,7 @@ func (x *CallReserved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallReserved.ProtoReflect.Descriptor instead.
 func (*CallReserved) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CallReserved) GetReservation() *CallReservation {
@@ -2921,7 +2982,7 @@ type CallSettled struct {
 
 func (x *CallSettled) Reset() {
 	*x = CallSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2933,7 +2994,7 @@ func (x *CallSettled) String() string {
 func (*CallSettled) ProtoMessage() {}
 
 func (x *CallSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2946,7 +3007,7 @@ func (x *CallSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallSettled.ProtoReflect.Descriptor instead.
 func (*CallSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CallSettled) GetRequest() string {
@@ -2975,7 +3036,7 @@ type RolesReported struct {
 
 func (x *RolesReported) Reset() {
 	*x = RolesReported{}
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2987,7 +3048,7 @@ func (x *RolesReported) String() string {
 func (*RolesReported) ProtoMessage() {}
 
 func (x *RolesReported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3000,7 +3061,7 @@ func (x *RolesReported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesReported.ProtoReflect.Descriptor instead.
 func (*RolesReported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RolesReported) GetHost() string {
@@ -3029,7 +3090,7 @@ type BeadUpdated struct {
 
 func (x *BeadUpdated) Reset() {
 	*x = BeadUpdated{}
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3041,7 +3102,7 @@ func (x *BeadUpdated) String() string {
 func (*BeadUpdated) ProtoMessage() {}
 
 func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3054,7 +3115,7 @@ func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadUpdated.ProtoReflect.Descriptor instead.
 func (*BeadUpdated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BeadUpdated) GetBead() *Bead {
@@ -3086,7 +3147,7 @@ type GovernorTripped struct {
 
 func (x *GovernorTripped) Reset() {
 	*x = GovernorTripped{}
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3098,7 +3159,7 @@ func (x *GovernorTripped) String() string {
 func (*GovernorTripped) ProtoMessage() {}
 
 func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3111,7 +3172,7 @@ func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorTripped.ProtoReflect.Descriptor instead.
 func (*GovernorTripped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GovernorTripped) GetKind() string {
@@ -3152,7 +3213,7 @@ type GovernorRenewed struct {
 
 func (x *GovernorRenewed) Reset() {
 	*x = GovernorRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3164,7 +3225,7 @@ func (x *GovernorRenewed) String() string {
 func (*GovernorRenewed) ProtoMessage() {}
 
 func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3177,7 +3238,7 @@ func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorRenewed.ProtoReflect.Descriptor instead.
 func (*GovernorRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GovernorRenewed) GetReason() string {
@@ -3204,7 +3265,7 @@ type BeadFiled struct {
 
 func (x *BeadFiled) Reset() {
 	*x = BeadFiled{}
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3216,7 +3277,7 @@ func (x *BeadFiled) String() string {
 func (*BeadFiled) ProtoMessage() {}
 
 func (x *BeadFiled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3229,7 +3290,7 @@ func (x *BeadFiled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadFiled.ProtoReflect.Descriptor instead.
 func (*BeadFiled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *BeadFiled) GetBead() *Bead {
@@ -3274,7 +3335,7 @@ type BeadOccurred struct {
 
 func (x *BeadOccurred) Reset() {
 	*x = BeadOccurred{}
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3286,7 +3347,7 @@ func (x *BeadOccurred) String() string {
 func (*BeadOccurred) ProtoMessage() {}
 
 func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3299,7 +3360,7 @@ func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadOccurred.ProtoReflect.Descriptor instead.
 func (*BeadOccurred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *BeadOccurred) GetOccurrences() uint32 {
@@ -3338,7 +3399,7 @@ type BeadStatusChanged struct {
 
 func (x *BeadStatusChanged) Reset() {
 	*x = BeadStatusChanged{}
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3350,7 +3411,7 @@ func (x *BeadStatusChanged) String() string {
 func (*BeadStatusChanged) ProtoMessage() {}
 
 func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3363,7 +3424,7 @@ func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadStatusChanged.ProtoReflect.Descriptor instead.
 func (*BeadStatusChanged) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *BeadStatusChanged) GetStatus() BeadStatus {
@@ -3406,7 +3467,7 @@ type SubmissionRejected struct {
 
 func (x *SubmissionRejected) Reset() {
 	*x = SubmissionRejected{}
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3418,7 +3479,7 @@ func (x *SubmissionRejected) String() string {
 func (*SubmissionRejected) ProtoMessage() {}
 
 func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3431,7 +3492,7 @@ func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmissionRejected.ProtoReflect.Descriptor instead.
 func (*SubmissionRejected) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SubmissionRejected) GetError() *Error {
@@ -3468,7 +3529,7 @@ type ExecutionStarted struct {
 
 func (x *ExecutionStarted) Reset() {
 	*x = ExecutionStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3480,7 +3541,7 @@ func (x *ExecutionStarted) String() string {
 func (*ExecutionStarted) ProtoMessage() {}
 
 func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3493,7 +3554,7 @@ func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionStarted.ProtoReflect.Descriptor instead.
 func (*ExecutionStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ExecutionStarted) GetDefinition() string {
@@ -3567,7 +3628,7 @@ type EdgeSettled struct {
 
 func (x *EdgeSettled) Reset() {
 	*x = EdgeSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3579,7 +3640,7 @@ func (x *EdgeSettled) String() string {
 func (*EdgeSettled) ProtoMessage() {}
 
 func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3592,7 +3653,7 @@ func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeSettled.ProtoReflect.Descriptor instead.
 func (*EdgeSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *EdgeSettled) GetEdge() string {
@@ -3642,7 +3703,7 @@ type NodeSkipped struct {
 
 func (x *NodeSkipped) Reset() {
 	*x = NodeSkipped{}
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3654,7 +3715,7 @@ func (x *NodeSkipped) String() string {
 func (*NodeSkipped) ProtoMessage() {}
 
 func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3667,7 +3728,7 @@ func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSkipped.ProtoReflect.Descriptor instead.
 func (*NodeSkipped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *NodeSkipped) GetReason() string {
@@ -3697,7 +3758,7 @@ type AttemptDispatched struct {
 
 func (x *AttemptDispatched) Reset() {
 	*x = AttemptDispatched{}
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3709,7 +3770,7 @@ func (x *AttemptDispatched) String() string {
 func (*AttemptDispatched) ProtoMessage() {}
 
 func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3722,7 +3783,7 @@ func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptDispatched.ProtoReflect.Descriptor instead.
 func (*AttemptDispatched) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AttemptDispatched) GetRole() string {
@@ -3785,7 +3846,7 @@ type AttemptClaimed struct {
 
 func (x *AttemptClaimed) Reset() {
 	*x = AttemptClaimed{}
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3797,7 +3858,7 @@ func (x *AttemptClaimed) String() string {
 func (*AttemptClaimed) ProtoMessage() {}
 
 func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3810,7 +3871,7 @@ func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptClaimed.ProtoReflect.Descriptor instead.
 func (*AttemptClaimed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AttemptClaimed) GetClaimant() *Claimant {
@@ -3843,7 +3904,7 @@ type ClaimReleased struct {
 
 func (x *ClaimReleased) Reset() {
 	*x = ClaimReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3855,7 +3916,7 @@ func (x *ClaimReleased) String() string {
 func (*ClaimReleased) ProtoMessage() {}
 
 func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3868,7 +3929,7 @@ func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReleased.ProtoReflect.Descriptor instead.
 func (*ClaimReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ClaimReleased) GetReason() string {
@@ -3916,7 +3977,7 @@ type AttemptParked struct {
 
 func (x *AttemptParked) Reset() {
 	*x = AttemptParked{}
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3928,7 +3989,7 @@ func (x *AttemptParked) String() string {
 func (*AttemptParked) ProtoMessage() {}
 
 func (x *AttemptParked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3941,7 +4002,7 @@ func (x *AttemptParked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptParked.ProtoReflect.Descriptor instead.
 func (*AttemptParked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AttemptParked) GetWaitsFor() string {
@@ -3982,7 +4043,7 @@ type TaskGiven struct {
 
 func (x *TaskGiven) Reset() {
 	*x = TaskGiven{}
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3994,7 +4055,7 @@ func (x *TaskGiven) String() string {
 func (*TaskGiven) ProtoMessage() {}
 
 func (x *TaskGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4007,7 +4068,7 @@ func (x *TaskGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskGiven.ProtoReflect.Descriptor instead.
 func (*TaskGiven) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TaskGiven) GetTask() *TeamTask {
@@ -4028,7 +4089,7 @@ type TaskEnded struct {
 
 func (x *TaskEnded) Reset() {
 	*x = TaskEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4040,7 +4101,7 @@ func (x *TaskEnded) String() string {
 func (*TaskEnded) ProtoMessage() {}
 
 func (x *TaskEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4053,7 +4114,7 @@ func (x *TaskEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEnded.ProtoReflect.Descriptor instead.
 func (*TaskEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TaskEnded) GetBead() string {
@@ -4081,7 +4142,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4093,7 +4154,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4106,7 +4167,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AttemptEnded) GetOutcome() *Outcome {
@@ -4136,7 +4197,7 @@ type RetryScheduled struct {
 
 func (x *RetryScheduled) Reset() {
 	*x = RetryScheduled{}
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4148,7 +4209,7 @@ func (x *RetryScheduled) String() string {
 func (*RetryScheduled) ProtoMessage() {}
 
 func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4161,7 +4222,7 @@ func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryScheduled.ProtoReflect.Descriptor instead.
 func (*RetryScheduled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RetryScheduled) GetAt() *timestamppb.Timestamp {
@@ -4188,7 +4249,7 @@ type NodeCompleted struct {
 
 func (x *NodeCompleted) Reset() {
 	*x = NodeCompleted{}
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4200,7 +4261,7 @@ func (x *NodeCompleted) String() string {
 func (*NodeCompleted) ProtoMessage() {}
 
 func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4213,7 +4274,7 @@ func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeCompleted.ProtoReflect.Descriptor instead.
 func (*NodeCompleted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *NodeCompleted) GetSucceeded() bool {
@@ -4243,7 +4304,7 @@ type ReworkStarted struct {
 
 func (x *ReworkStarted) Reset() {
 	*x = ReworkStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4255,7 +4316,7 @@ func (x *ReworkStarted) String() string {
 func (*ReworkStarted) ProtoMessage() {}
 
 func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4268,7 +4329,7 @@ func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkStarted.ProtoReflect.Descriptor instead.
 func (*ReworkStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ReworkStarted) GetTo() string {
@@ -4323,7 +4384,7 @@ type ApprovalRequested struct {
 
 func (x *ApprovalRequested) Reset() {
 	*x = ApprovalRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4335,7 +4396,7 @@ func (x *ApprovalRequested) String() string {
 func (*ApprovalRequested) ProtoMessage() {}
 
 func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4348,7 +4409,7 @@ func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
 func (*ApprovalRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ApprovalRequested) GetApproval() *Approval {
@@ -4378,7 +4439,7 @@ type ApprovalDecided struct {
 
 func (x *ApprovalDecided) Reset() {
 	*x = ApprovalDecided{}
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4390,7 +4451,7 @@ func (x *ApprovalDecided) String() string {
 func (*ApprovalDecided) ProtoMessage() {}
 
 func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4403,7 +4464,7 @@ func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalDecided.ProtoReflect.Descriptor instead.
 func (*ApprovalDecided) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ApprovalDecided) GetApproval() string {
@@ -4468,7 +4529,7 @@ type ApprovalRefused struct {
 
 func (x *ApprovalRefused) Reset() {
 	*x = ApprovalRefused{}
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4480,7 +4541,7 @@ func (x *ApprovalRefused) String() string {
 func (*ApprovalRefused) ProtoMessage() {}
 
 func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4493,7 +4554,7 @@ func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRefused.ProtoReflect.Descriptor instead.
 func (*ApprovalRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ApprovalRefused) GetApproval() string {
@@ -4528,7 +4589,7 @@ type ApprovalLapsed struct {
 
 func (x *ApprovalLapsed) Reset() {
 	*x = ApprovalLapsed{}
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4540,7 +4601,7 @@ func (x *ApprovalLapsed) String() string {
 func (*ApprovalLapsed) ProtoMessage() {}
 
 func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4553,7 +4614,7 @@ func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalLapsed.ProtoReflect.Descriptor instead.
 func (*ApprovalLapsed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ApprovalLapsed) GetApproval() string {
@@ -4581,7 +4642,7 @@ type ExecutionEnded struct {
 
 func (x *ExecutionEnded) Reset() {
 	*x = ExecutionEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4593,7 +4654,7 @@ func (x *ExecutionEnded) String() string {
 func (*ExecutionEnded) ProtoMessage() {}
 
 func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4606,7 +4667,7 @@ func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionEnded.ProtoReflect.Descriptor instead.
 func (*ExecutionEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ExecutionEnded) GetStatus() ExecutionStatus {
@@ -4636,7 +4697,7 @@ type ChangeProposed struct {
 
 func (x *ChangeProposed) Reset() {
 	*x = ChangeProposed{}
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4648,7 +4709,7 @@ func (x *ChangeProposed) String() string {
 func (*ChangeProposed) ProtoMessage() {}
 
 func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4661,7 +4722,7 @@ func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeProposed.ProtoReflect.Descriptor instead.
 func (*ChangeProposed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ChangeProposed) GetChange() *Change {
@@ -4688,7 +4749,7 @@ type CandidateMade struct {
 
 func (x *CandidateMade) Reset() {
 	*x = CandidateMade{}
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4700,7 +4761,7 @@ func (x *CandidateMade) String() string {
 func (*CandidateMade) ProtoMessage() {}
 
 func (x *CandidateMade) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4713,7 +4774,7 @@ func (x *CandidateMade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidateMade.ProtoReflect.Descriptor instead.
 func (*CandidateMade) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CandidateMade) GetCandidate() *Candidate {
@@ -4733,7 +4794,7 @@ type Landed struct {
 
 func (x *Landed) Reset() {
 	*x = Landed{}
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4745,7 +4806,7 @@ func (x *Landed) String() string {
 func (*Landed) ProtoMessage() {}
 
 func (x *Landed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4758,7 +4819,7 @@ func (x *Landed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landed.ProtoReflect.Descriptor instead.
 func (*Landed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Landed) GetLanding() *Landing {
@@ -4780,7 +4841,7 @@ type DecisionAdded struct {
 
 func (x *DecisionAdded) Reset() {
 	*x = DecisionAdded{}
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4792,7 +4853,7 @@ func (x *DecisionAdded) String() string {
 func (*DecisionAdded) ProtoMessage() {}
 
 func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4805,7 +4866,7 @@ func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAdded.ProtoReflect.Descriptor instead.
 func (*DecisionAdded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *DecisionAdded) GetNode() *DecisionNode {
@@ -4832,7 +4893,7 @@ type DecisionLinked struct {
 
 func (x *DecisionLinked) Reset() {
 	*x = DecisionLinked{}
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4844,7 +4905,7 @@ func (x *DecisionLinked) String() string {
 func (*DecisionLinked) ProtoMessage() {}
 
 func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4857,7 +4918,7 @@ func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionLinked.ProtoReflect.Descriptor instead.
 func (*DecisionLinked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DecisionLinked) GetEdge() *DecisionEdge {
@@ -4880,7 +4941,7 @@ type DecisionSuperseded struct {
 
 func (x *DecisionSuperseded) Reset() {
 	*x = DecisionSuperseded{}
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4892,7 +4953,7 @@ func (x *DecisionSuperseded) String() string {
 func (*DecisionSuperseded) ProtoMessage() {}
 
 func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4905,7 +4966,7 @@ func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionSuperseded.ProtoReflect.Descriptor instead.
 func (*DecisionSuperseded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *DecisionSuperseded) GetOld() string {
@@ -4941,7 +5002,7 @@ type DecisionAbandoned struct {
 
 func (x *DecisionAbandoned) Reset() {
 	*x = DecisionAbandoned{}
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4953,7 +5014,7 @@ func (x *DecisionAbandoned) String() string {
 func (*DecisionAbandoned) ProtoMessage() {}
 
 func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4966,7 +5027,7 @@ func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAbandoned.ProtoReflect.Descriptor instead.
 func (*DecisionAbandoned) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DecisionAbandoned) GetId() string {
@@ -4996,7 +5057,7 @@ type DecisionsImported struct {
 
 func (x *DecisionsImported) Reset() {
 	*x = DecisionsImported{}
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5008,7 +5069,7 @@ func (x *DecisionsImported) String() string {
 func (*DecisionsImported) ProtoMessage() {}
 
 func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5021,7 +5082,7 @@ func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionsImported.ProtoReflect.Descriptor instead.
 func (*DecisionsImported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *DecisionsImported) GetPart() *DecisionGraph {
@@ -5048,7 +5109,7 @@ type BallotOpened struct {
 
 func (x *BallotOpened) Reset() {
 	*x = BallotOpened{}
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5060,7 +5121,7 @@ func (x *BallotOpened) String() string {
 func (*BallotOpened) ProtoMessage() {}
 
 func (x *BallotOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5073,7 +5134,7 @@ func (x *BallotOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotOpened.ProtoReflect.Descriptor instead.
 func (*BallotOpened) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *BallotOpened) GetBallot() *Ballot {
@@ -5095,7 +5156,7 @@ type VoteCast struct {
 
 func (x *VoteCast) Reset() {
 	*x = VoteCast{}
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5107,7 +5168,7 @@ func (x *VoteCast) String() string {
 func (*VoteCast) ProtoMessage() {}
 
 func (x *VoteCast) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5120,7 +5181,7 @@ func (x *VoteCast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoteCast.ProtoReflect.Descriptor instead.
 func (*VoteCast) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *VoteCast) GetDecision() string {
@@ -5152,7 +5213,7 @@ type BallotReferred struct {
 
 func (x *BallotReferred) Reset() {
 	*x = BallotReferred{}
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5164,7 +5225,7 @@ func (x *BallotReferred) String() string {
 func (*BallotReferred) ProtoMessage() {}
 
 func (x *BallotReferred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5177,7 +5238,7 @@ func (x *BallotReferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotReferred.ProtoReflect.Descriptor instead.
 func (*BallotReferred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *BallotReferred) GetDecision() string {
@@ -5222,7 +5283,7 @@ type BallotClosed struct {
 
 func (x *BallotClosed) Reset() {
 	*x = BallotClosed{}
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5234,7 +5295,7 @@ func (x *BallotClosed) String() string {
 func (*BallotClosed) ProtoMessage() {}
 
 func (x *BallotClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5247,7 +5308,7 @@ func (x *BallotClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotClosed.ProtoReflect.Descriptor instead.
 func (*BallotClosed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *BallotClosed) GetDecision() string {
@@ -5282,7 +5343,7 @@ type LockRequested struct {
 
 func (x *LockRequested) Reset() {
 	*x = LockRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5294,7 +5355,7 @@ func (x *LockRequested) String() string {
 func (*LockRequested) ProtoMessage() {}
 
 func (x *LockRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5307,7 +5368,7 @@ func (x *LockRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequested.ProtoReflect.Descriptor instead.
 func (*LockRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *LockRequested) GetRepository() string {
@@ -5338,7 +5399,7 @@ type LockGranted struct {
 
 func (x *LockGranted) Reset() {
 	*x = LockGranted{}
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5350,7 +5411,7 @@ func (x *LockGranted) String() string {
 func (*LockGranted) ProtoMessage() {}
 
 func (x *LockGranted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5363,7 +5424,7 @@ func (x *LockGranted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockGranted.ProtoReflect.Descriptor instead.
 func (*LockGranted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *LockGranted) GetRepository() string {
@@ -5406,7 +5467,7 @@ type LockRenewed struct {
 
 func (x *LockRenewed) Reset() {
 	*x = LockRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5418,7 +5479,7 @@ func (x *LockRenewed) String() string {
 func (*LockRenewed) ProtoMessage() {}
 
 func (x *LockRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5431,7 +5492,7 @@ func (x *LockRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRenewed.ProtoReflect.Descriptor instead.
 func (*LockRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *LockRenewed) GetRepository() string {
@@ -5466,7 +5527,7 @@ type LockReleased struct {
 
 func (x *LockReleased) Reset() {
 	*x = LockReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5478,7 +5539,7 @@ func (x *LockReleased) String() string {
 func (*LockReleased) ProtoMessage() {}
 
 func (x *LockReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5491,7 +5552,7 @@ func (x *LockReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockReleased.ProtoReflect.Descriptor instead.
 func (*LockReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *LockReleased) GetRepository() string {
@@ -5519,7 +5580,7 @@ type LockExpired struct {
 
 func (x *LockExpired) Reset() {
 	*x = LockExpired{}
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5531,7 +5592,7 @@ func (x *LockExpired) String() string {
 func (*LockExpired) ProtoMessage() {}
 
 func (x *LockExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5544,7 +5605,7 @@ func (x *LockExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockExpired.ProtoReflect.Descriptor instead.
 func (*LockExpired) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *LockExpired) GetRepository() string {
@@ -5576,7 +5637,7 @@ type LockCoupled struct {
 
 func (x *LockCoupled) Reset() {
 	*x = LockCoupled{}
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5588,7 +5649,7 @@ func (x *LockCoupled) String() string {
 func (*LockCoupled) ProtoMessage() {}
 
 func (x *LockCoupled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5601,7 +5662,7 @@ func (x *LockCoupled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockCoupled.ProtoReflect.Descriptor instead.
 func (*LockCoupled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *LockCoupled) GetRepository() string {
@@ -5636,7 +5697,7 @@ type TrainTested struct {
 
 func (x *TrainTested) Reset() {
 	*x = TrainTested{}
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5648,7 +5709,7 @@ func (x *TrainTested) String() string {
 func (*TrainTested) ProtoMessage() {}
 
 func (x *TrainTested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5661,7 +5722,7 @@ func (x *TrainTested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainTested.ProtoReflect.Descriptor instead.
 func (*TrainTested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *TrainTested) GetCar() *Car {
@@ -5682,7 +5743,7 @@ type LockWithdrawn struct {
 
 func (x *LockWithdrawn) Reset() {
 	*x = LockWithdrawn{}
-	mi := &file_loom_v1_event_proto_msgTypes[68]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5694,7 +5755,7 @@ func (x *LockWithdrawn) String() string {
 func (*LockWithdrawn) ProtoMessage() {}
 
 func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[68]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5707,7 +5768,7 @@ func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockWithdrawn.ProtoReflect.Descriptor instead.
 func (*LockWithdrawn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *LockWithdrawn) GetRepository() string {
@@ -5740,7 +5801,7 @@ type TurnStarted struct {
 
 func (x *TurnStarted) Reset() {
 	*x = TurnStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[69]
+	mi := &file_loom_v1_event_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5752,7 +5813,7 @@ func (x *TurnStarted) String() string {
 func (*TurnStarted) ProtoMessage() {}
 
 func (x *TurnStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[69]
+	mi := &file_loom_v1_event_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5765,7 +5826,7 @@ func (x *TurnStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStarted.ProtoReflect.Descriptor instead.
 func (*TurnStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *TurnStarted) GetModel() string {
@@ -5806,7 +5867,7 @@ type TurnCompacted struct {
 
 func (x *TurnCompacted) Reset() {
 	*x = TurnCompacted{}
-	mi := &file_loom_v1_event_proto_msgTypes[70]
+	mi := &file_loom_v1_event_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5818,7 +5879,7 @@ func (x *TurnCompacted) String() string {
 func (*TurnCompacted) ProtoMessage() {}
 
 func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[70]
+	mi := &file_loom_v1_event_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5831,7 +5892,7 @@ func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnCompacted.ProtoReflect.Descriptor instead.
 func (*TurnCompacted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{70}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *TurnCompacted) GetCompaction() *Compaction {
@@ -5851,7 +5912,7 @@ type MessageHeard struct {
 
 func (x *MessageHeard) Reset() {
 	*x = MessageHeard{}
-	mi := &file_loom_v1_event_proto_msgTypes[71]
+	mi := &file_loom_v1_event_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5863,7 +5924,7 @@ func (x *MessageHeard) String() string {
 func (*MessageHeard) ProtoMessage() {}
 
 func (x *MessageHeard) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[71]
+	mi := &file_loom_v1_event_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5876,7 +5937,7 @@ func (x *MessageHeard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageHeard.ProtoReflect.Descriptor instead.
 func (*MessageHeard) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{71}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *MessageHeard) GetSaid() *Said {
@@ -5899,7 +5960,7 @@ type ExecutionTold struct {
 
 func (x *ExecutionTold) Reset() {
 	*x = ExecutionTold{}
-	mi := &file_loom_v1_event_proto_msgTypes[72]
+	mi := &file_loom_v1_event_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5911,7 +5972,7 @@ func (x *ExecutionTold) String() string {
 func (*ExecutionTold) ProtoMessage() {}
 
 func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[72]
+	mi := &file_loom_v1_event_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5924,7 +5985,7 @@ func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionTold.ProtoReflect.Descriptor instead.
 func (*ExecutionTold) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{72}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ExecutionTold) GetSaid() *Said {
@@ -5951,7 +6012,7 @@ type ModelAnswered struct {
 
 func (x *ModelAnswered) Reset() {
 	*x = ModelAnswered{}
-	mi := &file_loom_v1_event_proto_msgTypes[73]
+	mi := &file_loom_v1_event_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5963,7 +6024,7 @@ func (x *ModelAnswered) String() string {
 func (*ModelAnswered) ProtoMessage() {}
 
 func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[73]
+	mi := &file_loom_v1_event_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5976,7 +6037,7 @@ func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswered.ProtoReflect.Descriptor instead.
 func (*ModelAnswered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{73}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ModelAnswered) GetAnswer() *ModelAnswer {
@@ -5996,7 +6057,7 @@ type ToolIntended struct {
 
 func (x *ToolIntended) Reset() {
 	*x = ToolIntended{}
-	mi := &file_loom_v1_event_proto_msgTypes[74]
+	mi := &file_loom_v1_event_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6008,7 +6069,7 @@ func (x *ToolIntended) String() string {
 func (*ToolIntended) ProtoMessage() {}
 
 func (x *ToolIntended) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[74]
+	mi := &file_loom_v1_event_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6021,7 +6082,7 @@ func (x *ToolIntended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolIntended.ProtoReflect.Descriptor instead.
 func (*ToolIntended) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{74}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ToolIntended) GetTool() *ToolStep {
@@ -6044,7 +6105,7 @@ type ToolFinished struct {
 
 func (x *ToolFinished) Reset() {
 	*x = ToolFinished{}
-	mi := &file_loom_v1_event_proto_msgTypes[75]
+	mi := &file_loom_v1_event_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6056,7 +6117,7 @@ func (x *ToolFinished) String() string {
 func (*ToolFinished) ProtoMessage() {}
 
 func (x *ToolFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[75]
+	mi := &file_loom_v1_event_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6069,7 +6130,7 @@ func (x *ToolFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolFinished.ProtoReflect.Descriptor instead.
 func (*ToolFinished) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{75}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ToolFinished) GetCall() string {
@@ -6103,7 +6164,7 @@ type PermissionSet struct {
 
 func (x *PermissionSet) Reset() {
 	*x = PermissionSet{}
-	mi := &file_loom_v1_event_proto_msgTypes[76]
+	mi := &file_loom_v1_event_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6115,7 +6176,7 @@ func (x *PermissionSet) String() string {
 func (*PermissionSet) ProtoMessage() {}
 
 func (x *PermissionSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[76]
+	mi := &file_loom_v1_event_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6128,7 +6189,7 @@ func (x *PermissionSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionSet.ProtoReflect.Descriptor instead.
 func (*PermissionSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{76}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *PermissionSet) GetPermission() *Permission {
@@ -6149,7 +6210,7 @@ type PermissionRevoked struct {
 
 func (x *PermissionRevoked) Reset() {
 	*x = PermissionRevoked{}
-	mi := &file_loom_v1_event_proto_msgTypes[77]
+	mi := &file_loom_v1_event_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6161,7 +6222,7 @@ func (x *PermissionRevoked) String() string {
 func (*PermissionRevoked) ProtoMessage() {}
 
 func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[77]
+	mi := &file_loom_v1_event_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6174,7 +6235,7 @@ func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRevoked.ProtoReflect.Descriptor instead.
 func (*PermissionRevoked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{77}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *PermissionRevoked) GetId() string {
@@ -6201,7 +6262,7 @@ type ToolsTrusted struct {
 
 func (x *ToolsTrusted) Reset() {
 	*x = ToolsTrusted{}
-	mi := &file_loom_v1_event_proto_msgTypes[78]
+	mi := &file_loom_v1_event_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6213,7 +6274,7 @@ func (x *ToolsTrusted) String() string {
 func (*ToolsTrusted) ProtoMessage() {}
 
 func (x *ToolsTrusted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[78]
+	mi := &file_loom_v1_event_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6226,7 +6287,7 @@ func (x *ToolsTrusted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsTrusted.ProtoReflect.Descriptor instead.
 func (*ToolsTrusted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{78}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ToolsTrusted) GetToolkit() *Toolkit {
@@ -6247,7 +6308,7 @@ type ToolsDistrusted struct {
 
 func (x *ToolsDistrusted) Reset() {
 	*x = ToolsDistrusted{}
-	mi := &file_loom_v1_event_proto_msgTypes[79]
+	mi := &file_loom_v1_event_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6259,7 +6320,7 @@ func (x *ToolsDistrusted) String() string {
 func (*ToolsDistrusted) ProtoMessage() {}
 
 func (x *ToolsDistrusted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[79]
+	mi := &file_loom_v1_event_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6272,7 +6333,7 @@ func (x *ToolsDistrusted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsDistrusted.ProtoReflect.Descriptor instead.
 func (*ToolsDistrusted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{79}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ToolsDistrusted) GetProcess() string {
@@ -6293,7 +6354,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xb3]\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xda^\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -6509,7 +6570,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x01\x02\x1aM{about}: execution {execution} closes after the step under way{.reason after}H\x00R\x10executionClosing\x12\xb1\x01\n" +
 	"\n" +
 	"draft_kept\x18\x7f \x01(\v2\x12.loom.v1.DraftKeptB|\x8a\xb5\x18x\n" +
-	"\x01\x01\x1ap{about}: what execution {execution} had changed is kept ({.draft.files} files): loom bead reopen {bead} --resume\"\x01\x01H\x00R\tdraftKeptB\x06\n" +
+	"\x01\x01\x1ap{about}: what execution {execution} had changed is kept ({.draft.files} files): loom bead reopen {bead} --resume\"\x01\x01H\x00R\tdraftKept\x12\xa4\x01\n" +
+	"\fchecks_taken\x18\x80\x01 \x01(\v2\x14.loom.v1.ChecksTakenBh\x8a\xb5\x18d\n" +
+	"\x01\x02\x1a_{about}: execution {execution} must see the checks pass that its project has now{.checks after}H\x00R\vchecksTakenB\x06\n" +
 	"\x04fact\"9\n" +
 	"\fModelBlocked\x12)\n" +
 	"\x05block\x18\x01 \x01(\v2\x13.loom.v1.ModelBlockR\x05block\";\n" +
@@ -6557,7 +6620,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"resetEdges\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\"*\n" +
 	"\x10ExecutionClosing\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"1\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"%\n" +
+	"\vChecksTaken\x12\x16\n" +
+	"\x06checks\x18\x01 \x03(\tR\x06checks\"1\n" +
 	"\tDraftKept\x12$\n" +
 	"\x05draft\x18\x01 \x01(\v2\x0e.loom.v1.DraftR\x05draft\"g\n" +
 	"\n" +
@@ -6836,7 +6901,7 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 81)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 82)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
 	(*ModelBlocked)(nil),          // 1: loom.v1.ModelBlocked
@@ -6852,304 +6917,306 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*WorkResumed)(nil),           // 11: loom.v1.WorkResumed
 	(*ExecutionMoved)(nil),        // 12: loom.v1.ExecutionMoved
 	(*ExecutionClosing)(nil),      // 13: loom.v1.ExecutionClosing
-	(*DraftKept)(nil),             // 14: loom.v1.DraftKept
-	(*GateFailed)(nil),            // 15: loom.v1.GateFailed
-	(*GapNoted)(nil),              // 16: loom.v1.GapNoted
-	(*PlanAdopted)(nil),           // 17: loom.v1.PlanAdopted
-	(*ChildStarted)(nil),          // 18: loom.v1.ChildStarted
-	(*ExecutionForked)(nil),       // 19: loom.v1.ExecutionForked
-	(*LimitLifted)(nil),           // 20: loom.v1.LimitLifted
-	(*CallReserved)(nil),          // 21: loom.v1.CallReserved
-	(*CallSettled)(nil),           // 22: loom.v1.CallSettled
-	(*RolesReported)(nil),         // 23: loom.v1.RolesReported
-	(*BeadUpdated)(nil),           // 24: loom.v1.BeadUpdated
-	(*GovernorTripped)(nil),       // 25: loom.v1.GovernorTripped
-	(*GovernorRenewed)(nil),       // 26: loom.v1.GovernorRenewed
-	(*BeadFiled)(nil),             // 27: loom.v1.BeadFiled
-	(*BeadOccurred)(nil),          // 28: loom.v1.BeadOccurred
-	(*BeadStatusChanged)(nil),     // 29: loom.v1.BeadStatusChanged
-	(*SubmissionRejected)(nil),    // 30: loom.v1.SubmissionRejected
-	(*ExecutionStarted)(nil),      // 31: loom.v1.ExecutionStarted
-	(*EdgeSettled)(nil),           // 32: loom.v1.EdgeSettled
-	(*NodeSkipped)(nil),           // 33: loom.v1.NodeSkipped
-	(*AttemptDispatched)(nil),     // 34: loom.v1.AttemptDispatched
-	(*AttemptClaimed)(nil),        // 35: loom.v1.AttemptClaimed
-	(*ClaimReleased)(nil),         // 36: loom.v1.ClaimReleased
-	(*AttemptParked)(nil),         // 37: loom.v1.AttemptParked
-	(*TaskGiven)(nil),             // 38: loom.v1.TaskGiven
-	(*TaskEnded)(nil),             // 39: loom.v1.TaskEnded
-	(*AttemptEnded)(nil),          // 40: loom.v1.AttemptEnded
-	(*RetryScheduled)(nil),        // 41: loom.v1.RetryScheduled
-	(*NodeCompleted)(nil),         // 42: loom.v1.NodeCompleted
-	(*ReworkStarted)(nil),         // 43: loom.v1.ReworkStarted
-	(*ApprovalRequested)(nil),     // 44: loom.v1.ApprovalRequested
-	(*ApprovalDecided)(nil),       // 45: loom.v1.ApprovalDecided
-	(*ApprovalRefused)(nil),       // 46: loom.v1.ApprovalRefused
-	(*ApprovalLapsed)(nil),        // 47: loom.v1.ApprovalLapsed
-	(*ExecutionEnded)(nil),        // 48: loom.v1.ExecutionEnded
-	(*ChangeProposed)(nil),        // 49: loom.v1.ChangeProposed
-	(*CandidateMade)(nil),         // 50: loom.v1.CandidateMade
-	(*Landed)(nil),                // 51: loom.v1.Landed
-	(*DecisionAdded)(nil),         // 52: loom.v1.DecisionAdded
-	(*DecisionLinked)(nil),        // 53: loom.v1.DecisionLinked
-	(*DecisionSuperseded)(nil),    // 54: loom.v1.DecisionSuperseded
-	(*DecisionAbandoned)(nil),     // 55: loom.v1.DecisionAbandoned
-	(*DecisionsImported)(nil),     // 56: loom.v1.DecisionsImported
-	(*BallotOpened)(nil),          // 57: loom.v1.BallotOpened
-	(*VoteCast)(nil),              // 58: loom.v1.VoteCast
-	(*BallotReferred)(nil),        // 59: loom.v1.BallotReferred
-	(*BallotClosed)(nil),          // 60: loom.v1.BallotClosed
-	(*LockRequested)(nil),         // 61: loom.v1.LockRequested
-	(*LockGranted)(nil),           // 62: loom.v1.LockGranted
-	(*LockRenewed)(nil),           // 63: loom.v1.LockRenewed
-	(*LockReleased)(nil),          // 64: loom.v1.LockReleased
-	(*LockExpired)(nil),           // 65: loom.v1.LockExpired
-	(*LockCoupled)(nil),           // 66: loom.v1.LockCoupled
-	(*TrainTested)(nil),           // 67: loom.v1.TrainTested
-	(*LockWithdrawn)(nil),         // 68: loom.v1.LockWithdrawn
-	(*TurnStarted)(nil),           // 69: loom.v1.TurnStarted
-	(*TurnCompacted)(nil),         // 70: loom.v1.TurnCompacted
-	(*MessageHeard)(nil),          // 71: loom.v1.MessageHeard
-	(*ExecutionTold)(nil),         // 72: loom.v1.ExecutionTold
-	(*ModelAnswered)(nil),         // 73: loom.v1.ModelAnswered
-	(*ToolIntended)(nil),          // 74: loom.v1.ToolIntended
-	(*ToolFinished)(nil),          // 75: loom.v1.ToolFinished
-	(*PermissionSet)(nil),         // 76: loom.v1.PermissionSet
-	(*PermissionRevoked)(nil),     // 77: loom.v1.PermissionRevoked
-	(*ToolsTrusted)(nil),          // 78: loom.v1.ToolsTrusted
-	(*ToolsDistrusted)(nil),       // 79: loom.v1.ToolsDistrusted
-	nil,                           // 80: loom.v1.PlanAdopted.EdgesEntry
-	(*timestamppb.Timestamp)(nil), // 81: google.protobuf.Timestamp
-	(*Identity)(nil),              // 82: loom.v1.Identity
-	(*JournalCut)(nil),            // 83: loom.v1.JournalCut
-	(*RoleScaled)(nil),            // 84: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 85: loom.v1.HostDrained
-	(*MembersChanged)(nil),        // 86: loom.v1.MembersChanged
-	(*MemoryKept)(nil),            // 87: loom.v1.MemoryKept
-	(*MemoryMerged)(nil),          // 88: loom.v1.MemoryMerged
-	(*MemoryChanged)(nil),         // 89: loom.v1.MemoryChanged
-	(*MemoryPromoted)(nil),        // 90: loom.v1.MemoryPromoted
-	(*MemoryForgotten)(nil),       // 91: loom.v1.MemoryForgotten
-	(*MemoryExpired)(nil),         // 92: loom.v1.MemoryExpired
-	(*MemoryDropped)(nil),         // 93: loom.v1.MemoryDropped
-	(*MemoryOffered)(nil),         // 94: loom.v1.MemoryOffered
-	(*MailSent)(nil),              // 95: loom.v1.MailSent
-	(*AgentLife)(nil),             // 96: loom.v1.AgentLife
-	(*ModelBlock)(nil),            // 97: loom.v1.ModelBlock
-	(*Landing)(nil),               // 98: loom.v1.Landing
-	(*ProjectConfig)(nil),         // 99: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 100: loom.v1.Definition
-	(*SignedCommand)(nil),         // 101: loom.v1.SignedCommand
-	(*Error)(nil),                 // 102: loom.v1.Error
-	(*Pause)(nil),                 // 103: loom.v1.Pause
-	(PauseScope)(0),               // 104: loom.v1.PauseScope
-	(*Draft)(nil),                 // 105: loom.v1.Draft
-	(GateAction)(0),               // 106: loom.v1.GateAction
-	(*Plan)(nil),                  // 107: loom.v1.Plan
-	(*ForkPoint)(nil),             // 108: loom.v1.ForkPoint
-	(*Execution)(nil),             // 109: loom.v1.Execution
-	(*Budget)(nil),                // 110: loom.v1.Budget
-	(*CallReservation)(nil),       // 111: loom.v1.CallReservation
-	(*Usage)(nil),                 // 112: loom.v1.Usage
-	(*HostRoles)(nil),             // 113: loom.v1.HostRoles
-	(*Bead)(nil),                  // 114: loom.v1.Bead
-	(BeadStatus)(0),               // 115: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 116: loom.v1.Claimant
-	(*TeamTask)(nil),              // 117: loom.v1.TeamTask
-	(*Outcome)(nil),               // 118: loom.v1.Outcome
-	(*Approval)(nil),              // 119: loom.v1.Approval
-	(ApprovalDecision)(0),         // 120: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 121: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 122: loom.v1.Change
-	(*Candidate)(nil),             // 123: loom.v1.Candidate
-	(*DecisionNode)(nil),          // 124: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 125: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 126: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 127: loom.v1.Ballot
-	(*Vote)(nil),                  // 128: loom.v1.Vote
-	(BallotStatus)(0),             // 129: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 130: loom.v1.LockClaim
-	(*Car)(nil),                   // 131: loom.v1.Car
-	(*BlobRef)(nil),               // 132: loom.v1.BlobRef
-	(*Compaction)(nil),            // 133: loom.v1.Compaction
-	(*Said)(nil),                  // 134: loom.v1.Said
-	(*ModelAnswer)(nil),           // 135: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 136: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 137: loom.v1.ToolResult
-	(*Permission)(nil),            // 138: loom.v1.Permission
-	(*Toolkit)(nil),               // 139: loom.v1.Toolkit
+	(*ChecksTaken)(nil),           // 14: loom.v1.ChecksTaken
+	(*DraftKept)(nil),             // 15: loom.v1.DraftKept
+	(*GateFailed)(nil),            // 16: loom.v1.GateFailed
+	(*GapNoted)(nil),              // 17: loom.v1.GapNoted
+	(*PlanAdopted)(nil),           // 18: loom.v1.PlanAdopted
+	(*ChildStarted)(nil),          // 19: loom.v1.ChildStarted
+	(*ExecutionForked)(nil),       // 20: loom.v1.ExecutionForked
+	(*LimitLifted)(nil),           // 21: loom.v1.LimitLifted
+	(*CallReserved)(nil),          // 22: loom.v1.CallReserved
+	(*CallSettled)(nil),           // 23: loom.v1.CallSettled
+	(*RolesReported)(nil),         // 24: loom.v1.RolesReported
+	(*BeadUpdated)(nil),           // 25: loom.v1.BeadUpdated
+	(*GovernorTripped)(nil),       // 26: loom.v1.GovernorTripped
+	(*GovernorRenewed)(nil),       // 27: loom.v1.GovernorRenewed
+	(*BeadFiled)(nil),             // 28: loom.v1.BeadFiled
+	(*BeadOccurred)(nil),          // 29: loom.v1.BeadOccurred
+	(*BeadStatusChanged)(nil),     // 30: loom.v1.BeadStatusChanged
+	(*SubmissionRejected)(nil),    // 31: loom.v1.SubmissionRejected
+	(*ExecutionStarted)(nil),      // 32: loom.v1.ExecutionStarted
+	(*EdgeSettled)(nil),           // 33: loom.v1.EdgeSettled
+	(*NodeSkipped)(nil),           // 34: loom.v1.NodeSkipped
+	(*AttemptDispatched)(nil),     // 35: loom.v1.AttemptDispatched
+	(*AttemptClaimed)(nil),        // 36: loom.v1.AttemptClaimed
+	(*ClaimReleased)(nil),         // 37: loom.v1.ClaimReleased
+	(*AttemptParked)(nil),         // 38: loom.v1.AttemptParked
+	(*TaskGiven)(nil),             // 39: loom.v1.TaskGiven
+	(*TaskEnded)(nil),             // 40: loom.v1.TaskEnded
+	(*AttemptEnded)(nil),          // 41: loom.v1.AttemptEnded
+	(*RetryScheduled)(nil),        // 42: loom.v1.RetryScheduled
+	(*NodeCompleted)(nil),         // 43: loom.v1.NodeCompleted
+	(*ReworkStarted)(nil),         // 44: loom.v1.ReworkStarted
+	(*ApprovalRequested)(nil),     // 45: loom.v1.ApprovalRequested
+	(*ApprovalDecided)(nil),       // 46: loom.v1.ApprovalDecided
+	(*ApprovalRefused)(nil),       // 47: loom.v1.ApprovalRefused
+	(*ApprovalLapsed)(nil),        // 48: loom.v1.ApprovalLapsed
+	(*ExecutionEnded)(nil),        // 49: loom.v1.ExecutionEnded
+	(*ChangeProposed)(nil),        // 50: loom.v1.ChangeProposed
+	(*CandidateMade)(nil),         // 51: loom.v1.CandidateMade
+	(*Landed)(nil),                // 52: loom.v1.Landed
+	(*DecisionAdded)(nil),         // 53: loom.v1.DecisionAdded
+	(*DecisionLinked)(nil),        // 54: loom.v1.DecisionLinked
+	(*DecisionSuperseded)(nil),    // 55: loom.v1.DecisionSuperseded
+	(*DecisionAbandoned)(nil),     // 56: loom.v1.DecisionAbandoned
+	(*DecisionsImported)(nil),     // 57: loom.v1.DecisionsImported
+	(*BallotOpened)(nil),          // 58: loom.v1.BallotOpened
+	(*VoteCast)(nil),              // 59: loom.v1.VoteCast
+	(*BallotReferred)(nil),        // 60: loom.v1.BallotReferred
+	(*BallotClosed)(nil),          // 61: loom.v1.BallotClosed
+	(*LockRequested)(nil),         // 62: loom.v1.LockRequested
+	(*LockGranted)(nil),           // 63: loom.v1.LockGranted
+	(*LockRenewed)(nil),           // 64: loom.v1.LockRenewed
+	(*LockReleased)(nil),          // 65: loom.v1.LockReleased
+	(*LockExpired)(nil),           // 66: loom.v1.LockExpired
+	(*LockCoupled)(nil),           // 67: loom.v1.LockCoupled
+	(*TrainTested)(nil),           // 68: loom.v1.TrainTested
+	(*LockWithdrawn)(nil),         // 69: loom.v1.LockWithdrawn
+	(*TurnStarted)(nil),           // 70: loom.v1.TurnStarted
+	(*TurnCompacted)(nil),         // 71: loom.v1.TurnCompacted
+	(*MessageHeard)(nil),          // 72: loom.v1.MessageHeard
+	(*ExecutionTold)(nil),         // 73: loom.v1.ExecutionTold
+	(*ModelAnswered)(nil),         // 74: loom.v1.ModelAnswered
+	(*ToolIntended)(nil),          // 75: loom.v1.ToolIntended
+	(*ToolFinished)(nil),          // 76: loom.v1.ToolFinished
+	(*PermissionSet)(nil),         // 77: loom.v1.PermissionSet
+	(*PermissionRevoked)(nil),     // 78: loom.v1.PermissionRevoked
+	(*ToolsTrusted)(nil),          // 79: loom.v1.ToolsTrusted
+	(*ToolsDistrusted)(nil),       // 80: loom.v1.ToolsDistrusted
+	nil,                           // 81: loom.v1.PlanAdopted.EdgesEntry
+	(*timestamppb.Timestamp)(nil), // 82: google.protobuf.Timestamp
+	(*Identity)(nil),              // 83: loom.v1.Identity
+	(*JournalCut)(nil),            // 84: loom.v1.JournalCut
+	(*RoleScaled)(nil),            // 85: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 86: loom.v1.HostDrained
+	(*MembersChanged)(nil),        // 87: loom.v1.MembersChanged
+	(*MemoryKept)(nil),            // 88: loom.v1.MemoryKept
+	(*MemoryMerged)(nil),          // 89: loom.v1.MemoryMerged
+	(*MemoryChanged)(nil),         // 90: loom.v1.MemoryChanged
+	(*MemoryPromoted)(nil),        // 91: loom.v1.MemoryPromoted
+	(*MemoryForgotten)(nil),       // 92: loom.v1.MemoryForgotten
+	(*MemoryExpired)(nil),         // 93: loom.v1.MemoryExpired
+	(*MemoryDropped)(nil),         // 94: loom.v1.MemoryDropped
+	(*MemoryOffered)(nil),         // 95: loom.v1.MemoryOffered
+	(*MailSent)(nil),              // 96: loom.v1.MailSent
+	(*AgentLife)(nil),             // 97: loom.v1.AgentLife
+	(*ModelBlock)(nil),            // 98: loom.v1.ModelBlock
+	(*Landing)(nil),               // 99: loom.v1.Landing
+	(*ProjectConfig)(nil),         // 100: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 101: loom.v1.Definition
+	(*SignedCommand)(nil),         // 102: loom.v1.SignedCommand
+	(*Error)(nil),                 // 103: loom.v1.Error
+	(*Pause)(nil),                 // 104: loom.v1.Pause
+	(PauseScope)(0),               // 105: loom.v1.PauseScope
+	(*Draft)(nil),                 // 106: loom.v1.Draft
+	(GateAction)(0),               // 107: loom.v1.GateAction
+	(*Plan)(nil),                  // 108: loom.v1.Plan
+	(*ForkPoint)(nil),             // 109: loom.v1.ForkPoint
+	(*Execution)(nil),             // 110: loom.v1.Execution
+	(*Budget)(nil),                // 111: loom.v1.Budget
+	(*CallReservation)(nil),       // 112: loom.v1.CallReservation
+	(*Usage)(nil),                 // 113: loom.v1.Usage
+	(*HostRoles)(nil),             // 114: loom.v1.HostRoles
+	(*Bead)(nil),                  // 115: loom.v1.Bead
+	(BeadStatus)(0),               // 116: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 117: loom.v1.Claimant
+	(*TeamTask)(nil),              // 118: loom.v1.TeamTask
+	(*Outcome)(nil),               // 119: loom.v1.Outcome
+	(*Approval)(nil),              // 120: loom.v1.Approval
+	(ApprovalDecision)(0),         // 121: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 122: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 123: loom.v1.Change
+	(*Candidate)(nil),             // 124: loom.v1.Candidate
+	(*DecisionNode)(nil),          // 125: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 126: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 127: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 128: loom.v1.Ballot
+	(*Vote)(nil),                  // 129: loom.v1.Vote
+	(BallotStatus)(0),             // 130: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 131: loom.v1.LockClaim
+	(*Car)(nil),                   // 132: loom.v1.Car
+	(*BlobRef)(nil),               // 133: loom.v1.BlobRef
+	(*Compaction)(nil),            // 134: loom.v1.Compaction
+	(*Said)(nil),                  // 135: loom.v1.Said
+	(*ModelAnswer)(nil),           // 136: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 137: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 138: loom.v1.ToolResult
+	(*Permission)(nil),            // 139: loom.v1.Permission
+	(*Toolkit)(nil),               // 140: loom.v1.Toolkit
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	81,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	82,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
-	81,  // 2: loom.v1.Event.wall:type_name -> google.protobuf.Timestamp
+	82,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	83,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	82,  // 2: loom.v1.Event.wall:type_name -> google.protobuf.Timestamp
 	4,   // 3: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
 	5,   // 4: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
-	27,  // 5: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
-	28,  // 6: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
-	29,  // 7: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
-	30,  // 8: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
-	24,  // 9: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
-	25,  // 10: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
-	26,  // 11: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
+	28,  // 5: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
+	29,  // 6: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
+	30,  // 7: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
+	31,  // 8: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
+	25,  // 9: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
+	26,  // 10: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
+	27,  // 11: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
 	1,   // 12: loom.v1.Event.model_blocked:type_name -> loom.v1.ModelBlocked
 	2,   // 13: loom.v1.Event.model_unblocked:type_name -> loom.v1.ModelUnblocked
 	6,   // 14: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
 	9,   // 15: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
 	7,   // 16: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
 	8,   // 17: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	83,  // 18: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
+	84,  // 18: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
 	10,  // 19: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
 	11,  // 20: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
-	84,  // 21: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	85,  // 22: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	86,  // 23: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
-	23,  // 24: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
-	76,  // 25: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
-	77,  // 26: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
-	78,  // 27: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
-	79,  // 28: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
-	44,  // 29: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
-	45,  // 30: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
-	46,  // 31: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
-	47,  // 32: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
-	31,  // 33: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
-	19,  // 34: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
+	85,  // 21: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	86,  // 22: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	87,  // 23: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
+	24,  // 24: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
+	77,  // 25: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
+	78,  // 26: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
+	79,  // 27: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
+	80,  // 28: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
+	45,  // 29: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
+	46,  // 30: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
+	47,  // 31: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
+	48,  // 32: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
+	32,  // 33: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
+	20,  // 34: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
 	12,  // 35: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
-	72,  // 36: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
-	48,  // 37: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
-	32,  // 38: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
-	33,  // 39: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
-	42,  // 40: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
-	43,  // 41: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
-	15,  // 42: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
-	16,  // 43: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
-	20,  // 44: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
-	17,  // 45: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
-	18,  // 46: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
-	38,  // 47: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
-	39,  // 48: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
-	34,  // 49: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
-	35,  // 50: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
-	36,  // 51: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
-	37,  // 52: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
-	40,  // 53: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
-	41,  // 54: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
-	49,  // 55: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
-	50,  // 56: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
-	67,  // 57: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
-	51,  // 58: loom.v1.Event.landed:type_name -> loom.v1.Landed
+	73,  // 36: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
+	49,  // 37: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
+	33,  // 38: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
+	34,  // 39: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
+	43,  // 40: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
+	44,  // 41: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
+	16,  // 42: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
+	17,  // 43: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
+	21,  // 44: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
+	18,  // 45: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
+	19,  // 46: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
+	39,  // 47: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
+	40,  // 48: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
+	35,  // 49: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
+	36,  // 50: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
+	37,  // 51: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
+	38,  // 52: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
+	41,  // 53: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
+	42,  // 54: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
+	50,  // 55: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
+	51,  // 56: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
+	68,  // 57: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
+	52,  // 58: loom.v1.Event.landed:type_name -> loom.v1.Landed
 	3,   // 59: loom.v1.Event.landing_settled:type_name -> loom.v1.LandingSettled
-	69,  // 60: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
-	73,  // 61: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
-	74,  // 62: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
-	75,  // 63: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
-	70,  // 64: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
-	71,  // 65: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
-	21,  // 66: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
-	22,  // 67: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
-	52,  // 68: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
-	53,  // 69: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
-	54,  // 70: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
-	55,  // 71: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
-	56,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
-	57,  // 73: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
-	58,  // 74: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
-	59,  // 75: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
-	60,  // 76: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
-	61,  // 77: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
-	62,  // 78: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
-	63,  // 79: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
-	64,  // 80: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
-	65,  // 81: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
-	68,  // 82: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
-	66,  // 83: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
-	87,  // 84: loom.v1.Event.memory_kept:type_name -> loom.v1.MemoryKept
-	88,  // 85: loom.v1.Event.memory_merged:type_name -> loom.v1.MemoryMerged
-	89,  // 86: loom.v1.Event.memory_changed:type_name -> loom.v1.MemoryChanged
-	90,  // 87: loom.v1.Event.memory_promoted:type_name -> loom.v1.MemoryPromoted
-	91,  // 88: loom.v1.Event.memory_forgotten:type_name -> loom.v1.MemoryForgotten
-	92,  // 89: loom.v1.Event.memory_expired:type_name -> loom.v1.MemoryExpired
-	93,  // 90: loom.v1.Event.memory_dropped:type_name -> loom.v1.MemoryDropped
-	94,  // 91: loom.v1.Event.memory_offered:type_name -> loom.v1.MemoryOffered
-	95,  // 92: loom.v1.Event.mail_sent:type_name -> loom.v1.MailSent
-	96,  // 93: loom.v1.Event.agent_started:type_name -> loom.v1.AgentLife
-	96,  // 94: loom.v1.Event.agent_restarted:type_name -> loom.v1.AgentLife
-	96,  // 95: loom.v1.Event.agent_crashed:type_name -> loom.v1.AgentLife
-	96,  // 96: loom.v1.Event.agent_given_up:type_name -> loom.v1.AgentLife
-	96,  // 97: loom.v1.Event.agent_drained:type_name -> loom.v1.AgentLife
+	70,  // 60: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
+	74,  // 61: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
+	75,  // 62: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
+	76,  // 63: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
+	71,  // 64: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
+	72,  // 65: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
+	22,  // 66: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
+	23,  // 67: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
+	53,  // 68: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
+	54,  // 69: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
+	55,  // 70: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
+	56,  // 71: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
+	57,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
+	58,  // 73: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
+	59,  // 74: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
+	60,  // 75: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
+	61,  // 76: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
+	62,  // 77: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
+	63,  // 78: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
+	64,  // 79: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
+	65,  // 80: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
+	66,  // 81: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
+	69,  // 82: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
+	67,  // 83: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
+	88,  // 84: loom.v1.Event.memory_kept:type_name -> loom.v1.MemoryKept
+	89,  // 85: loom.v1.Event.memory_merged:type_name -> loom.v1.MemoryMerged
+	90,  // 86: loom.v1.Event.memory_changed:type_name -> loom.v1.MemoryChanged
+	91,  // 87: loom.v1.Event.memory_promoted:type_name -> loom.v1.MemoryPromoted
+	92,  // 88: loom.v1.Event.memory_forgotten:type_name -> loom.v1.MemoryForgotten
+	93,  // 89: loom.v1.Event.memory_expired:type_name -> loom.v1.MemoryExpired
+	94,  // 90: loom.v1.Event.memory_dropped:type_name -> loom.v1.MemoryDropped
+	95,  // 91: loom.v1.Event.memory_offered:type_name -> loom.v1.MemoryOffered
+	96,  // 92: loom.v1.Event.mail_sent:type_name -> loom.v1.MailSent
+	97,  // 93: loom.v1.Event.agent_started:type_name -> loom.v1.AgentLife
+	97,  // 94: loom.v1.Event.agent_restarted:type_name -> loom.v1.AgentLife
+	97,  // 95: loom.v1.Event.agent_crashed:type_name -> loom.v1.AgentLife
+	97,  // 96: loom.v1.Event.agent_given_up:type_name -> loom.v1.AgentLife
+	97,  // 97: loom.v1.Event.agent_drained:type_name -> loom.v1.AgentLife
 	13,  // 98: loom.v1.Event.execution_closing:type_name -> loom.v1.ExecutionClosing
-	14,  // 99: loom.v1.Event.draft_kept:type_name -> loom.v1.DraftKept
-	97,  // 100: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
-	97,  // 101: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
-	98,  // 102: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
-	99,  // 103: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	100, // 104: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	101, // 105: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	102, // 106: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	103, // 107: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	104, // 108: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	105, // 109: loom.v1.DraftKept.draft:type_name -> loom.v1.Draft
-	106, // 110: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	100, // 111: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
-	107, // 112: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
-	80,  // 113: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
-	108, // 114: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	109, // 115: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	110, // 116: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	81,  // 117: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	110, // 118: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	111, // 119: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	112, // 120: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	113, // 121: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	114, // 122: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	81,  // 123: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	114, // 124: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	115, // 125: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	102, // 126: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	105, // 127: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
-	81,  // 128: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	116, // 129: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	81,  // 130: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	97,  // 131: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
-	117, // 132: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	118, // 133: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	118, // 134: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	81,  // 135: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	119, // 136: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	120, // 137: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	101, // 138: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	102, // 139: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	121, // 140: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	122, // 141: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	123, // 142: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	98,  // 143: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	124, // 144: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	125, // 145: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	125, // 146: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	126, // 147: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	127, // 148: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	128, // 149: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	129, // 150: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	81,  // 151: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	130, // 152: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	81,  // 153: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	81,  // 154: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	131, // 155: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	132, // 156: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	133, // 157: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	134, // 158: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	134, // 159: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	135, // 160: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	136, // 161: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	137, // 162: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	138, // 163: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	139, // 164: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
-	165, // [165:165] is the sub-list for method output_type
-	165, // [165:165] is the sub-list for method input_type
-	165, // [165:165] is the sub-list for extension type_name
-	165, // [165:165] is the sub-list for extension extendee
-	0,   // [0:165] is the sub-list for field type_name
+	15,  // 99: loom.v1.Event.draft_kept:type_name -> loom.v1.DraftKept
+	14,  // 100: loom.v1.Event.checks_taken:type_name -> loom.v1.ChecksTaken
+	98,  // 101: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
+	98,  // 102: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
+	99,  // 103: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
+	100, // 104: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	101, // 105: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	102, // 106: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	103, // 107: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	104, // 108: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	105, // 109: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	106, // 110: loom.v1.DraftKept.draft:type_name -> loom.v1.Draft
+	107, // 111: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	101, // 112: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
+	108, // 113: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
+	81,  // 114: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
+	109, // 115: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	110, // 116: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	111, // 117: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	82,  // 118: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	111, // 119: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	112, // 120: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	113, // 121: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	114, // 122: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	115, // 123: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	82,  // 124: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	115, // 125: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	116, // 126: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	103, // 127: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	106, // 128: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
+	82,  // 129: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	117, // 130: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	82,  // 131: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	98,  // 132: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
+	118, // 133: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	119, // 134: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	119, // 135: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	82,  // 136: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	120, // 137: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	121, // 138: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	102, // 139: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	103, // 140: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	122, // 141: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	123, // 142: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	124, // 143: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	99,  // 144: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	125, // 145: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	126, // 146: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	126, // 147: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	127, // 148: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	128, // 149: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	129, // 150: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	130, // 151: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	82,  // 152: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	131, // 153: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	82,  // 154: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	82,  // 155: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	132, // 156: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	133, // 157: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	134, // 158: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	135, // 159: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	135, // 160: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	136, // 161: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	137, // 162: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	138, // 163: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	139, // 164: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	140, // 165: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
+	166, // [166:166] is the sub-list for method output_type
+	166, // [166:166] is the sub-list for method input_type
+	166, // [166:166] is the sub-list for extension type_name
+	166, // [166:166] is the sub-list for extension extendee
+	0,   // [0:166] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -7269,6 +7336,7 @@ func file_loom_v1_event_proto_init() {
 		(*Event_AgentDrained)(nil),
 		(*Event_ExecutionClosing)(nil),
 		(*Event_DraftKept)(nil),
+		(*Event_ChecksTaken)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -7276,7 +7344,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   81,
+			NumMessages:   82,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -138,6 +138,8 @@ const (
 	CostGroup_COST_GROUP_PROJECT CostGroup = 6
 	// In UTC, "2006-01-02".
 	CostGroup_COST_GROUP_DAY CostGroup = 7
+	// The bead that nobody's work is for, with all that works for it, however deep.
+	CostGroup_COST_GROUP_TREE CostGroup = 8
 )
 
 // Enum value maps for CostGroup.
@@ -151,6 +153,7 @@ var (
 		5: "COST_GROUP_MODEL",
 		6: "COST_GROUP_PROJECT",
 		7: "COST_GROUP_DAY",
+		8: "COST_GROUP_TREE",
 	}
 	CostGroup_value = map[string]int32{
 		"COST_GROUP_UNSPECIFIED": 0,
@@ -161,6 +164,7 @@ var (
 		"COST_GROUP_MODEL":       5,
 		"COST_GROUP_PROJECT":     6,
 		"COST_GROUP_DAY":         7,
+		"COST_GROUP_TREE":        8,
 	}
 )
 
@@ -4669,7 +4673,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x12\x18\n" +
 	"\x14GRAPH_QUESTION_PULSE\x10\v\x12\x1a\n" +
 	"\x16GRAPH_QUESTION_BALLOTS\x10\f\x12\x19\n" +
-	"\x15GRAPH_QUESTION_EXPORT\x10\r*\xc1\x01\n" +
+	"\x15GRAPH_QUESTION_EXPORT\x10\r*\xd6\x01\n" +
 	"\tCostGroup\x12\x1a\n" +
 	"\x16COST_GROUP_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10COST_GROUP_AGENT\x10\x01\x12\x13\n" +
@@ -4678,7 +4682,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x12COST_GROUP_PROCESS\x10\x04\x12\x14\n" +
 	"\x10COST_GROUP_MODEL\x10\x05\x12\x16\n" +
 	"\x12COST_GROUP_PROJECT\x10\x06\x12\x12\n" +
-	"\x0eCOST_GROUP_DAY\x10\aB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\x0eCOST_GROUP_DAY\x10\a\x12\x13\n" +
+	"\x0fCOST_GROUP_TREE\x10\bB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_service_proto_rawDescOnce sync.Once

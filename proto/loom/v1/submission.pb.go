@@ -574,7 +574,10 @@ type Bead struct {
 	// Set on a task that an agent gave.
 	Delegation *Delegation `protobuf:"bytes,31,opt,name=delegation,proto3" json:"delegation,omitempty"`
 	// What its newest execution had changed, if that was closed before it was done.
-	Draft         *Draft `protobuf:"bytes,32,opt,name=draft,proto3" json:"draft,omitempty"`
+	Draft *Draft `protobuf:"bytes,32,opt,name=draft,proto3" json:"draft,omitempty"`
+	// Where its newest execution landed. Set in answers to a query for one bead, not
+	// kept.
+	Landing       *Landing `protobuf:"bytes,33,opt,name=landing,proto3" json:"landing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -833,6 +836,13 @@ func (x *Bead) GetDraft() *Draft {
 	return nil
 }
 
+func (x *Bead) GetLanding() *Landing {
+	if x != nil {
+		return x.Landing
+	}
+	return nil
+}
+
 // Delegation says for whom a bead is done.
 type Delegation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -967,7 +977,7 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\t \x01(\tR\x0eidempotencyKey\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x86\t\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb2\t\n" +
 	"\x04Bead\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12%\n" +
@@ -1008,7 +1018,8 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\n" +
 	"delegation\x18\x1f \x01(\v2\x13.loom.v1.DelegationR\n" +
 	"delegation\x12$\n" +
-	"\x05draft\x18  \x01(\v2\x0e.loom.v1.DraftR\x05draft\"\xab\x01\n" +
+	"\x05draft\x18  \x01(\v2\x0e.loom.v1.DraftR\x05draft\x12*\n" +
+	"\alanding\x18! \x01(\v2\x10.loom.v1.LandingR\alanding\"\xab\x01\n" +
 	"\n" +
 	"Delegation\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x12\n" +
@@ -1063,7 +1074,8 @@ var file_loom_v1_submission_proto_goTypes = []any{
 	(*Error)(nil),                 // 12: loom.v1.Error
 	(*Identity)(nil),              // 13: loom.v1.Identity
 	(*Draft)(nil),                 // 14: loom.v1.Draft
-	(*Change)(nil),                // 15: loom.v1.Change
+	(*Landing)(nil),               // 15: loom.v1.Landing
+	(*Change)(nil),                // 16: loom.v1.Change
 }
 var file_loom_v1_submission_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.Submission.type:type_name -> loom.v1.BeadType
@@ -1086,12 +1098,13 @@ var file_loom_v1_submission_proto_depIdxs = []int32{
 	10, // 17: loom.v1.Bead.blocked_since:type_name -> google.protobuf.Timestamp
 	6,  // 18: loom.v1.Bead.delegation:type_name -> loom.v1.Delegation
 	14, // 19: loom.v1.Bead.draft:type_name -> loom.v1.Draft
-	15, // 20: loom.v1.Delegation.changes:type_name -> loom.v1.Change
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	15, // 20: loom.v1.Bead.landing:type_name -> loom.v1.Landing
+	16, // 21: loom.v1.Delegation.changes:type_name -> loom.v1.Change
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_submission_proto_init() }
