@@ -159,7 +159,7 @@ place of those that it began with: after a check was mended in loom.toml and the
 host was started again. It is signed with the CEO's key, because checks decide
 what lands. Checks that nodes have named stay. It prints what must pass from the
 next verification on, and what was open about it is asked anew, under a new id.`
-	cmd.Example = "  loom execution recheck shop-1 --reason \"the check named a directory that is gone\""
+	cmd.Example = "  loom execution recheck shop-1 --reason \"the check named a wrong file\""
 	give := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := give(cmd, args); err != nil || a.JSON {

@@ -26,9 +26,9 @@ func (a *Commands) say() *cobra.Command {
 		Long: `Say gives a message to the agent that works on an execution, or to the next one
 that does. The agent hears it between its tool calls and its next answer, once.
 It goes on the record with your name; "loom execution show" says what was heard,
-by whom and in which attempt, "loom execution log" where in its work. With --node
-only who works on that node is meant. With --wait it stays until the message was
-heard: exit 1 if the work ends before that.`,
+by whom and in which attempt, "loom execution log" where in its work.
+With --node only who works on that node is meant. With --wait it stays until the
+message was heard: exit 1 if the work ends before that.`,
 		Example: "  loom execution say shop-1 --wait \"leave the public API as it is\"",
 		Args:    console.Takes(console.ExecutionArg, "TEXT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
