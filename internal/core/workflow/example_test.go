@@ -71,7 +71,7 @@ func Example_escalation() {
 	// work cannot go on by itself: how is "mend it" to continue?
 	// attempt/exhausted: 2 attempts in visit 1 of "work"; the last: it broke
 	// - approve: go on after work
-	// - retry: give work 2 more attempts
+	// - retry: give work 2 more attempts; it must see pass "go vet ./..."
 	// - skip: go on without work
 	// - reject: close the workflow and the bead
 }
