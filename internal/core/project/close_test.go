@@ -7,9 +7,10 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-func closesNow(execution, reason string) func(*loomv1.CeoCommand) {
+// closesAfterStep closes at a step's boundary.
+func closesAfterStep(execution, reason string) func(*loomv1.CeoCommand) {
 	return func(c *loomv1.CeoCommand) {
-		c.Verb = &loomv1.CeoCommand_Close{Close: &loomv1.CloseExecution{Execution: execution, Reason: reason, Now: true}}
+		c.Verb = &loomv1.CeoCommand_Close{Close: &loomv1.CloseExecution{Execution: execution, Reason: reason}}
 	}
 }
 
@@ -32,13 +33,13 @@ func TestWF09_CloseEndsAtAStepsBoundary(t *testing.T) {
 			d := newDesk(t)
 			filed := d.report()
 			b, who := d.claim("qa-engineer")
-			d.give(closes(filed.Execution, "no longer wanted"))
+			d.give(closesAfterStep(filed.Execution, "no longer wanted"))
 			x := d.execution(filed.Execution)
 			if x.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_RUNNING || x.Closing.GetText() != "no longer wanted" {
 				t.Fatalf("in the middle of a step it is %v, closing %v", x.Status, x.Closing)
 			}
 			n := len(d.events)
-			d.give(closes(filed.Execution, "again")) // changes nothing
+			d.give(closesAfterStep(filed.Execution, "again")) // changes nothing
 			if facts := d.since(n); len(facts) != 1 || facts[0].GetOverrideGiven() == nil {
 				t.Errorf("closing what is closing gave %v", facts)
 			}
@@ -60,8 +61,8 @@ func TestWF09_CloseEndsAtAStepsBoundary(t *testing.T) {
 	first := d.report()
 	d.claim("qa-engineer")
 	second := d.file(&loomv1.Submission{Goal: "another", Process: "small"})
-	d.give(closes(second.Execution, "nobody is at it"))
-	d.give(closesNow(first.Execution, "stop it"))
+	d.give(closesAfterStep(second.Execution, "nobody is at it"))
+	d.give(closes(first.Execution, "stop it"))
 	for _, id := range []string{first.Execution, second.Execution} {
 		if x := d.execution(id); x.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED {
 			t.Errorf("%s is %v", id, x.Status)
@@ -92,7 +93,7 @@ func TestWF09_ADraftIsReopened(t *testing.T) {
 	if err := drafts(host, filed.Execution, "c0"); err != nil || d.bead(filed.Bead).Draft != nil {
 		t.Errorf("a draft of work that goes on: %v, %v", err, d.bead(filed.Bead).Draft)
 	}
-	d.give(closesNow(filed.Execution, "stop"))
+	d.give(closes(filed.Execution, "stop"))
 	if err := reopen(true, "r1"); fault.Code(err) != "bead/invalid" {
 		t.Errorf("resumed without a draft: %v", err)
 	}

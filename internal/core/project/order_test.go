@@ -42,9 +42,10 @@ func moves(execution, node, reason string) func(*loomv1.CeoCommand) {
 	}
 }
 
+// closes closes at once, whoever is in the middle of what.
 func closes(execution, reason string) func(*loomv1.CeoCommand) {
 	return func(c *loomv1.CeoCommand) {
-		c.Verb = &loomv1.CeoCommand_Close{Close: &loomv1.CloseExecution{Execution: execution, Reason: reason}}
+		c.Verb = &loomv1.CeoCommand_Close{Close: &loomv1.CloseExecution{Execution: execution, Reason: reason, Now: true}}
 	}
 }
 
