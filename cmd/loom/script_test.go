@@ -45,13 +45,17 @@ func TestMain(m *testing.M) {
 
 // TestCLI01_Stories runs the stories in testdata/script: each is a user with a
 // home, a configuration and a data directory of its own.
-func TestCLI01_Stories(t *testing.T) {
+func TestCLI01_Stories(t *testing.T) { stories(t, "testdata/script") }
+
+// stories runs the stories of a directory.
+func stories(t *testing.T, dir string) {
+	t.Helper()
 	deadline := time.Now().Add(8 * time.Minute)
 	if ends, limited := t.Deadline(); limited { // a story that hangs is told, and not the whole test
 		deadline = ends.Add(-time.Minute)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                "testdata/script",
+		Dir:                dir,
 		UpdateScripts:      *update,
 		RequireUniqueNames: true,
 		Setup:              settle,
