@@ -27,8 +27,8 @@ type Role struct {
 	Aliases []string `yaml:"aliases"`
 	// Persona is what an agent is told about itself.
 	Persona string `yaml:"persona"`
-	// Tier is what the work asks of a model: 1 (the strongest), 2 (the default)
-	// or 3 (the fastest). Which models these are is for whoever runs a host.
+	// Tier is what the work asks of a model: 1 (the fastest), 2 (the default)
+	// or 3 (the strongest). Which models these are is for whoever runs a host.
 	Tier int `yaml:"tier"`
 	// Model, PROVIDER:MODEL or several with commas between them, is asked in the
 	// place of its tier's.

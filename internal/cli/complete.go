@@ -2,13 +2,18 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/loomrun/loom/internal/agents/model/price"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/cli/mcp"
+	"github.com/loomrun/loom/internal/core/notice"
 	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -18,6 +23,7 @@ func completeAll(a *console.Console, cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		completeAll(a, sub)
 	}
+	completeFlags(a, cmd)
 	if cmd.ValidArgsFunction != nil || len(cmd.ValidArgs) > 0 {
 		return
 	}
@@ -27,11 +33,52 @@ func completeAll(a *console.Console, cmd *cobra.Command) {
 			break
 		}
 	}
-	if f := cmd.Flags().Lookup("project"); f != nil && f.Value.Type() == "string" {
-		_ = cmd.RegisterFlagCompletionFunc("project", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return a.Offered(cmd, projectIDs), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeFlags lets the shell complete what flags take, by their names.
+func completeFlags(a *console.Console, cmd *cobra.Command) {
+	for name, list := range map[string]func(cmd *cobra.Command) []string{
+		"project":   func(cmd *cobra.Command) []string { return a.Offered(cmd, projectIDs) },
+		"bead":      func(cmd *cobra.Command) []string { return a.Offered(cmd, beadIDs) },
+		"execution": func(cmd *cobra.Command) []string { return a.Offered(cmd, executionIDs) },
+		"process":   func(cmd *cobra.Command) []string { return processNames(a, cmd) },
+		"role":      func(*cobra.Command) []string { return a.RoleSet().Names() },
+		"kind":      func(*cobra.Command) []string { return notice.Kinds() },
+		"model":     func(*cobra.Command) []string { return modelSpecs() },
+	} {
+		f := cmd.Flags().Lookup(name)
+		if _, has := cmd.GetFlagCompletionFunc(name); f == nil || has || f.Value.Type() != "string" && name != "kind" {
+			continue
+		}
+		_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return list(cmd), cobra.ShellCompDirectiveNoFileComp
 		})
 	}
+}
+
+// processNames are those that come with Loom and those that projects have, once.
+func processNames(a *console.Console, cmd *cobra.Command) []string {
+	names := processes.Builtin(a.RoleSet()).Names()
+	names = append(names, a.Offered(cmd, func(ctx context.Context, c *client.Client, q *loomv1.Query) (list []string) {
+		v, err := c.Workflow(ctx, q)
+		if err != nil {
+			return nil
+		}
+		for _, d := range v.Definitions {
+			list = append(list, d.GetName())
+		}
+		return list
+	})...)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// modelSpecs are the scripted models, and those whose prices are known.
+func modelSpecs() (list []string) {
+	for _, name := range scripted.Names() {
+		list = append(list, "scripted:"+name)
+	}
+	return append(list, price.Known()...)
 }
 
 // forFirst offers something for the first word alone.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/console"
@@ -71,6 +72,29 @@ func TestCLI01_HelpFitsAScreenAndEndsInAnExample(t *testing.T) {
 		}
 		if c.Short == "" || strings.HasSuffix(c.Short, ".") && c.HasParent() {
 			t.Errorf("%s: short help is %q, want words without a full stop", name, c.Short)
+		}
+	}
+}
+
+// What a command takes stands before its flags in its usage, everywhere; and a flag that
+// is in several commands takes the same in all.
+func TestCLI01_TheGrammarIsOne(t *testing.T) {
+	meanings := map[string]map[string]string{}
+	for _, c := range commands(t) {
+		if _, after, has := strings.Cut(c.UseLine(), "[flags]"); has && after != "" {
+			t.Errorf("%s: %q stands behind the flags", c.CommandPath(), after)
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			takes, _ := pflag.UnquoteUsage(f)
+			if meanings[f.Name] == nil {
+				meanings[f.Name] = map[string]string{}
+			}
+			meanings[f.Name][takes] = c.CommandPath()
+		})
+	}
+	for _, name := range []string{"key", "idempotency-key", "since", "until", "tier"} {
+		if len(meanings[name]) != 1 {
+			t.Errorf("--%s takes %v, want one thing", name, meanings[name])
 		}
 	}
 }

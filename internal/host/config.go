@@ -171,8 +171,8 @@ type Config struct {
 	// Tape records what models answer and what tools give. Nil records nothing.
 	Tape *recording.Writer
 
-	// Tiers answer for phases that ask for a model of that tier, 1 (the strongest)
-	// to 3, where there is one.
+	// Tiers answer for phases that ask for a model of that tier, 1 to 3 (the
+	// strongest), where there is one.
 	Tiers map[int]model.Provider
 
 	// Processes are given to every project beside those that come with Loom, and

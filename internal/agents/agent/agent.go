@@ -82,8 +82,8 @@ type Worker struct {
 	Shared func() bool
 	// Live is given chunks of text as the model writes them.
 	Live func(project, bead, agent, text string)
-	// Tiers answer for work that asks for a model of that tier, 1 (the strongest)
-	// to 3, where there is one.
+	// Tiers answer for work that asks for a model of that tier, 1 to 3 (the
+	// strongest), where there is one.
 	Tiers map[int]model.Provider
 
 	// Secrets are taken out of what models are told, what they say and what tools

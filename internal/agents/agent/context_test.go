@@ -231,8 +231,8 @@ func architects(t *testing.T) (b *bench, strong, fast *asks) {
 	strong.count(scripted.New("strong", script(
 		says(call("file_write", map[string]any{"path": "mine.txt", "content": "x"}), call("file_read", map[string]any{"path": "a.txt"})), says(plan))))
 	fast.count(scripted.New("fast", script(says(call("file_write", map[string]any{"path": "new.txt", "content": "new\n"})), finish("success"))))
-	b.worker.Model, b.worker.Tiers = fast, map[int]model.Provider{1: strong}
-	b.as("implementer", func(r *roles.Role) { r.Architect = 1 })
+	b.worker.Model, b.worker.Tiers = fast, map[int]model.Provider{3: strong}
+	b.as("implementer", func(r *roles.Role) { r.Architect = 3 })
 	return b, strong, fast
 }
 

@@ -16,12 +16,12 @@ import (
 )
 
 // weakest is the tier of the models that the least is asked of.
-const weakest = 3
+const weakest = 1
 
 // model is what answers for the job's role.
 func (j *job) model() model.Provider {
 	if t := j.brief.Node.GetPhase().GetModelTier(); t != 0 {
-		if m, ok := j.Tiers[4-int(t)]; ok { // a process counts upwards, a role downwards
+		if m, ok := j.Tiers[int(t)]; ok {
 			return m
 		}
 	}

@@ -128,7 +128,7 @@ func TestAGENT02_AQuestionGoesToTheWeakestTier(t *testing.T) {
 		good := b.worker.Model
 		b.worker.Model = refuses{good, errors.New("not this one")}
 		b.worker.Models = map[string]model.Provider{"researcher": b.worker.Model}
-		b.worker.Tiers = map[int]model.Provider{1: b.worker.Model, 3: good}
+		b.worker.Tiers = map[int]model.Provider{3: b.worker.Model, 1: good}
 		br := brief("researcher", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
 		br.Bead.Delegation = &loomv1.Delegation{Role: "researcher", Depth: 1, Question: question}
 		out, err := b.work(br)

@@ -25,19 +25,21 @@ func (a *Commands) Inbox() *cobra.Command {
 	var interactive bool
 	var keyPath string
 	cmd := &cobra.Command{
-		Use: "inbox [flags] [APPROVAL]", Short: "what waits for the CEO", Args: console.Takes("[APPROVAL]"),
+		Use: "inbox [APPROVAL] [flags]", Short: "what waits for the CEO", Args: console.Takes("[APPROVAL]"),
 		Long: `Inbox lists what waits for the CEO, in all projects unless one is named, the
 newest of each first, and says how many wait. With the id of an approval, or of
 the bead that it is about, it shows the whole proposal, its diff included, and
 what may be answered.
 
 With -i it goes through what waits, one after the other: summary, diff and
-question. Type a key and Enter; each answer is signed and sent at once:
+question. Press a key, without a terminal a key and Enter; each answer is signed
+and sent at once:
 
-  y, a  approve          n, r  reject (asks why)
+  a, y  approve          r, n  reject (asks why)
   c     comment, which asks for changes
   l, j  later, go on     k     go back
-  d     the whole proposal with its diff
+  d     the whole proposal with its diff, in $PAGER
+  ?     what the keys do
   q     end; nothing that was not answered is changed`,
 		Example: "  loom inbox\n  loom inbox shop-2\n  loom inbox --oldest --limit 10\n  loom inbox -i",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,7 +53,7 @@ question. Type a key and Enter; each answer is signed and sent at once:
 			if interactive {
 				return a.review(cmd.Context(), q, keyPath)
 			}
-			return a.Look(cmd, client.Services.Inbox, q, func(w io.Writer, v *loomv1.View) { inboxText(w, v, a.PaintDiff) })
+			return a.look(cmd, q)
 		},
 	}
 	f := cmd.Flags()
@@ -60,8 +62,23 @@ question. Type a key and Enter; each answer is signed and sent at once:
 	f.Uint32Var(&q.Limit, "limit", 100, "at most `N`, up to 1000")
 	f.StringVar(&q.After, "after", "", "list on after this `APPROVAL`")
 	f.StringVar(&keyPath, "key", "", "with -i: the CEO's key `FILE` (default: in your configuration directory)")
+	f.BoolVar(&a.NoPager, "no-pager", false, "print a proposal at a terminal, too, without $PAGER")
 	console.ProjectFlag(cmd, &q.Project)
 	return cmd
+}
+
+// look shows a list, or one proposal whole, which is read in a pager.
+func (a *Commands) look(cmd *cobra.Command, q *loomv1.Query) (err error) {
+	var text strings.Builder
+	bad := a.Look(cmd, client.Services.Inbox, q, func(w io.Writer, v *loomv1.View) {
+		if q.Id == "" {
+			inboxText(w, v, a.PaintDiff)
+			return
+		}
+		inboxText(&text, v, a.PaintDiff)
+		err = a.Page(cmd.Context(), text.String())
+	})
+	return cmp.Or(bad, err)
 }
 
 // checkInbox refuses what no inbox can show.

@@ -183,7 +183,7 @@ next verification on, and what was open about it is asked anew, under a new id.`
 func (a *Commands) orderer(verb, short string, order func(x *loomv1.Execution, reason string) *loomv1.CeoCommand, done func() string) *cobra.Command {
 	var by OrderFlags
 	cmd := &cobra.Command{
-		Use: verb + " [flags] " + console.ExecutionArg, Short: short, Args: console.Takes(console.ExecutionArg),
+		Use: verb + " " + console.ExecutionArg + " [flags]", Short: short, Args: console.Takes(console.ExecutionArg),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(console.CheckID(console.ExecutionArg, args[0]), by.Check(cmd)); err != nil {
 				return err

@@ -14,9 +14,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/net/client"
-	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
-	"github.com/loomrun/loom/roles"
 )
 
 const optionalExecution = "[EXECUTION|BEAD]"
@@ -31,12 +29,6 @@ func (f *scopeFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.process, "process", "", "all work by the process of this `NAME`")
 	cmd.Flags().BoolVar(&f.all, "all", false, "all work of the project or, without --project, of all projects")
 	console.ProjectFlag(cmd, &f.project)
-	err := cmd.RegisterFlagCompletionFunc("process", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return processes.Builtin(roles.Builtin()).Names(), cobra.ShellCompDirectiveNoFileComp // read when somebody asks, not at each start
-	})
-	if err != nil {
-		panic(err) // there is no such flag
-	}
 }
 
 // check refuses what names no scope, or two.
@@ -150,7 +142,7 @@ func (a *Commands) scoper(verb, short, done string, order func(s scoped, reason 
 	var scope scopeFlags
 	var by OrderFlags
 	cmd := &cobra.Command{
-		Use: verb + " [flags] " + optionalExecution, Short: short, Args: console.Takes(optionalExecution),
+		Use: verb + " " + optionalExecution + " [flags]", Short: short, Args: console.Takes(optionalExecution),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			scope.id = append(args, "")[0]
 			if len(args) == 1 && args[0] == "" {

@@ -138,7 +138,7 @@ func (a *Commands) permissionAdopt() *cobra.Command {
 	var name string
 	var show bool
 	cmd := &cobra.Command{
-		Use: "adopt [flags] [FILE]", Short: "sign the permissions that a repository's LOOM.md asks for", Args: console.Takes("[FILE]"),
+		Use: "adopt [FILE] [flags]", Short: "sign the permissions that a repository's LOOM.md asks for", Args: console.Takes("[FILE]"),
 		Long: `Adopt reads the permissions that a file of instructions asks for, LOOM.md where
 none is named, and signs with the CEO's key those that do not hold yet. What the
 file says has no force by itself, nor has what a later change of it says. A
@@ -246,7 +246,7 @@ func (a *Commands) permissionRevoke() *cobra.Command {
 	var by OrderFlags
 	var name string
 	cmd := &cobra.Command{
-		Use: "revoke [flags] PERMISSION", Short: "take a permission back", Args: console.Takes("PERMISSION"),
+		Use: "revoke PERMISSION [flags]", Short: "take a permission back", Args: console.Takes("PERMISSION"),
 		Long: `Revoke ends a permission, whatever it says, from the next tool call on. It is
 signed with the CEO's key.`,
 		Example: "  loom permission list\n  loom permission revoke p3 --reason \"not needed any more\"",

@@ -1,7 +1,6 @@
 package approval
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/net/ceokey"
 	"github.com/loomrun/loom/internal/net/client"
@@ -21,7 +21,7 @@ type review struct {
 	client     *client.Client
 	key        *ceokey.Key
 	deployment string
-	in         *bufio.Reader
+	keys       *console.Keyboard
 
 	waiting  []string // ids of what waited when it began
 	answered map[string]string
@@ -46,7 +46,7 @@ func (a *Commands) review(ctx context.Context, q *loomv1.Query, keyPath string) 
 		if err != nil {
 			return err
 		}
-		r := &review{Commands: a, client: c, key: key, deployment: about.Deployment, in: bufio.NewReader(a.In), answered: map[string]string{}}
+		r := &review{Commands: a, client: c, key: key, deployment: about.Deployment, keys: console.NewKeyboard(a.In), answered: map[string]string{}}
 		for _, p := range list.Approvals {
 			r.waiting = append(r.waiting, p.Id)
 		}
@@ -79,7 +79,7 @@ func (r *review) one(ctx context.Context, at int) (step int, err error) {
 	fmt.Fprintf(r.Out, "\n[%d of %d] ", at+1, len(r.waiting))
 	if done := r.answered[id]; done != "" {
 		fmt.Fprintf(r.Out, "%s was answered here: %s\n", id, done)
-		return r.pass()
+		return r.pass(ctx)
 	}
 	v, err := r.client.Inbox(ctx, &loomv1.Query{Project: project.Of(id), Id: id})
 	if fault.Code(err) == "approval/unknown" || err == nil && v.Approvals[0].DecidedAt != nil {
@@ -93,12 +93,16 @@ func (r *review) one(ctx context.Context, at int) (step int, err error) {
 	p := v.Approvals[0]
 	ApprovalText(r.Out, p, v.Diff, r.PaintDiff)
 	for {
-		d, step, err := r.ask(p)
+		d, step, err := r.ask(ctx, p)
 		if err != nil {
 			return 0, err
 		}
 		if d == nil && step == 0 {
-			ApprovalText(r.Out, p, v.Diff, r.PaintDiff)
+			var whole strings.Builder
+			ApprovalText(&whole, p, v.Diff, r.PaintDiff)
+			if err := r.Page(ctx, whole.String()); err != nil {
+				return 0, err
+			}
 			continue
 		}
 		if d == nil {
@@ -118,51 +122,54 @@ func (r *review) one(ctx context.Context, at int) (step int, err error) {
 }
 
 // pass asks where to go from what needs no answer.
-func (r *review) pass() (step int, err error) {
-	word, err := r.line("[j] on, [k] back, [q] end: ")
+func (r *review) pass(ctx context.Context) (step int, err error) {
+	key, err := r.press(ctx, "[j] on, [k] back, [q]uit: ")
 	switch {
 	case err != nil:
 		return 0, err
-	case word == "k":
+	case key == "k":
 		return -1, nil
-	case word == "q":
+	case key == "q":
 		return 0, errQuit
 	}
 	return 1, nil
 }
 
+// keysText says what the keys do.
+const keysText = `  a, y  approve           r, n  reject (asks why)
+  c     a comment, which asks for changes, or answers an agent's question
+  l, j  later: the next   k     the one before
+  d     the whole proposal with its diff, in your pager
+  q     end; what was not answered is not changed
+`
+
 // ask reads keys until one answers (d), goes elsewhere (step), or shows it again
 // (neither). The digest in the answer is that of what was shown.
-func (r *review) ask(p *loomv1.Approval) (d *loomv1.DecideApproval, step int, err error) {
+func (r *review) ask(ctx context.Context, p *loomv1.Approval) (d *loomv1.DecideApproval, step int, err error) {
 	answer := func(decision loomv1.ApprovalDecision, prompt string) (*loomv1.DecideApproval, int, error) {
-		text := ""
-		if prompt != "" {
-			if text, err = r.line(prompt); err != nil {
-				return nil, 0, err
-			}
+		d := &loomv1.DecideApproval{Approval: p.Id, Digest: p.Digest, Decision: decision}
+		if prompt == "" {
+			return d, 0, nil
 		}
-		return &loomv1.DecideApproval{Approval: p.Id, Digest: p.Digest, Decision: decision, Comment: text}, 0, nil
+		d.Comment, err = r.line(ctx, prompt)
+		return d, 0, err
 	}
 	for {
-		key, err := r.line("[y]es, [n]o, [c]omment, [l]ater, [k] back, [d]iff, [q]uit: ")
+		key, err := r.press(ctx, "[a]pprove [r]eject [c]omment [l]ater [k] back [d]iff [?] [q]uit: ")
 		if err != nil {
 			return nil, 0, err
 		}
 		switch key {
-		case "y", "a", "yes":
-			if len(p.Choices) == 0 {
-				return answer(loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, "")
-			}
+		case "a", "y", "yes":
 			d, _, err := answer(loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, "")
-			if err == nil {
-				d.Choice, err = r.line("which one: ")
+			if len(p.Choices) > 0 {
+				d.Choice, err = r.line(ctx, "which one: ")
 			}
 			return d, 0, err
-		case "n", "r", "no":
+		case "r", "n", "no":
 			return answer(loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT, "why (may be empty): ")
 		case "c":
-			d, _, err := answer(r.withComment(p), "comment: ")
-			return d, 0, err
+			return answer(r.withComment(p), "comment: ")
 		case "l", "j", "later":
 			return nil, 1, nil
 		case "k":
@@ -171,6 +178,8 @@ func (r *review) ask(p *loomv1.Approval) (d *loomv1.DecideApproval, step int, er
 			return nil, 0, nil
 		case "q":
 			return nil, 0, errQuit
+		default:
+			fmt.Fprint(r.Out, keysText)
 		}
 	}
 }
@@ -185,15 +194,27 @@ func (r *review) withComment(p *loomv1.Approval) loomv1.ApprovalDecision {
 	return d.Decision
 }
 
-// line asks for a line.
-func (r *review) line(prompt string) (string, error) {
+// press asks for a key, which counts as soon as it is pressed at a terminal.
+func (r *review) press(ctx context.Context, prompt string) (string, error) {
 	fmt.Fprint(r.Out, prompt)
-	text, err := r.in.ReadString('\n')
-	if err != nil && text == "" {
+	key, err := r.keys.Key(ctx)
+	switch {
+	case err != nil:
 		fmt.Fprintln(r.Out)
-		return "", err
+	case r.keys.Single():
+		fmt.Fprintln(r.Out, console.Printable(key))
 	}
-	return strings.TrimSpace(text), nil
+	return key, err
+}
+
+// line asks for a line.
+func (r *review) line(ctx context.Context, prompt string) (string, error) {
+	fmt.Fprint(r.Out, prompt)
+	text, err := r.keys.Line(ctx)
+	if err != nil {
+		fmt.Fprintln(r.Out)
+	}
+	return text, err
 }
 
 // close says what is left.

@@ -30,7 +30,7 @@ type beadEdit struct {
 func (a *Commands) beadUpdate() *cobra.Command {
 	var e beadEdit
 	cmd := &cobra.Command{
-		Use: "update [flags] BEAD", Short: "change a bead", Args: console.Takes("BEAD"),
+		Use: "update BEAD [flags]", Short: "change a bead", Args: console.Takes("BEAD"),
 		Long: `Update changes what the flags name, and nothing else; an empty value takes
 away a parent, an assignee or a deadline. A bead that is blocked by others is
 not worked on until they are closed; work under way is held.`,
@@ -176,7 +176,7 @@ func (a *Commands) change(ctx context.Context, c *client.Client, q *loomv1.BeadR
 
 func (a *Commands) beadClose() *cobra.Command {
 	q := &loomv1.CloseBead{}
-	cmd := a.beadVerb("close [flags] BEAD", "close a bead that nothing works on", &q.Bead, func() (*loomv1.BeadRequest, string) {
+	cmd := a.beadVerb("close BEAD [flags]", "close a bead that nothing works on", &q.Bead, func() (*loomv1.BeadRequest, string) {
 		return &loomv1.BeadRequest{Verb: &loomv1.BeadRequest_Close{Close: q}}, "closed"
 	})
 	cmd.Long = `Close closes a bead that nothing works on, also one that failed: what waits for
@@ -188,7 +188,7 @@ it goes on then. Work under way is the CEO's to close: loom execution close.`
 
 func (a *Commands) beadReopen() *cobra.Command {
 	q := &loomv1.ReopenBead{}
-	cmd := a.beadVerb("reopen [flags] BEAD", "begin the work on a bead anew", &q.Bead, func() (*loomv1.BeadRequest, string) {
+	cmd := a.beadVerb("reopen BEAD [flags]", "begin the work on a bead anew", &q.Bead, func() (*loomv1.BeadRequest, string) {
 		q.Request = cmp.Or(q.Request, rand.Text())
 		return &loomv1.BeadRequest{Verb: &loomv1.BeadRequest_Reopen{Reopen: q}}, "open again"
 	})
@@ -198,7 +198,7 @@ work begins with what had been changed when it was closed.`
 	cmd.Example = "  loom bead reopen shop-1 --reason \"it is back since this morning\"\n  loom bead reopen shop-1 --resume"
 	cmd.Flags().BoolVar(&q.Resume, "resume", false, "go on with the draft of the work that was closed")
 	cmd.Flags().StringVar(&q.Reason, "reason", "", "`TEXT` that says why, for the record")
-	cmd.Flags().StringVar(&q.Request, "key", "", "idempotency `KEY`")
+	cmd.Flags().StringVar(&q.Request, "idempotency-key", "", "`KEY` by which the same request is known again")
 	return cmd
 }
 

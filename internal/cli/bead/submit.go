@@ -27,7 +27,7 @@ func (a *Commands) Submit() *cobra.Command {
 	var o order
 	var wait bool
 	cmd := &cobra.Command{
-		Use:   "submit [flags] GOAL...",
+		Use:   "submit GOAL... [flags]",
 		Short: "file a bead",
 		Long: `Submit files a bead and prints its id once it is durable. The goal is plain
 words; quote it if it holds what your shell would eat. The same --key within a
@@ -58,7 +58,7 @@ day files nothing new and prints the first bead's id.`,
 	f.StringVar(&o.deadline, "deadline", "", "not later than this `TIME`: RFC 3339, or a duration from now such as 4h")
 	f.StringSliceVar(&s.Labels, "label", nil, "`LABEL`; may be given again")
 	f.StringArrayVar(&o.values, "set", nil, "context value `KEY=VALUE` (VALUE is JSON, else text); may be given again")
-	f.StringVar(&s.IdempotencyKey, "key", "", "idempotency `KEY`")
+	f.StringVar(&s.IdempotencyKey, "idempotency-key", "", "`KEY` by which the same submission is known again")
 	f.StringVar(&s.Parent, "parent", "", "`BEAD` that this one is a part of")
 	f.StringSliceVar(&s.BlockedBy, "blocked-by", nil, "`BEAD` that must be closed before; may be given again")
 	f.StringVar(&s.Assignee, "assignee", "", "`ROLE` that the work is meant for, where the process leaves a choice")
@@ -157,7 +157,7 @@ func (a *Commands) Report() *cobra.Command {
 	var name string
 	var wait, dry bool
 	cmd := &cobra.Command{
-		Use:   "report [flags] FILE",
+		Use:   "report FILE [flags]",
 		Short: "file an error report",
 		Long: `Report files an error report, given as JSON in FILE, or on standard input with
 "-". Status 500 and above, or a crash, files a bug bead by itself; the same

@@ -27,7 +27,7 @@ var errStop = errors.New("stop")
 // Wait follows a bead until it ends or a human must decide. It begins after the
 // answer to an approval, if one is named, else at the bead's beginning.
 func (a *Commands) Wait(ctx context.Context, c *client.Client, bead, approval string) error {
-	p := Progress{Commands: a, Spin: console.NewSpinner(a.Console)}
+	p := Progress{Commands: a, Spin: console.NewSpinner(a.Console), Alone: a.Alone(ctx, c)}
 	defer p.Spin.Stop()
 	begun := approval == ""
 	var status loomv1.BeadStatus
@@ -128,7 +128,8 @@ func rests(s loomv1.BeadStatus) bool {
 // between two steps at the spinner.
 type Progress struct {
 	*Commands
-	Spin *console.Spinner
+	Spin  *console.Spinner
+	Alone bool // there is one host, which is not named
 }
 
 // Show writes a notice as a step of the work, in one line.
@@ -137,10 +138,14 @@ func (p Progress) Show(n *loomv1.Notice) {
 		_ = json.NewEncoder(p.Err).Encode(console.JSONOf(n))
 		return
 	}
-	p.Spin.Say(console.Line(n.Summary, 100))
+	summary := n.Summary
+	if p.Alone {
+		summary = console.WithoutHost(summary)
+	}
+	p.Spin.Say(console.Line(summary, 100))
 	if IsStep(n.Event) {
 		p.Spin.Stop()
-		fmt.Fprintf(p.Err, "%s  %s\n", console.Clock(n.Event.Time), console.Line(n.Summary, 160))
+		fmt.Fprintf(p.Err, "%s  %s\n", console.Clock(n.Event.Time), console.Line(summary, 160))
 	}
 }
 

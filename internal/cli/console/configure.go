@@ -13,6 +13,7 @@ import (
 	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/core/patchscan"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/ops/config"
 	"github.com/loomrun/loom/proto/subject"
 	"github.com/loomrun/loom/roles"
@@ -341,6 +342,9 @@ var ofWorkspaces = []string{
 // once are tables with one value for each entry; others may have several.
 var once = []string{"tier", "role-model"}
 
+// addresses are keys of addresses to listen on.
+var addresses = []string{"listen", "http"}
+
 // checkBy refuses what the flag itself would refuse, or the host at its start.
 func checkBy(f *pflag.Flag, k config.Key) func(string, []string) error {
 	return func(entry string, values []string) error {
@@ -354,6 +358,11 @@ func checkBy(f *pflag.Flag, k config.Key) func(string, []string) error {
 		if k.Name == "setup-registry" {
 			if err := host.CheckRegistries(values); err != nil {
 				return err
+			}
+		}
+		if slices.Contains(addresses, k.Name) && !(k.Name == "http" && values[0] == "off") {
+			if _, _, err := broker.Address(values[0]); err != nil {
+				return fault.New("config/value", "not an address to listen on").Got(config.Shown(values[0])).Want("HOST:PORT, with a port up to 65535")
 			}
 		}
 		for _, v := range values {

@@ -10,6 +10,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/net/client"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // Target is the host to talk to, and as whom: as the operator of the data
@@ -32,6 +33,13 @@ func (a *Console) With(ctx context.Context, f func(c *client.Client) error) erro
 	}
 	defer c.Close()
 	return f(c)
+}
+
+// Alone reports whether the host that c is connected to is the only one of its
+// deployment; where that cannot be told it is not.
+func (a *Console) Alone(ctx context.Context, c *client.Client) bool {
+	h, err := c.Hosts(ctx, &loomv1.HostsRequest{})
+	return err == nil && len(h.Hosts) == 1
 }
 
 // resting answers from a data directory that no host runs on, which is opened when

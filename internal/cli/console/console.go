@@ -35,6 +35,7 @@ type Console struct {
 	JSON     bool
 	Colour   string // auto, always or never; empty is auto
 	Quiet    bool   // nothing is said beside the answer
+	NoPager  bool   // long texts are printed at a terminal, too
 
 	RolesDir   string                // of roles beside the built-in ones
 	Known      *roles.Set            // with those; nil before they are read

@@ -11,10 +11,7 @@ import (
 // Problems prints what is wrong with a file to standard error, one FILE:LINE:COL:
 // CODE: sentence a line, or all as a JSON list on standard output.
 func (a *Console) Problems(err error) error {
-	all := []*fault.Error{}
-	if f := fault.From(err); f != nil {
-		all = append(append(all, f), f.More...)
-	}
+	all := All(err)
 	if a.JSON {
 		if werr := a.ProblemList(all); werr != nil {
 			return werr
@@ -51,4 +48,32 @@ func ProblemLines(w io.Writer, all []*fault.Error) {
 		}
 		fmt.Fprintf(w, "%s: %s: %s\n", Printable(p.Where), p.Code, Line(text, 2000))
 	}
+}
+
+// Validated says what validating files has found: a problem a line and their number, or
+// all as a JSON list. It exits as for what is invalid, or refused where the first is.
+func (a *Console) Validated(all []*fault.Error, files int) error {
+	if a.JSON {
+		if err := a.ProblemList(all); err != nil {
+			return err
+		}
+	} else {
+		ProblemLines(a.Out, all)
+		fmt.Fprintf(a.Err, "%s, %s\n", Count(files, "file"), Count(len(all), "problem"))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	if fault.Status(all[0]) == fault.Refused {
+		return ExitError{fault.Refused}
+	}
+	return ExitError{fault.Invalid}
+}
+
+// All are the errors that err has put together.
+func All(err error) (all []*fault.Error) {
+	if f := fault.From(err); f != nil {
+		all = append(append(all, f), f.More...)
+	}
+	return all
 }

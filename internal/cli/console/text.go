@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +70,13 @@ func Plainly(s string) string {
 	}
 	return b.String()
 }
+
+// ofHost is what names an agent's host behind its name.
+var ofHost = regexp.MustCompile(`@h-[a-z2-7]{16}\b`)
+
+// WithoutHost is a text in which agents are named without their host: where there is
+// one alone, its id says nothing.
+func WithoutHost(s string) string { return ofHost.ReplaceAllString(s, "") }
 
 // Line is printable on one line, at most n runes.
 func Line(s string, n int) string {

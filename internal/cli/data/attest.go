@@ -18,7 +18,7 @@ func (a *Commands) auditExport() *cobra.Command {
 	var beside bool
 	var keyPath string
 	cmd := &cobra.Command{
-		Use: "export [flags] APPROVAL", Short: "an answered approval, as an in-toto statement in DSSE", Args: console.Takes("APPROVAL"),
+		Use: "export APPROVAL [flags]", Short: "an answered approval, as an in-toto statement in DSSE", Args: console.Takes("APPROVAL"),
 		Long: `Export writes what was asked, what was answered and the CEO's signature as one
 file in JSON, which proves itself without the host: an in-toto statement in a
 DSSE envelope that your key signs. "loom audit check" checks it, and so can
@@ -52,7 +52,7 @@ others (docs/security.md says how).`,
 func (a *Commands) auditCheck() *cobra.Command {
 	var ceo string
 	cmd := &cobra.Command{
-		Use: "check [flags] FILE", Short: "check an exported approval, with nothing but the file", Args: console.Takes("FILE"),
+		Use: "check FILE [flags]", Short: "check an exported approval, with nothing but the file", Args: console.Takes("FILE"),
 		Long: `Check proves offline that an exported approval is what was signed: the
 envelope's signature, the CEO's signature over the answer, and that the answer's
 digest is that of all that was shown. Give the key that you know as the CEO's

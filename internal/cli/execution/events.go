@@ -30,7 +30,8 @@ func (a *Commands) Events() *cobra.Command {
 		Use: "events [flags]", Short: "read what happened, and follow what happens",
 		Long: `Events prints every event from the beginning, or after a position, one a line.
 With --follow it goes on with what happens, without a gap or a repeat between
-the two. Each line begins with its position, which --after takes. With --output
+the two, and shows what models write while they write it ("live", which no JSON
+has). Each line begins with its position, which --after takes. With --output
 each is followed by what was printed or said: of a model's answer its text, of a
 tool's call what came of it, whole.`,
 		Example: "  loom events --follow\n  loom events --bead shop-1 --kind edge-settled --since 1h\n  loom events --bead shop-1 --kind tool-finished --output\n  loom events --after 2.1.40.0",
@@ -41,8 +42,16 @@ tool's call what came of it, whole.`,
 			}
 			err := a.With(cmd.Context(), func(c *client.Client) error {
 				c.Cut = a.cut
+				w := &writings{Commands: a, about: &q, alone: a.Alone(cmd.Context(), c), begun: map[string]string{}}
+				if follow && !a.JSON {
+					stop, err := c.Live(w.project(), w.hear)
+					if err != nil {
+						return err
+					}
+					defer stop()
+				}
 				return c.Follow(cmd.Context(), &q, follow, func(n *loomv1.Notice) error {
-					if err := a.Event(n); err != nil || !output {
+					if err := w.event(n); err != nil || !output {
 						return err
 					}
 					return a.eventOutput(cmd.Context(), c, n.Event)
@@ -146,11 +155,15 @@ func (a *Commands) cut(c *loomv1.JournalCut) {
 	fmt.Fprintf(a.Err, "note: journal %d was cut at %d; what was before is in archive %s of host %s\n", c.Partition, c.Sequence, console.Printable(c.Archive), console.Printable(c.Host))
 }
 
-// Event prints a notice.
-func (a *Commands) Event(n *loomv1.Notice) error {
+// Event prints a notice. Where there is one host alone, agents are named without it.
+func (a *Commands) Event(n *loomv1.Notice, alone bool) error {
 	if a.JSON {
 		return json.NewEncoder(a.Out).Encode(console.JSONOf(n))
 	}
-	_, err := fmt.Fprintf(a.Out, "%-12s %s  %-20s %s\n", notice.FormatPosition(n.Position), console.Clock(n.Event.GetTime()), n.Kind, console.Line(n.Summary, 300))
+	summary := n.Summary
+	if alone {
+		summary = console.WithoutHost(summary)
+	}
+	_, err := fmt.Fprintf(a.Out, "%-12s %s  %-20s %s\n", notice.FormatPosition(n.Position), console.Clock(n.Event.GetTime()), n.Kind, console.Line(summary, 300))
 	return err
 }

@@ -20,7 +20,7 @@ func (a *Commands) fork() *cobra.Command {
 	var at string
 	var wait bool
 	cmd := &cobra.Command{
-		Use: "fork [flags] " + console.ExecutionArg, Short: "begin anew from one of an execution's nodes", Args: console.Takes(console.ExecutionArg),
+		Use: "fork " + console.ExecutionArg + " [flags]", Short: "begin anew from one of an execution's nodes", Args: console.Takes(console.ExecutionArg),
 		Long: `Fork files a new bead with the goal of the old one, and begins its execution
 at a node of the old: with what the nodes before it gave, as they stand or as
 they stood at an earlier moment. The old execution is left as it is. Nothing is

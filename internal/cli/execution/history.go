@@ -29,7 +29,7 @@ func (a *Commands) history() *cobra.Command {
 	var q historyQuery
 	var at string
 	cmd := &cobra.Command{
-		Use: "history [flags] " + console.ExecutionArg, Short: "every transition of an execution, oldest first", Args: console.Takes(console.ExecutionArg),
+		Use: "history " + console.ExecutionArg + " [flags]", Short: "every transition of an execution, oldest first", Args: console.Takes(console.ExecutionArg),
 		Long: `History prints every transition of an execution: when, since when an agent had
 worked at where it comes from, from where to where, on what outcome, who brought
 it about, and why. What began before another ended ran at once with it. With
@@ -138,12 +138,12 @@ func (a *Commands) everyEvent(ctx context.Context, c *client.Client, id string, 
 	if err != nil {
 		return err
 	}
-	x := v.Executions[0]
+	x, alone := v.Executions[0], a.Alone(ctx, c)
 	return c.Follow(ctx, &loomv1.NoticesRequest{Execution: x.Id, Since: x.StartedAt}, false, func(n *loomv1.Notice) error {
 		if last > 0 && n.Event.GetNumber() > last {
 			return nil
 		}
-		return a.Event(n)
+		return a.Event(n, alone)
 	})
 }
 

@@ -24,7 +24,7 @@ func (a *Commands) log() *cobra.Command {
 	q := &loomv1.TranscriptRequest{}
 	var follow, prompts bool
 	cmd := &cobra.Command{
-		Use: "log [flags] " + console.ExecutionArg, Short: "read what the agents of an execution said, did and got", Args: console.Takes(console.ExecutionArg),
+		Use: "log " + console.ExecutionArg + " [flags]", Short: "read what the agents of an execution said, did and got", Args: console.Takes(console.ExecutionArg),
 		Long: `Log prints everything that the agents of an execution said and got, in order:
 their words, the calls of tools with their arguments, whole results, what they
 thought where that was kept, what they were told, and how each attempt ended.

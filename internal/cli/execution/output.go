@@ -18,7 +18,7 @@ import (
 func (a *Commands) Output() *cobra.Command {
 	var owner, lines, pattern string
 	cmd := &cobra.Command{
-		Use: "output [flags] SHA", Short: "print what a tool printed, a prompt or a diff, by its SHA-256", Args: console.Takes("SHA"),
+		Use: "output SHA [flags]", Short: "print what a tool printed, a prompt or a diff, by its SHA-256", Args: console.Takes("SHA"),
 		Long: `Output prints a text that is kept beside the journal, whole: what a tool or a
 check printed, what a model was told, a diff. SHA is what events --output and
 execution log name it by, or at least 8 digits of its beginning. The values of

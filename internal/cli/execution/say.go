@@ -22,7 +22,7 @@ func (a *Commands) say() *cobra.Command {
 	q := &loomv1.SayRequest{}
 	var wait bool
 	cmd := &cobra.Command{
-		Use: "say [flags] " + console.ExecutionArg + " TEXT", Short: "say something to the agent that works on it",
+		Use: "say " + console.ExecutionArg + " TEXT [flags]", Short: "say something to the agent that works on it",
 		Long: `Say gives a message to the agent that works on an execution, or to the next one
 that does. The agent hears it between its tool calls and its next answer, once.
 It goes on the record with your name; "loom execution show" says what was heard,

@@ -70,7 +70,7 @@ func (a *Commands) checkWatch(q *loomv1.NoticesRequest, args []string, since str
 // watched prints an event as a line of a story, or as it is.
 func (a *Commands) watched(n *loomv1.Notice) error {
 	if a.JSON {
-		return execution.New(a.Console).Event(n)
+		return execution.New(a.Console).Event(n, false)
 	}
 	_, err := fmt.Fprintf(a.Out, "%s  %s\n", console.Clock(n.Event.GetTime()), console.Line(n.Summary, 400))
 	return err

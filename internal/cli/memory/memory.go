@@ -103,7 +103,7 @@ func wordOf(e interface{ String() string }, prefix string) string {
 func (a *Commands) memoryShow() *cobra.Command {
 	q := &loomv1.Query{}
 	cmd := &cobra.Command{
-		Use: "show [flags] ENTRY", Short: "one entry, whole", Args: console.Takes("ENTRY"),
+		Use: "show ENTRY [flags]", Short: "one entry, whole", Args: console.Takes("ENTRY"),
 		Example: "  loom memory show m12",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if q.Id = args[0]; !isEntry(q.Id) {
@@ -167,7 +167,7 @@ func entryText(w io.Writer, e *loomv1.MemoryEntry, whole string) {
 func (a *Commands) memorySearch() *cobra.Command {
 	q := &loomv1.Query{}
 	cmd := &cobra.Command{
-		Use: "search [flags] WORDS", Short: "what is remembered about some words, best first", Args: console.Takes("WORDS"),
+		Use: "search WORDS [flags]", Short: "what is remembered about some words, best first", Args: console.Takes("WORDS"),
 		Long: `Search finds entries by their words, as agents are offered them: the rarer the
 words that match the better, and new, certain and often said entries first.`,
 		Example: "  loom memory search \"deploy on friday\" --type constraint",
@@ -196,7 +196,7 @@ words that match the better, and new, certain and often said entries first.`,
 func (a *Commands) memoryOffered() *cobra.Command {
 	q := &loomv1.Query{Filter: project.OfOffers}
 	cmd := &cobra.Command{
-		Use: "offered [flags] [EXECUTION|ATTEMPT]", Short: "what attempts were offered, newest first", Args: console.Takes("[EXECUTION|ATTEMPT]"),
+		Use: "offered [EXECUTION|ATTEMPT] [flags]", Short: "what attempts were offered, newest first", Args: console.Takes("[EXECUTION|ATTEMPT]"),
 		Long: `Offered tells which entries agents had before them when they began an attempt.
 The newest 4,096 attempts are there; older ones are in "loom events".`,
 		Example: "  loom memory offered shop-1-x1",

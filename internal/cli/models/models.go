@@ -34,7 +34,7 @@ type Models struct {
 // Flags adds the flags that it is read from.
 func (m *Models) Flags(f *pflag.FlagSet) {
 	f.StringVar(&m.Spec, "model", "", "`MODEL` of all roles (default: $LOOM_MODEL)")
-	f.StringArrayVar(&m.Tiers, "tier", nil, "model of a tier, 1 to 3, `N=MODEL`")
+	f.StringArrayVar(&m.Tiers, "tier", nil, "model of a tier, 1 to 3 (the strongest), `N=MODEL`")
 	f.StringArrayVar(&m.Own, "role-model", nil, "model of a role, `ROLE=MODEL`")
 }
 

@@ -322,25 +322,9 @@ to where a file lies, if patterns are looked for there.`,
 					}
 				}
 			}
-			return a.Told(all, read)
+			return a.Validated(all, read)
 		},
 	}
-}
-
-// Told prints the problems of files, and how many there are.
-func (a *Commands) Told(all []*fault.Error, files int) error {
-	if a.JSON {
-		if err := a.ProblemList(all); err != nil {
-			return err
-		}
-	} else {
-		console.ProblemLines(a.Out, all)
-		fmt.Fprintf(a.Err, "%s, %s\n", console.Count(files, "file"), console.Count(len(all), "problem"))
-	}
-	if len(all) > 0 {
-		return console.ExitError{Status: fault.Invalid}
-	}
-	return nil
 }
 
 func (a *Commands) newPattern() *cobra.Command {

@@ -137,7 +137,7 @@ func (a *Commands) distrustEverywhere(ctx context.Context, in *trustedIn, name s
 func (a *Commands) revokeProcess() *cobra.Command {
 	var in trustedIn
 	cmd := &cobra.Command{
-		Use: "revoke [flags] NAME", Short: "take back the trust in a package's tools", Args: console.Takes("NAME"),
+		Use: "revoke NAME [flags]", Short: "take back the trust in a package's tools", Args: console.Takes("NAME"),
 		Long: `Revoke takes back all trust in the tools of a process of this name, on this data
 directory, or with --project the CEO's. Turns that begin from now on do not get
 them: work by the process is refused.`,

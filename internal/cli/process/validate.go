@@ -62,5 +62,5 @@ func (a *Commands) validate(args []string, base *processes.Library) error {
 			fmt.Fprintf(a.Err, "warning: %s\n", console.Printable(w.Error()))
 		}
 	}
-	return pattern.New(a.Console).Told(all, len(files))
+	return a.Validated(all, len(files))
 }

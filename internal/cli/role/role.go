@@ -22,7 +22,7 @@ that is given the same --model, --tier and --role-model. "loom status" shows
 what the host that runs has. With --agents it shows how many agents of each role
 the deployment has: those that run, of those that are wanted, and in brackets
 those that work, on all hosts that live, those that only run agents included.`,
-		Example: "  loom role list\n  loom role list --agents\n  loom role list --model openai:gpt-5-mini --tier 1=openai:gpt-5",
+		Example: "  loom role list\n  loom role list --agents\n  loom role list --model openai:gpt-5-mini --tier 3=openai:gpt-5",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if agents {
 				return a.roleAgents(cmd.Context())
@@ -32,19 +32,19 @@ those that work, on all hosts that live, those that only run agents included.`,
 	}
 	chosen.Flags(list.Flags())
 	list.Flags().BoolVar(&agents, "agents", false, "how many agents the deployment has, and where")
-	check := &cobra.Command{
-		Use: "check FILE", Short: "print everything that is wrong with a role file", Args: console.Takes("FILE"),
-		Example: "  loom role check my-role.yaml",
+	validate := &cobra.Command{
+		Use: "validate FILE", Short: "print everything that is wrong with a role file", Args: console.Takes("FILE"),
+		Example: "  loom role validate my-role.yaml",
 		RunE: func(_ *cobra.Command, args []string) error {
 			data, err := a.Read(args[0])
 			if err != nil {
 				return err
 			}
 			_, err = roles.Parse(args[0], data)
-			return a.Problems(err)
+			return a.Validated(console.All(err), 1)
 		},
 	}
-	return console.Group("role", "list, show and check roles", "  loom role list\n  loom role show lead\n  loom role check my-role.yaml", list, a.showRole(), check)
+	return console.Group("role", "list, show and validate roles", "  loom role list\n  loom role show lead\n  loom role validate my-role.yaml", list, a.showRole(), validate)
 }
 
 // roles writes what each role is for and may use.

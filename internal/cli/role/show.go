@@ -24,7 +24,7 @@ func (a *Commands) showRole() *cobra.Command {
 	chosen := models.Models{Console: a.Console}
 	cmd := &cobra.Command{
 		Use: "show ROLE [flags]", Short: "what a role is, which model it has and why", Args: console.Takes("ROLE"),
-		Example: "  loom role show lead\n  loom role show lead --tier 1=anthropic:claude-opus-4-6",
+		Example: "  loom role show lead\n  loom role show lead --tier 3=anthropic:claude-opus-4-6",
 		RunE: func(_ *cobra.Command, args []string) error {
 			set := a.RoleSet()
 			if err := fault.Join(chosen.Read(set)); err != nil {

@@ -226,10 +226,11 @@ func (v *demoView) Event(n *loomv1.Notice) {
 		}
 		return
 	}
-	v.spin.Say(console.Line(n.Summary, 100))
+	summary := console.WithoutHost(n.Summary) // there is no other
+	v.spin.Say(console.Line(summary, 100))
 	if bead.IsStep(n.Event) && n.Event.GetApprovalRequested() == nil { // which Decide shows in full
 		v.spin.Stop()
-		fmt.Fprintf(v.Out, "%s  %s\n", console.Clock(n.Event.Time), console.Line(n.Summary, 160))
+		fmt.Fprintf(v.Out, "%s  %s\n", console.Clock(n.Event.Time), console.Line(summary, 160))
 	}
 }
 

@@ -72,12 +72,12 @@ Without --process it is loom.toml's, [process] default, or the workspace's only.
 	fl.StringVar(&f.planner, "planner", "", "`WHO` plans what is not strict: model or rules (default: model)")
 	fl.StringVar(&s.Description, "description", "", "`TEXT` with everything else worth knowing")
 	fl.StringArrayVar(&values, "set", nil, "context value `KEY=VALUE` (VALUE is JSON, else text); may be given again")
-	fl.StringVar(&s.IdempotencyKey, "key", "", "idempotency `KEY`: the same goes on with work that was cut off")
+	fl.StringVar(&s.IdempotencyKey, "idempotency-key", "", "`KEY`: the same goes on with work that was cut off")
 	fl.StringArrayVar(&f.checks, "check", nil, "`COMMAND` that verification must see pass; may be given again")
 	fl.StringToIntVar(&f.agents, "agents", nil, "agents of a role, `ROLE=N,...`")
 	fl.BoolVar(&f.unsandboxed, "unsandboxed", false, "run tools, checks and hooks without a sandbox")
 	models.RecordFlag(fl, &f.record)
-	fl.StringVar(&f.key, "ceo-key", "", "the CEO's key `FILE`, made if absent (default: yours)")
+	fl.StringVar(&f.key, "key", "", "the CEO's key `FILE`, made if absent (default: yours)")
 	f.chosen.Console = a.Console
 	f.chosen.Flags(fl)
 	return cmd
@@ -137,7 +137,7 @@ func (a *Commands) toGoOn(r *errand.Result, key string) {
 	switch {
 	case r == nil:
 	case key != "":
-		fmt.Fprintf(a.Err, "%s has not ended; the same command, with the same --key, goes on with it\n", r.Bead)
+		fmt.Fprintf(a.Err, "%s has not ended; the same command, with the same --idempotency-key, goes on with it\n", r.Bead)
 	default:
 		fmt.Fprintf(a.Err, "%s has not ended; it goes on when a host starts: loom up --project %s=%s\n", r.Bead, r.Project, r.Repository)
 	}
@@ -194,7 +194,7 @@ func (v *errandView) Say(text string) {
 }
 
 func (v *errandView) Event(n *loomv1.Notice) {
-	bead.Progress{Commands: bead.New(v.Commands.Console), Spin: v.spin}.Show(n)
+	bead.Progress{Commands: bead.New(v.Commands.Console), Spin: v.spin, Alone: true}.Show(n)
 }
 
 func (v *errandView) Decide(ctx context.Context, ap *loomv1.Approval, diff string) (loomv1.ApprovalDecision, string, error) {

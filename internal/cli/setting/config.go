@@ -257,19 +257,23 @@ func (a *Commands) origin(f *pflag.Flag, entry string) config.Origin {
 func (a *Commands) validateConfig() *cobra.Command {
 	var foreign bool
 	cmd := &cobra.Command{
-		Use: "validate [flags] FILE", Short: "print everything that is wrong with a file", Args: console.Takes("FILE"),
+		Use: "validate FILE [flags]", Short: "print everything that is wrong with a file", Args: console.Takes("FILE"),
 		Long: `Validate reads one configuration file as "loom up" would and prints what is
 wrong with it, all at once, one FILE:LINE:COL: CODE: sentence a line; it exits 3
 then, or 4 if the file sets what it may not. Values are checked as the flags of
-the same names check theirs. It asks no host, and changes nothing.`,
+the same names check theirs; ports that would be open to the network without TLS
+and keys that others may read are told. It asks no host, and changes nothing.`,
 		Example: "  loom config validate loom.toml\n  loom config validate --workspace shop/loom.toml",
 		RunE: func(_ *cobra.Command, args []string) error {
 			data, err := a.Read(args[0])
 			if err != nil {
 				return err
 			}
-			_, err = a.Settings().File(absolute(args[0]), data, foreign)
-			return a.Problems(relative(err, args[0]))
+			layer, err := a.Settings().File(absolute(args[0]), data, foreign)
+			if err == nil {
+				err = refused(layer)
+			}
+			return a.Validated(console.All(relative(err, args[0])), 1)
 		},
 	}
 	cmd.Flags().BoolVar(&foreign, "workspace", false, "hold it to what the file of a workspace may set")

@@ -15,7 +15,7 @@ phase how often it was visited, how often it ended well, in how many attempts,
 how many of these failed or were made again, and the tokens it took: NAME-check
 and NAME-vote are the verification of phase NAME. Then which rules were broken,
 by phase, and who found it: the runtime, the verifier or the reviewers.`
-	cmd.Example = "  loom process stats investment-analysis\n  loom process stats investment-analysis --from 24h --json"
+	cmd.Example = "  loom process stats investment-analysis\n  loom process stats investment-analysis --since 24h --json"
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := console.CheckToken("NAME", args[0]); err != nil {

@@ -30,7 +30,7 @@ target is the 90th percentile, and a simple bug is one whose change has at most
 two files. Commits made by two agents at once are those, and landings, of which
 the commit lock was taken away and granted to another before they were recorded;
 a hook that git does not run, because it is not executable, was not passed.`,
-		Example: "  loom stats\n  loom stats --process auto-bug-workflow --from 24h",
+		Example: "  loom stats\n  loom stats --process auto-bug-workflow --since 24h",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fillStats(q, from, to, time.Now()); err != nil {
 				return err
@@ -47,8 +47,8 @@ a hook that git does not run, because it is not executable, was not passed.`,
 	f := cmd.Flags()
 	f.StringVar(&q.Project, "project", "", "only of the project of this `NAME`")
 	f.StringVar(&q.Process, "process", "", "only of the process of this `NAME`")
-	f.StringVar(&from, "from", "", "only executions that began at this `TIME` or later, or so long ago (24h)")
-	f.StringVar(&to, "to", "", "only executions that began before this `TIME`, or so long ago")
+	f.StringVar(&from, "since", "", "only executions that began at this `TIME` or later, or so long ago (24h)")
+	f.StringVar(&to, "until", "", "only executions that began before this `TIME`, or so long ago")
 	return cmd
 }
 
@@ -59,12 +59,12 @@ func fillStats(q *loomv1.MetricsRequest, from, to string, now time.Time) (err er
 		}
 	}
 	if from != "" {
-		if q.From, err = console.ParseTime("--from", from, now); err != nil {
+		if q.From, err = console.ParseTime("--since", from, now); err != nil {
 			return err
 		}
 	}
 	if to != "" {
-		q.To, err = console.ParseTime("--to", to, now)
+		q.To, err = console.ParseTime("--until", to, now)
 	}
 	return err
 }

@@ -79,11 +79,15 @@ func (b *Broker) keepPort(context.Context) error {
 const tlsWithin = 10
 
 // address splits Listen.
-func (c Config) address() (string, int, error) {
-	host, text, err := net.SplitHostPort(c.Listen)
+func (c Config) address() (string, int, error) { return Address(c.Listen) }
+
+// Address splits an address to listen on. It returns usage/argument for one that is not
+// HOST:PORT.
+func Address(listen string) (string, int, error) {
+	host, text, err := net.SplitHostPort(listen)
 	port, numErr := strconv.ParseUint(text, 10, 16)
 	if err != nil || numErr != nil {
-		return "", 0, fault.New("usage/argument", "the address to listen on is not HOST:PORT").Got(c.Listen).Want("for example %s", DefaultListen)
+		return "", 0, fault.New("usage/argument", "the address to listen on is not HOST:PORT").Got(listen).Want("for example %s, with a port up to 65535", DefaultListen)
 	}
 	return host, int(port), nil
 }

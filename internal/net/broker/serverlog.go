@@ -100,11 +100,18 @@ var expected = []string{
 	"Metalayer blocking snapshot", "Failed to install snapshot for",
 }
 
+// rebuilt are the words with which the server says that it makes the index of a stream
+// anew, as after every kill: the index is derived, and what is stored was checked before.
+var rebuilt = []string{"Stream state outdated", "Recovering stream state from index errored"}
+
 // quiet returns the level of a line that is of the given one for the server.
 func quiet(level slog.Level, format string, v []any) slog.Level {
 	line := fmt.Sprintf(format, v...)
 	if strings.Contains(line, "TLS route handshake error") {
 		return slog.LevelDebug // who is refused, and why, is said by the broker
+	}
+	if strings.HasPrefix(line, "Filestore [") && slices.ContainsFunc(rebuilt, func(words string) bool { return strings.Contains(line, words) }) {
+		return slog.LevelDebug
 	}
 	if slices.ContainsFunc(expected, func(begin string) bool { return strings.HasPrefix(line, begin) }) {
 		return slog.LevelDebug

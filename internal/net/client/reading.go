@@ -2,12 +2,49 @@ package client
 
 import (
 	"context"
+	"strings"
 
+	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
 )
+
+// Writing is a piece of what an agent's model writes, as it writes it.
+type Writing struct {
+	Project, Bead, Role string
+	// Agent is its name without its host, as in "qa-engineer/1".
+	Agent string
+	Text  string
+}
+
+// Live calls fn with what models write just now in a project, or in any where that is
+// empty, until stop is called. Nothing of it is kept: what was written while the
+// connection was lost is not told.
+func (c *Client) Live(project string, fn func(Writing)) (stop func(), err error) {
+	if c.nc == nil {
+		return nil, c.off
+	}
+	about := subject.Lives()
+	if project != "" {
+		p, err := subject.Parse("project", project)
+		if err != nil {
+			return nil, err
+		}
+		about = subject.LivesOf(p)
+	}
+	sub, err := c.nc.Subscribe(about, func(m *nats.Msg) {
+		at := subject.After(subject.Must("live"), m.Subject)
+		if len(at) != 4 {
+			return
+		}
+		number := strings.TrimPrefix(at[3], at[2]+"-")
+		fn(Writing{Project: at[0], Bead: at[1], Role: at[2], Agent: at[2] + "/" + number, Text: string(m.Data)})
+	})
+	return func() { _ = sub.Unsubscribe() }, err
+}
 
 // FollowTranscript calls fn for every entry that q asks for, from its cursor on, each
 // once and in order, until fn or ctx ends it. With live it waits for more at the end

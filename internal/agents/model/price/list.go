@@ -3,6 +3,7 @@ package price
 import (
 	"math"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -165,4 +166,16 @@ func units(dollars float64, bad func(*fault.Error)) uint64 {
 		return 0
 	}
 	return uint64(math.Round(dollars * dollar))
+}
+
+// Known lists the models that the built-in table has, as PROVIDER:MODEL, sorted.
+func Known() []string {
+	var all []string
+	for provider, models := range table {
+		for name := range models {
+			all = append(all, provider+":"+name)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
