@@ -150,7 +150,7 @@ var bugs = append([]bug{
 	{"two may wait for each other", whole + "mail.go", `case w.Ask && s.reaches(s.answerers(m), a.Id):`, `case false:`, ""},
 	{"what one that waits for tasks has asked is forgotten", whole + "mail.go", `case w.Ask && s.reaches(s.answerers(m), a.Id):`, `case w.Ask && m.Parked != workflow.WaitsForTeam && s.reaches(s.answerers(m), a.Id):`, ""},
 	{"one waits for tasks of those who wait for it", whole + "mail.go", `		if s.reaches([]*loomv1.Attempt{b}, a.Id) {`, `		if false {`, ""},
-	{"who waits for tasks is not told that it is asked", whole + "mail.go", `d.later = append(d.later, func() error { return d.wake(asked, workflow.WaitsForTeam) })`, `_ = asked`, ""},
+	{"who waits for tasks is not told that it is asked", whole + "mail.go", `d.later(func() error { return d.wake(asked, workflow.WaitsForTeam) })`, `_ = asked`, ""},
 	{"a question waits without an end", whole + "mail.go", `		if d.now.Before(q.Until.AsTime()) {`, `		if true {`, ""},
 	{"nobody is woken for a question whose time is over", whole + "mail.go", `if due := q.Until.AsTime(); !ok || due.Before(at) {`, `if due := q.Until.AsTime(); false {`, ""},
 	{"a hold takes of the time to answer", "internal/core/team/mail.go", `		if to.After(since) {`, `		if false {`, ""},
@@ -279,13 +279,11 @@ func (d *decision) emitLift`, ""},
 	return nil`, ""},
 	{"a decided approval may be decided again", whole + "approval.go", `if a.Decision != loomv1.ApprovalDecision_APPROVAL_DECISION_UNSPECIFIED {`, `if false {`, "its bead is closed: the answer is refused as lapsed"},
 	{"a lapsed approval may be decided", whole + "approval.go", `if ended(d.s.bead(a.Id).GetStatus()) {`, `if false {`, ""},
-	{"a grant does not unpark", whole + "follow.go", `	case *loomv1.Event_LockGranted:
-		return d.followGrant(f.LockGranted)
-`, ``, ""},
+	{"a grant does not unpark", whole + "reactions.go", `		atOnce("lock", "the attempt that waited goes on, or the next one is granted", (*decision).followGrant, of[*loomv1.Event_LockGranted]()),`, ``, ""},
 	{"parking misses a grant", whole + "attempt.go", `!ok || claim.Token != 0 {
 		return d.run(x).Unpark(c.Attempt)`, `!ok || claim.Token == 1 {
 		return d.run(x).Unpark(c.Attempt)`, ""},
-	{"an ended attempt keeps the lock", whole + "follow.go", `		return d.freeLock(e.Attempt)`, `		return nil`, ""},
+	{"an ended attempt keeps the lock", whole + "reactions.go", `		atOnce("lock", "the attempt's place or grant is given back", (*decision).freeLock, of[*loomv1.Event_AttemptEnded]()),`, ``, ""},
 	{"a held execution keeps the lock that others want", whole + "follow.go", `idle := parked && d.s.held(x) && d.s.lockWanted(d.repository())`, `idle := parked && false`, "the lease lapses"},
 	{"a request is not known again", whole + "submit.go", `if key == "" || !ok || d.now.Sub(r.Time.AsTime()) >= rememberFor {`, `if true || !ok {`, ""},
 	{"requests are remembered for an hour", whole + "apply.go", `const rememberFor = 24 * time.Hour`, `const rememberFor = time.Hour`, ""},
@@ -320,8 +318,7 @@ func (d *decision) followChange`, ""},
 	{"a child goes on while its parent is held", whole + "pause.go", `x.Parent != "" && (s.orphaned(x) || s.held(s.execution(x.Parent)))`, `x.Parent != "" && s.orphaned(x)`, ""},
 	{"what closes does not wait for the step", whole + "close.go", `	return workflow.InStep(x) ||`, `	return false ||`, ""},
 	{"what closes does not wait for its children's steps", whole + "close.go", `return running(c) && s.inStep(c)`, `return false`, ""},
-	{"an agent that gives up its step leaves what closes open", whole + "follow.go", `	case *loomv1.Event_ClaimReleased:
-		d.followClosing(e.Execution)`, `	case *loomv1.Event_ClaimReleased:`, ""},
+	{"an agent that gives up its step leaves what closes open", whole + "reactions.go", `of[*loomv1.Event_ExecutionClosing](), of[*loomv1.Event_AttemptParked](), of[*loomv1.Event_ClaimReleased](), of[*loomv1.Event_AttemptEnded]()),`, `of[*loomv1.Event_ExecutionClosing](), of[*loomv1.Event_AttemptParked](), of[*loomv1.Event_AttemptEnded]()),`, ""},
 	{"work begins while it closes", whole + "pause.go", `x.Paused != nil || x.Closing != nil ||`, `x.Paused != nil ||`, ""},
 	{"nobody goes on after a hold", whole + "pause.go", `		s.timers.kick(x.Id)`, `		_ = x.Id`, ""},
 	{"a hold moves no deadline", whole + "pause.go", `		workflow.Shift(x, since, now)`, `		workflow.Shift(x, since, since)`, ""},
@@ -332,9 +329,9 @@ func (d *decision) followChange`, ""},
 			came[to], at = at, to
 		}
 `, ``, ""},
-	{"a budget that is used up is not asked about", whole + "follow.go", `	case *loomv1.Event_ModelAnswered:
-		return d.followAnswer(e.Execution)
-`, ``, ""},
+	{"a budget that is used up is not asked about", whole + "reactions.go", `(*decision).followAnswer,
+			of[*loomv1.Event_ModelAnswered](), `, `(*decision).followAnswer,
+			`, ""},
 	{"children spend nothing", whole + "limit.go", `		tokens, microUSD = tokens+t, microUSD+m`, `		_, _ = t, m`, ""},
 	{"a limit is not lifted", whole + "limit.go", `	return d.emit(&loomv1.Event{Fact: &loomv1.Event_LimitLifted{LimitLifted: lifted}})`, `	_ = lifted
 	return nil`, ""},
@@ -344,9 +341,9 @@ func (d *decision) followChange`, ""},
 	}
 	return r.askLimit(&loomv1.Approval{Reason: code + ": " + why})`, `	return r.askLimit(&loomv1.Approval{Reason: code + ": " + why})`, "the project looks before it asks"},
 	{"a child is not linked with its attempt", whole + "child.go", `	if err := d.run(x).ChildStarted(a.Id, b.Id, b.Id+"-x1"); err != nil {`, `	if err := error(nil); err != nil {`, ""},
-	{"a child's end is not told", whole + "child.go", `		d.later = append(d.later, func() error { return d.endChild(x) })`, `		_ = x`, ""},
+	{"a child's end is not told", whole + "child.go", `		d.later(func() error { return d.endChild(x) })`, `		_ = x`, ""},
 	{"a child that fails is taken for done", whole + "child.go", `	if child.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED {`, `	if false {`, ""},
-	{"children outlive their parent", whole + "child.go", `			d.later = append(d.later, func() error { return d.abandon(c.Id) })`, `			_ = c`, ""},
+	{"children outlive their parent", whole + "child.go", `			d.later(func() error { return d.abandon(c.Id) })`, `			_ = c`, ""},
 	{"nesting has no end", whole + "child.go", `	case x.Depth >= MaxNested:`, `	case false:`, ""},
 	{"nobody is told that no agent is there", whole + "roles.go", `	if s.p.RolesSince == nil || s.live(role) {`, `	if s.p.Config != nil {`, ""},
 	{"a role that is there counts as absent", whole + "roles.go", `	if s.p.RolesSince == nil || s.live(role) {`, `	if s.p.RolesSince == nil {`, ""},

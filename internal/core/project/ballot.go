@@ -74,7 +74,8 @@ func (d *decision) onBallot(decision string, events []*loomv1.Event) error {
 }
 
 // followReferred asks the CEO about a vote that nobody else has decided.
-func (d *decision) followReferred(f *loomv1.BallotReferred) error {
+func (d *decision) followReferred(e *loomv1.Event) error {
+	f := e.GetBallotReferred()
 	b, ok := d.s.graph.Ballot(f.Decision)
 	if !ok || f.Status != loomv1.BallotStatus_BALLOT_STATUS_CEO {
 		return nil
@@ -96,7 +97,11 @@ func (d *decision) followReferred(f *loomv1.BallotReferred) error {
 }
 
 // followVoid lets what the CEO is asked about a vote lapse when the vote is void.
-func (d *decision) followVoid(f *loomv1.BallotClosed) error {
+func (d *decision) followVoid(e *loomv1.Event) error {
+	f := e.GetBallotClosed()
+	if f.Option != "" {
+		return nil // it is decided
+	}
 	defer d.aside()()
 	d.bead, d.execution, d.node, d.attempt = "", "", "", ""
 	for _, id := range slices.Clone(d.s.index.asking) {

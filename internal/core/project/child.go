@@ -189,9 +189,9 @@ func (s *State) result(child *loomv1.Execution) *loomv1.Outcome {
 
 // followProcess has a child begin for an attempt that a process is to do, once
 // the parent's core is done with what it decides.
-func (d *decision) followProcess(execution, process string) {
-	if x := d.s.execution(execution); process != "" {
-		d.later = append(d.later, func() error { return d.startChildren(x) })
+func (d *decision) followProcess(e *loomv1.Event) {
+	if x := d.s.execution(e.Execution); e.GetAttemptDispatched().GetProcess() != "" {
+		d.later(func() error { return d.startChildren(x) })
 	}
 }
 
@@ -203,15 +203,15 @@ func (d *decision) followAttempt(e *loomv1.Event) {
 			continue
 		}
 		for _, c := range d.s.helpersOf(a) {
-			d.later = append(d.later, func() error { return d.abandon(c.Id) })
+			d.later(func() error { return d.abandon(c.Id) })
 		}
 	}
 }
 
 // followChild answers the parent of an execution that has ended, if it has one.
-func (d *decision) followChild(execution string) {
-	if x := d.s.execution(execution); x.GetParent() != "" {
-		d.later = append(d.later, func() error { return d.endChild(x) })
+func (d *decision) followChild(e *loomv1.Event) {
+	if x := d.s.execution(e.Execution); x.GetParent() != "" {
+		d.later(func() error { return d.endChild(x) })
 	}
 }
 

@@ -24,10 +24,10 @@ func (d *decision) close(c *loomv1.CloseExecution) error {
 
 // followClosing ends what is closing once a fact has brought it to a step's boundary:
 // the execution that the fact is about, or one that it works for.
-func (d *decision) followClosing(execution string) {
-	for x := d.s.execution(execution); x != nil; x = d.s.execution(x.Parent) {
+func (d *decision) followClosing(e *loomv1.Event) {
+	for x := d.s.execution(e.Execution); x != nil; x = d.s.execution(x.Parent) {
 		if x.Closing != nil && running(x) {
-			d.later = append(d.later, func() error { return d.endClosing(x) })
+			d.later(func() error { return d.endClosing(x) })
 		}
 	}
 }

@@ -133,29 +133,26 @@ func (d *decision) stopConsult(b *loomv1.Bead, why string) error {
 
 // followBallot asks for votes, or stops to ask for them, once the command's own
 // facts are there.
-func (d *decision) followBallot(e *loomv1.Event) error {
-	after := func(do func() error) { d.later = append(d.later, do) }
+func (d *decision) followBallot(e *loomv1.Event) {
 	switch f := e.Fact.(type) {
 	case *loomv1.Event_BallotOpened:
-		after(func() error { return d.consult(f.BallotOpened.Ballot.Decision, f.BallotOpened.Ballot.Voters) })
+		d.later(func() error { return d.consult(f.BallotOpened.Ballot.Decision, f.BallotOpened.Ballot.Voters) })
 	case *loomv1.Event_VoteCast:
 		role := f.VoteCast.Vote.Role
-		after(func() error { return d.stopAsking(f.VoteCast.Decision, role, role+" has voted") })
+		d.later(func() error { return d.stopAsking(f.VoteCast.Decision, role, role+" has voted") })
 	case *loomv1.Event_BallotClosed:
 		if f.BallotClosed.Option == "" {
-			after(func() error { return d.stopAsking(f.BallotClosed.Decision, "", "the vote is void") })
-			return d.followVoid(f.BallotClosed)
+			d.later(func() error { return d.stopAsking(f.BallotClosed.Decision, "", "the vote is void") })
+			return
 		}
-		after(func() error { return d.stopAsking(f.BallotClosed.Decision, "", "the vote is decided") })
+		d.later(func() error { return d.stopAsking(f.BallotClosed.Decision, "", "the vote is decided") })
 	case *loomv1.Event_BallotReferred:
 		decision := f.BallotReferred.Decision
-		after(func() error { return d.stopAsking(decision, "", "the time to vote is over: "+f.BallotReferred.Reason) })
+		d.later(func() error { return d.stopAsking(decision, "", "the time to vote is over: "+f.BallotReferred.Reason) })
 		if f.BallotReferred.Status == loomv1.BallotStatus_BALLOT_STATUS_LEAD {
-			after(func() error { return d.consult(decision, []string{graph.Lead}) })
+			d.later(func() error { return d.consult(decision, []string{graph.Lead}) })
 		}
-		return d.followReferred(f.BallotReferred)
 	}
-	return nil
 }
 
 // endConsult casts the vote that a role was asked for and has given. One that

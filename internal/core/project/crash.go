@@ -17,7 +17,7 @@ func (d *decision) reportCrash(c *loomv1.AgentCrash, role string) {
 		Service: Self, Kind: workflow.Crashed, Crash: true, Stack: cut(c.Stack, maxStack),
 		Message: cut(fmt.Sprintf("an agent of role %s crashed: %s", role, first(c.Message, "no reason given")), maxCrash),
 	}
-	d.later = append(d.later, func() error {
+	d.later(func() error {
 		defer d.aside()()
 		d.bead, d.execution, d.node, d.attempt = "", "", "", ""
 		_, err := d.fileError(r)

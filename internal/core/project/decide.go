@@ -59,15 +59,15 @@ type decision struct {
 	bead, execution, node, attempt string
 
 	events          []*loomv1.Event
-	broken          error         // a fact that could not be applied
-	refusalRecorded bool          // the refusal is itself a fact
-	preface         *loomv1.Event // to be emitted before anything else is
-	later           []func() error
-	regrants        bool     // what is asked for goes from one agent to the next of the same attempt
-	children        int      // begun by this command
-	postponed       []string // executions that are to go on with the next tick, and not with this one
-	waking          bool     // who waits for room in a budget is to ask again
-	counted, bytes  int      // how many of the events are counted in bytes
+	broken          error          // a fact that could not be applied
+	refusalRecorded bool           // the refusal is itself a fact
+	preface         *loomv1.Event  // to be emitted before anything else is
+	waiting         []func() error // reactions that wait until the core that decides is done
+	regrants        bool           // what is asked for goes from one agent to the next of the same attempt
+	children        int            // begun by this command
+	postponed       []string       // executions that are to go on with the next tick, and not with this one
+	waking          bool           // who waits for room in a budget is to ask again
+	counted, bytes  int            // how many of the events are counted in bytes
 }
 
 func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
@@ -194,8 +194,7 @@ func (d *decision) emit(e *loomv1.Event) error {
 		return err
 	}
 	d.events = append(d.events, e)
-	d.followBudget(e)
-	return d.follow(e)
+	return d.react(e)
 }
 
 // writable returns deployment/older-host for a fact that not all hosts read. The
@@ -256,19 +255,6 @@ func first(a, b string) string {
 		return a
 	}
 	return b
-}
-
-// catchUp does what could not be done while a core was deciding: what follows
-// for an execution from another one. It may lead to more of it.
-func (d *decision) catchUp() error {
-	for len(d.later) > 0 {
-		do := d.later[0]
-		d.later = d.later[1:]
-		if err := do(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // all emits the facts of a core's decider, or passes on its refusal.

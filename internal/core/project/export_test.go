@@ -2,6 +2,7 @@ package project
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -73,4 +74,34 @@ func (m *MemorySegments) Index(name string) (*loomv1.SegmentIndex, error) {
 func (m *MemorySegments) Records(name string) ([]byte, error) {
 	s, err := m.get(name)
 	return s.Records, err
+}
+
+// Reaction is a row of the table of who reacts to what.
+type Reaction struct {
+	Part, Does string
+	After      bool
+	Facts      []string
+}
+
+// Reactions is the table.
+func Reactions() []Reaction {
+	var rows []Reaction
+	for _, r := range reactions() {
+		rows = append(rows, exported(r))
+	}
+	return rows
+}
+
+func exported(r reaction) Reaction {
+	row := Reaction{r.part, r.does, r.after, nil}
+	for _, f := range r.facts {
+		row.Facts = append(row.Facts, strings.TrimPrefix(f.Elem().Name(), "Event_"))
+	}
+	return row
+}
+
+// WatchReactions has saw told of each reaction, how many facts it led to at once, and
+// how many that wait.
+func WatchReactions(saw func(r Reaction, facts, waiting int)) {
+	watch = func(r reaction, facts, waiting int) { saw(exported(r), facts, waiting) }
 }

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/loomrun/loom/graph"
@@ -8,78 +9,20 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// follow emits what one core's fact means to the others: a bead's status, what
-// the decision graph should know, locks that end with their attempt, attempts
-// that wait for a lock.
-func (d *decision) follow(e *loomv1.Event) error {
-	if err := d.followMemory(e); err != nil {
-		return err
-	}
-	switch f := e.Fact.(type) {
-	case *loomv1.Event_ExecutionStarted:
-		return d.followStart(e)
-	case *loomv1.Event_ExecutionForked:
-		return d.restate(e.Bead)
-	case *loomv1.Event_ApprovalRequested:
-		return d.followAsked(f.ApprovalRequested.Approval)
-	case *loomv1.Event_ExecutionClosing, *loomv1.Event_AttemptParked:
-		d.followClosing(e.Execution)
-	case *loomv1.Event_ClaimReleased:
-		d.followClosing(e.Execution)
-		d.followTrouble(e)
-	case *loomv1.Event_ApprovalDecided:
-		d.followTrouble(e)
-		return d.followDecided(f.ApprovalDecided)
-	case *loomv1.Event_ApprovalLapsed:
-		return d.followLapsed(f.ApprovalLapsed)
-	case *loomv1.Event_ChangeProposed:
-		return d.followChange(e, f.ChangeProposed.Change)
-	case *loomv1.Event_Landed:
-		return d.followLanded(e, f.Landed.Landing)
-	case *loomv1.Event_LandingSettled:
-		return d.followSettled(e, f.LandingSettled.Landing)
-	case *loomv1.Event_ModelAnswered:
-		return d.followAnswer(e.Execution)
-	case *loomv1.Event_TurnCompacted:
-		if answers(e) {
-			return d.followAnswer(e.Execution)
-		}
-	case *loomv1.Event_AttemptDispatched:
-		d.followProcess(e.Execution, f.AttemptDispatched.Process)
-	case *loomv1.Event_AttemptEnded:
-		d.followClosing(e.Execution)
-		d.followAttempt(e)
-		d.followMail(e)
-		d.followTrouble(e)
-		if err := d.followAsker(e); err != nil {
-			return err
-		}
-		return d.freeLock(e.Attempt)
-	case *loomv1.Event_LockGranted:
-		return d.followGrant(f.LockGranted)
-	case *loomv1.Event_BallotOpened, *loomv1.Event_VoteCast, *loomv1.Event_BallotReferred, *loomv1.Event_BallotClosed:
-		return d.followBallot(e)
-	case *loomv1.Event_DecisionSuperseded:
-		d.followSuperseded(f.DecisionSuperseded)
-	case *loomv1.Event_DecisionAbandoned:
-		d.followAbandoned(f.DecisionAbandoned)
-	case *loomv1.Event_ExecutionEnded:
-		return d.followEnd(e, f.ExecutionEnded)
-	}
-	return nil
-}
+// What the rows of the table do ([reactions]).
 
-func (d *decision) followStart(e *loomv1.Event) error {
-	if err := d.restate(e.Bead); err != nil {
-		return err
-	}
-	if d.s.bead(e.Bead).Ballot != "" {
+func (d *decision) followStatus(e *loomv1.Event) error { return d.restate(e.Bead) }
+
+func (d *decision) noteGoal(e *loomv1.Event) error {
+	b := d.s.bead(e.Bead)
+	if b.Ballot != "" {
 		return nil // what it is about is in the graph
 	}
-	return d.note(loomv1.DecisionType_DECISION_TYPE_GOAL, d.s.bead(e.Bead).Goal, "", 100, "")
+	return d.note(loomv1.DecisionType_DECISION_TYPE_GOAL, b.Goal, "", 100, "")
 }
 
-func (d *decision) followAsked(a *loomv1.Approval) error {
+func (d *decision) followAsked(e *loomv1.Event) error {
+	a := e.GetApprovalRequested().GetApproval()
 	bead := &loomv1.Bead{
 		Id: a.Id, Project: d.s.cfg.ID, Type: loomv1.BeadType_BEAD_TYPE_APPROVAL,
 		Status: loomv1.BeadStatus_BEAD_STATUS_OPEN, Goal: a.Question, Description: a.Reason,
@@ -91,15 +34,11 @@ func (d *decision) followAsked(a *loomv1.Approval) error {
 	return d.restate(a.Bead)
 }
 
-func (d *decision) followDecided(f *loomv1.ApprovalDecided) error {
-	return d.closeApproval(f.Approval, f.Comment)
-}
-
-func (d *decision) followLapsed(f *loomv1.ApprovalLapsed) error {
-	return d.closeApproval(f.Approval, f.Reason)
-}
-
-func (d *decision) closeApproval(id, reason string) error {
+func (d *decision) closeApproval(e *loomv1.Event) error {
+	id, reason := e.GetApprovalDecided().GetApproval(), e.GetApprovalDecided().GetComment()
+	if f := e.GetApprovalLapsed(); f != nil {
+		id, reason = f.Approval, f.Reason
+	}
 	a := d.s.approval(id)
 	if a == nil || ended(d.s.bead(id).GetStatus()) {
 		return nil
@@ -110,12 +49,17 @@ func (d *decision) closeApproval(id, reason string) error {
 	return d.restate(a.Bead)
 }
 
-func (d *decision) followChange(e *loomv1.Event, c *loomv1.Change) error {
+func (d *decision) followChange(e *loomv1.Event) {
+	c := e.GetChangeProposed().GetChange()
+	if l := d.s.landedMeanwhile(d.s.execution(e.Execution), e.Node, c.GetPatchDigest()); c != nil && l != nil {
+		d.later(func() error { return d.withdraw(d.s.execution(e.Execution), l) })
+	}
+}
+
+func (d *decision) noteChange(e *loomv1.Event) error {
+	c := e.GetChangeProposed().GetChange()
 	if c == nil {
 		return nil // it is withdrawn
-	}
-	if l := d.s.landedMeanwhile(d.s.execution(e.Execution), e.Node, c.PatchDigest); l != nil {
-		d.later = append(d.later, func() error { return d.withdraw(d.s.execution(e.Execution), l) })
 	}
 	title := fmt.Sprintf("change %.12s proposed: %d files", c.PatchDigest, max(int(c.FilesTotal), len(c.Files)))
 	if len(c.Files) == 1 && c.FilesTotal <= 1 {
@@ -124,23 +68,27 @@ func (d *decision) followChange(e *loomv1.Event, c *loomv1.Change) error {
 	return d.note(loomv1.DecisionType_DECISION_TYPE_ACTION, title, "", 100, d.leading(e.Execution))
 }
 
-func (d *decision) followLanded(e *loomv1.Event, l *loomv1.Landing) error {
-	title := fmt.Sprintf("commit %.12s landed on %s", l.Commit, l.Ref)
-	if err := d.note(loomv1.DecisionType_DECISION_TYPE_OUTCOME, title, l.Checkout, 100, d.leading(e.Execution)); err != nil {
-		return err
+func (d *decision) noteLanding(e *loomv1.Event) error {
+	l, late := e.GetLanded().GetLanding(), ""
+	if f := e.GetLandingSettled(); f != nil {
+		l, late = f.Landing, ", though its attempt had ended"
 	}
-	return d.withdrawLanded(e.Execution, l)
+	if l == nil {
+		return nil
+	}
+	title := fmt.Sprintf("commit %.12s landed on %s%s", l.Commit, l.Ref, late)
+	return d.note(loomv1.DecisionType_DECISION_TYPE_OUTCOME, title, l.Checkout, 100, d.leading(e.Execution))
 }
 
-// withdrawLanded withdraws the same patch as one that has landed wherever else it
+// followLanded withdraws the same patch as one that has landed wherever else it
 // is proposed and not approved yet: nobody is asked about what is on the target.
-func (d *decision) withdrawLanded(execution string, l *loomv1.Landing) error {
-	landed := d.s.landedAs(l.Commit)
+func (d *decision) followLanded(e *loomv1.Event) error {
+	landed := d.s.landedAs(cmp.Or(e.GetLanded().GetLanding().GetCommit(), e.GetLandingSettled().GetLanding().GetCommit()))
 	if landed == nil {
 		return nil
 	}
 	for _, x := range d.s.running() {
-		if x.Id == execution || x.Change.GetPatchDigest() != landed.PatchDigest {
+		if x.Id == e.Execution || x.Change.GetPatchDigest() != landed.PatchDigest {
 			continue
 		}
 		if err := d.withdraw(x, landed); err != nil {
@@ -188,7 +136,8 @@ func (d *decision) note(t loomv1.DecisionType, title, description string, confid
 }
 
 // freeLock gives back what an attempt holds or waits for.
-func (d *decision) freeLock(request string) error {
+func (d *decision) freeLock(e *loomv1.Event) error {
+	request := e.Attempt
 	claim, ok := d.s.locks.Claim(d.repository(), request)
 	if !ok {
 		return nil
@@ -202,7 +151,8 @@ func (d *decision) freeLock(request string) error {
 // followGrant queues the attempt again that was parked until the grant. A grant
 // to work that may not use it now goes to the next: what contradicts other work
 // by now is refused when it asks again.
-func (d *decision) followGrant(f *loomv1.LockGranted) error {
+func (d *decision) followGrant(e *loomv1.Event) error {
+	f := e.GetLockGranted()
 	x, a := d.s.attempt(f.Request)
 	if a == nil {
 		return nil
@@ -221,7 +171,8 @@ func (d *decision) followGrant(f *loomv1.LockGranted) error {
 	return d.lock(d.s.locks.Release(d.now, d.repository(), f.Token)) // others can use it meanwhile
 }
 
-func (d *decision) followEnd(e *loomv1.Event, f *loomv1.ExecutionEnded) error {
+func (d *decision) followEnd(e *loomv1.Event) error {
+	f := e.GetExecutionEnded()
 	status, outcome := loomv1.BeadStatus_BEAD_STATUS_FAILED, "ended without success"
 	switch f.Status {
 	case loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED:
@@ -231,7 +182,6 @@ func (d *decision) followEnd(e *loomv1.Event, f *loomv1.ExecutionEnded) error {
 	case loomv1.ExecutionStatus_EXECUTION_STATUS_REJECTED:
 		outcome = "rejected by the CEO"
 	}
-	d.followChild(e.Execution)
 	if d.s.bead(e.Bead).Ballot != "" {
 		return d.endConsult(d.s.execution(e.Execution), status, f.Reason)
 	}

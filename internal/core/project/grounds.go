@@ -13,16 +13,17 @@ import (
 // that, and the options that they took. When one of them is superseded or given
 // up the approval lapses, and with it the place in the queue of the commit lock.
 
-func (d *decision) followSuperseded(f *loomv1.DecisionSuperseded) {
+func (d *decision) followShaken(e *loomv1.Event) {
+	if f := e.GetDecisionAbandoned(); f != nil {
+		d.shake(f.Id, fmt.Sprintf("what it rests on was given up: %s, because %s", f.Id, f.Reason))
+		return
+	}
+	f := e.GetDecisionSuperseded()
 	why := fmt.Sprintf("what it rests on was superseded: %s by %s", f.Old, f.New)
 	if r := f.Edge.GetRationale(); r != "" {
 		why += ", because " + r
 	}
 	d.shake(f.Old, why)
-}
-
-func (d *decision) followAbandoned(f *loomv1.DecisionAbandoned) {
-	d.shake(f.Id, fmt.Sprintf("what it rests on was given up: %s, because %s", f.Id, f.Reason))
 }
 
 // shake has the CEO asked again about work that rests on what counts no more,
@@ -33,7 +34,7 @@ func (d *decision) shake(id, why string) {
 		if x.Approved == nil || x.Landing != nil || !shaken[x.Approved.Decision] {
 			continue
 		}
-		d.later = append(d.later, func() error { return d.askAgain(x.Id, cut(why, MaxReason)) })
+		d.later(func() error { return d.askAgain(x.Id, cut(why, MaxReason)) })
 	}
 }
 

@@ -1,7 +1,6 @@
 package project
 
 import (
-	"fmt"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -199,17 +198,4 @@ func (d *decision) settledWith(l *loomv1.Landing) error {
 		}
 	}
 	return nil
-}
-
-// followSettled has the decision graph know of a commit that has landed though its
-// attempt had ended.
-func (d *decision) followSettled(e *loomv1.Event, l *loomv1.Landing) error {
-	if l == nil {
-		return nil
-	}
-	title := fmt.Sprintf("commit %.12s landed on %s, though its attempt had ended", l.Commit, l.Ref)
-	if err := d.note(loomv1.DecisionType_DECISION_TYPE_OUTCOME, title, l.Checkout, 100, d.leading(e.Execution)); err != nil {
-		return err
-	}
-	return d.withdrawLanded(e.Execution, l)
 }

@@ -124,8 +124,11 @@ func (d *decision) askLimit(x *loomv1.Execution) error {
 
 // followAnswer asks about the budgets of an execution, and of those that it
 // works for, once a model call was paid for.
-func (d *decision) followAnswer(execution string) error {
-	for x := d.s.execution(execution); x != nil; x = d.s.execution(x.Parent) {
+func (d *decision) followAnswer(e *loomv1.Event) error {
+	if !answers(e) {
+		return nil
+	}
+	for x := d.s.execution(e.Execution); x != nil; x = d.s.execution(x.Parent) {
 		if err := d.askLimit(x); err != nil {
 			return err
 		}

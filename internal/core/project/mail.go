@@ -138,7 +138,7 @@ func (d *decision) writeMail(x *loomv1.Execution, a *loomv1.Attempt, call string
 	}
 	if w.Ask { // whoever waits for tasks hears it now; else they could wait for each other
 		asked := to[0].Id
-		d.later = append(d.later, func() error { return d.wake(asked, workflow.WaitsForTeam) })
+		d.later(func() error { return d.wake(asked, workflow.WaitsForTeam) })
 	}
 	wrote, _ = team.Written(d.s.mail(x), a.Id, call)
 	return d.s.aboutMail(wrote), nil
@@ -239,7 +239,7 @@ func (d *decision) send(m *loomv1.Mail) error {
 		return err
 	}
 	if m.Kind == loomv1.MailKind_MAIL_KIND_ANSWER {
-		d.later = append(d.later, func() error {
+		d.later(func() error {
 			if len(team.Asked(d.s.mail(x), m.To)) > 0 {
 				return nil
 			}
@@ -372,7 +372,7 @@ func (d *decision) followMail(e *loomv1.Event) {
 		why += ": " + o.Summary
 	}
 	for _, q := range open {
-		d.later = append(d.later, func() error {
+		d.later(func() error {
 			if still := team.FindMail(d.s.mail(x), q.Id); still == nil || still.Answer != nil {
 				return nil // who asked has ended as well
 			}
@@ -445,7 +445,7 @@ func (d *decision) followTrouble(e *loomv1.Event) {
 	if what == "" || x.GetParentAttempt() == "" || d.s.bead(x.Bead).GetDelegation() == nil {
 		return
 	}
-	d.later = append(d.later, func() error {
+	d.later(func() error {
 		up, lead := d.s.attempt(x.ParentAttempt)
 		if lead == nil || !running(up) || !running(x) || len(team.Unheard(d.s.mail(up), lead.Id)) >= team.MaxUnheard {
 			return nil // the log has it

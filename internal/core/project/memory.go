@@ -123,28 +123,21 @@ func (d *decision) knowsMemoryWork(e *loomv1.MemoryEntry) error {
 	return d.s.knowsWork(&loomv1.DecisionNode{Bead: e.GetBead(), Execution: e.GetExecution()})
 }
 
-// followMemory remembers, without a model, what a fact teaches, and ends the session
-// of an execution that has ended.
-func (d *decision) followMemory(e *loomv1.Event) error {
-	switch f := e.Fact.(type) {
-	case *loomv1.Event_AttemptEnded:
-		return d.rememberOutcome(e, f.AttemptEnded.GetOutcome())
-	case *loomv1.Event_ApprovalDecided:
-		return d.rememberComment(e, f.ApprovalDecided)
-	case *loomv1.Event_GapNoted:
-		x := d.s.execution(e.Execution)
-		return d.rememberOwn(e, &loomv1.MemoryEntry{
-			Type: "risk", Text: fmt.Sprintf("In process %s, %s was left out: %s", x.GetDefinition(), e.Node, cut(oneLine(f.GapNoted.GetReason()), mostSummary)),
-			Tags: tagged(x.GetDefinition(), e.Node),
-		})
-	case *loomv1.Event_ToolFinished:
-		return d.rememberToolError(e, f.ToolFinished)
-	case *loomv1.Event_ExecutionEnded:
-		t := d.ownTurn()
-		completed := f.ExecutionEnded.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED
-		return d.s.mem.EndSession(t, e.Execution, completed, d.mayOutlast)
-	}
-	return nil
+// What facts teach is remembered without a model, by the rows of the table.
+
+func (d *decision) rememberGap(e *loomv1.Event) error {
+	x := d.s.execution(e.Execution)
+	return d.rememberOwn(e, &loomv1.MemoryEntry{
+		Type: "risk", Text: fmt.Sprintf("In process %s, %s was left out: %s", x.GetDefinition(), e.Node, cut(oneLine(e.GetGapNoted().GetReason()), mostSummary)),
+		Tags: tagged(x.GetDefinition(), e.Node),
+	})
+}
+
+// endSession ends the session of an execution that has ended.
+func (d *decision) endSession(e *loomv1.Event) error {
+	t := d.ownTurn()
+	completed := e.GetExecutionEnded().Status == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED
+	return d.s.mem.EndSession(t, e.Execution, completed, d.mayOutlast)
 }
 
 // mayOutlast says whether the node that kept an entry for its session may write where
@@ -161,8 +154,8 @@ func (d *decision) mayOutlast(e *loomv1.MemoryEntry) bool {
 
 // rememberOutcome remembers which rules an attempt's work has broken, and what it
 // failed with.
-func (d *decision) rememberOutcome(e *loomv1.Event, o *loomv1.Outcome) error {
-	x := d.s.execution(e.Execution)
+func (d *decision) rememberOutcome(e *loomv1.Event) error {
+	x, o := d.s.execution(e.Execution), e.GetAttemptEnded().GetOutcome()
 	for _, broken := range o.GetBroken()[:min(len(o.GetBroken()), mostBroken)] {
 		if err := d.rememberOwn(e, &loomv1.MemoryEntry{
 			Type: "error", Text: fmt.Sprintf("In process %s, what %s delivers broke the rule %s", x.GetDefinition(), cut(oneLine(broken.Phase), mostSummary), cut(oneLine(broken.Rule), mostSummary)),
@@ -181,7 +174,8 @@ func (d *decision) rememberOutcome(e *loomv1.Event, o *loomv1.Outcome) error {
 }
 
 // rememberComment remembers what a person has said with an answer.
-func (d *decision) rememberComment(e *loomv1.Event, f *loomv1.ApprovalDecided) error {
+func (d *decision) rememberComment(e *loomv1.Event) error {
+	f := e.GetApprovalDecided()
 	a, comment := d.s.approval(f.Approval), strings.TrimSpace(f.Comment)
 	if a == nil || comment == "" {
 		return nil
@@ -200,7 +194,8 @@ func (d *decision) rememberComment(e *loomv1.Event, f *loomv1.ApprovalDecided) e
 const malformedCall = "tool/arguments: "
 
 // rememberToolError remembers for the session what a tool of Loom's own could not do.
-func (d *decision) rememberToolError(e *loomv1.Event, f *loomv1.ToolFinished) error {
+func (d *decision) rememberToolError(e *loomv1.Event) error {
+	f := e.GetToolFinished()
 	said := oneLine(f.GetResult().GetSummary())
 	if f.GetResult().GetStatus() != loomv1.ToolStatus_TOOL_STATUS_ERROR || f.Tool == "" || ofOutside(f.Tool) || said == "" || strings.HasPrefix(said, malformedCall) {
 		return nil

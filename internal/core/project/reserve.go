@@ -210,7 +210,7 @@ func (d *decision) followBudget(e *loomv1.Event) {
 		return
 	}
 	d.waking = true
-	d.later = append(d.later, func() error {
+	d.later(func() error {
 		d.waking = false
 		ids := make([]string, 0, len(d.s.thirsty))
 		for id := range d.s.thirsty {

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"fmt"
+	"reflect"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -51,12 +52,13 @@ type Config struct {
 // State is the state of all cores of one project. It is not safe for
 // concurrent use: one project actor owns it.
 type State struct {
-	cfg   Config
-	p     *loomv1.ProjectState
-	graph *graph.Graph
-	locks *commitlock.Table
-	mem   *memory.Memory
-	defs  map[string]*workflow.Compiled
+	cfg       Config
+	p         *loomv1.ProjectState
+	graph     *graph.Graph
+	locks     *commitlock.Table
+	mem       *memory.Memory
+	defs      map[string]*workflow.Compiled
+	reactions map[reflect.Type][]reaction
 
 	// Derived from p, rebuilt by Restore.
 	open   map[string]bool   // running executions
@@ -107,7 +109,7 @@ func Adopt(cfg Config, p *loomv1.ProjectState) (*State, error) {
 		cfg.Compile = workflow.Compile
 	}
 	fillMaps(p)
-	s := &State{cfg: cfg, p: p, defs: map[string]*workflow.Compiled{}, open: map[string]bool{}, prints: map[string]string{}, asked: map[string][]string{}}
+	s := &State{cfg: cfg, p: p, reactions: reactionsByFact(), defs: map[string]*workflow.Compiled{}, open: map[string]bool{}, prints: map[string]string{}, asked: map[string][]string{}}
 	var err error
 	if s.graph, err = KeptGraph(p, cfg.Segments); err != nil {
 		return nil, fmt.Errorf("project %q: %w", cfg.ID, err)

@@ -425,7 +425,7 @@ func (s *State) givenBySomebody(x *loomv1.Execution) bool {
 // overspent ends a task that has used what it was given: who gave it decides
 // what becomes of that.
 func (d *decision) overspent(x *loomv1.Execution, why string) {
-	d.later = append(d.later, func() error { return d.closeTask(x.Id, overBudget+": "+why) })
+	d.later(func() error { return d.closeTask(x.Id, overBudget+": "+why) })
 }
 
 // madeForIt says whether an agent made a change in a task of x, or of what works
