@@ -179,7 +179,7 @@ func (o *oracle) inStep(x *execution) bool {
 // the middle of a step of it: an order to close at once may, and what ends it otherwise.
 func (o *oracle) closesAtABoundary(x *execution, f *loomv1.ExecutionEnded) {
 	byClosing := x.closing && f.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED && f.Reason == x.why
-	if byClosing && x.torn != "" && o.order.GetVerb() != "close" {
+	if byClosing && x.torn != "" && x.tornAt.Equal(o.now) && o.order.GetVerb() != "close" {
 		o.broken(43, "%s is taken from whoever is in the middle of a step, by the closing of %s", x.torn, x.id)
 	}
 }

@@ -79,7 +79,8 @@ type execution struct {
 	paused     bool
 	closing    bool
 	why        string // it closes
-	torn       string // attempt that was taken from whoever held it, now that it ends
+	torn       string // attempt that was taken from whoever held it, by the command of that moment
+	tornAt     time.Time
 	limit      string // open approval about it
 	limitAt    time.Time
 	isHeld     bool

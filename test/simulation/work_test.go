@@ -229,7 +229,7 @@ func (o *oracle) attemptEnded(x *execution, n *nodeOracle, e *loomv1.Event, f *l
 		o.fromClaimant(e)
 	}
 	if a := o.attempts[e.Attempt]; out.Code == "attempt/withdrawn" && a.claimant != nil {
-		x.torn = a.id
+		x.torn, x.tornAt = a.id, o.now
 	}
 	o.planEnded(x, n, e, out)
 	n.restarts = o.w.keeper.restarts
