@@ -18,6 +18,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/net/client"
@@ -43,6 +44,9 @@ type world struct {
 	sound  string                  // as the second host left it
 	old    string                  // as the first one did
 	heads  map[string]journal.Head // of the sound one, by stream
+	// The journals of project shop and of the deployment's own project.
+	journal, deployment string
+
 	beads  []string
 	events int      // that the second host could read
 	files  []string // all of the sound one that are worth to be damaged
@@ -74,6 +78,14 @@ func newWorld(t *testing.T) *world {
 		t.Fatalf("what a host left is not sound: %v, %d blobs", report.Err(), report.Blobs)
 	}
 	w.heads = heads(t, w.sound)
+	journals(t, w.sound, func(stream string, _ uint64, b *loomv1.Batch) {
+		switch b.Events[0].Project {
+		case "shop":
+			w.journal = stream
+		case project.System:
+			w.deployment = stream
+		}
+	})
 	w.files = w.list(t)
 	return w
 }
@@ -339,12 +351,7 @@ func change(t *testing.T, path, file string, f func([]byte) []byte) {
 // TestP3_NoDamageIsSilent goes through a fixed list.
 func TestP3_NoDamageIsSilent(t *testing.T) {
 	w := newWorld(t)
-	journalFile := ""
-	for stream, h := range w.heads {
-		if h.Sequence > 3 {
-			journalFile = filepath.Join("jetstream", "CORE", "streams", stream, "msgs", "1.blk")
-		}
-	}
+	journalFile := filepath.Join("jetstream", "CORE", "streams", w.journal, "msgs", "1.blk")
 	index := filepath.Join(filepath.Dir(journalFile), "index.db")
 	meta := filepath.Join(filepath.Dir(filepath.Dir(journalFile)), "meta.inf")
 	blobs := filepath.Join("jetstream", "CORE", "streams", "OBJ_LOOM_BLOB", "msgs", "1.blk")

@@ -41,14 +41,9 @@ type kind struct {
 	living bool
 }
 
-// kinds returns the kinds of files of the world, and a journal's own name.
+// kinds returns the kinds of files of the world.
 func (w *world) kinds() []kind {
-	stream := ""
-	for name, h := range w.heads {
-		if h.Sequence > 3 {
-			stream = name
-		}
-	}
+	stream := w.journal
 	in := func(account, stream string, parts ...string) string {
 		return filepath.Join(append([]string{"jetstream", account, "streams", stream}, parts...)...)
 	}
@@ -361,8 +356,29 @@ func TestP3_OneFlippedBitInEachKindOfFileUnderARunningHost(t *testing.T) {
 	}
 }
 
-// noticed waits until the host has named the damage, and writes no more.
-func (w *world) noticed(t *testing.T, h *host.Host, k kind) {
+// TestP3_DamageOfTheDeploymentsJournalStopsNoProject flips a bit in the journal of
+// the deployment's own project: the host names it, and a project in another journal
+// goes on.
+func TestP3_DamageOfTheDeploymentsJournalStopsNoProject(t *testing.T) {
+	w := newWorld(t)
+	if w.deployment == w.journal {
+		t.Fatalf("both are in %s", w.journal)
+	}
+	h, err := w.begin(t, w.sound, func(c *host.Config) { c.CheckEvery = 50 * time.Millisecond })
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("jetstream", "CORE", "streams", w.deployment, "msgs", "1.blk")
+	w.flip(file, 0.02, 2).do(t, w.sound)
+	w.named(t, h, file)
+	w.works(t, h)
+	if h, err := w.begin(t, w.sound, nil); fault.Code(err) != "data/damaged" || !strings.Contains(err.Error(), w.deployment) {
+		t.Errorf("the next start: %v, %v, want data/damaged of %s", h, err, w.deployment)
+	}
+}
+
+// named waits until the host has named the damage of a file.
+func (w *world) named(t *testing.T, h *host.Host, file string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
@@ -375,9 +391,17 @@ func (w *world) noticed(t *testing.T, h *host.Host, k kind) {
 			t.Fatal("the host does not notice")
 		}
 	}
-	if said := h.Damage()[0]; !strings.Contains(said.Error(), nameOf(k.file)) {
-		t.Errorf("the host says %v, which does not name %s", said, nameOf(k.file))
+	if said := h.Damage()[0]; !strings.Contains(said.Error(), nameOf(file)) {
+		t.Errorf("the host says %v, which does not name %s", said, nameOf(file))
 	}
+}
+
+// noticed waits until the host has named the damage, and writes no more.
+func (w *world) noticed(t *testing.T, h *host.Host, k kind) {
+	t.Helper()
+	w.named(t, h, k.file)
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
 	c := connect(t, h)
 	defer c.Close()
 	for { // the partition hears of it at once, and may be at something
