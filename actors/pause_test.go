@@ -13,6 +13,7 @@ import (
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/keyring"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -31,7 +32,7 @@ func (r *rig) order(nonce string, cmd *loomv1.CeoCommand) {
 	r.must(&loomv1.Command{
 		Actor: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: "ceo"},
 		Body: &loomv1.Command_Signed{Signed: &loomv1.SignedCommand{
-			Payload: payload, PublicKey: "U", Signature: ed25519.Sign(ceoKey, project.SignedBytes(payload)),
+			Payload: payload, PublicKey: "U", Signature: ed25519.Sign(ceoKey, keyring.SignedBytes(payload)),
 		}},
 	})
 }

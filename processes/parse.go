@@ -216,6 +216,10 @@ func (c *compiler) node(n *nodeFile, i int) *loomv1.NodeDefinition {
 		Phase:         c.phase(n.Phase, i),
 		Memory:        access(n.Memory),
 	}
+	if n.Keys != nil {
+		def.Keys = *n.Keys
+		c.notZero(*n.Keys == 0, "nodes", i, "keys")
+	}
 	c.notEmpty(def.Process == "", "nodes", i, "process")
 	c.notEmpty(def.Persona == "", "nodes", i, "persona")
 	if n.MaxAttempts != nil {

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/loomrun/loom/internal/base/suggest"
+	"github.com/loomrun/loom/internal/core/keyring"
 	"github.com/loomrun/loom/internal/core/memory"
 	"github.com/loomrun/loom/internal/lang/condition"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -103,6 +104,17 @@ func (v *validator) criticality(i int, n *loomv1.NodeDefinition) {
 	case n.Criticality == optional && n.Kind != 0:
 		v.refuse("workflow/invalid", at("nodes", i, "criticality"), "node %q has kind %s, which is never passed over", n.Id, nodeKinds.word(n.Kind)).
 			Want("leave critical out, or make it true")
+	}
+}
+
+// keys checks how many keys have to sign an approval.
+func (v *validator) keys(i int, n *loomv1.NodeDefinition) {
+	switch {
+	case n.Keys == 0:
+	case n.Type != approval:
+		v.refuse("workflow/invalid", at("nodes", i, "keys"), "node %q is no approval, so it has no keys", n.Id)
+	case n.Keys > keyring.MostAsked:
+		v.refuse("workflow/invalid", at("nodes", i, "keys"), "node %q takes the signatures of %d keys, more than %d", n.Id, n.Keys, keyring.MostAsked)
 	}
 }
 

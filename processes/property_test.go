@@ -133,6 +133,7 @@ var damages = []func(*rapid.T, *loomv1.Definition){
 	func(t *rapid.T, d *loomv1.Definition) {
 		pick(t, d).Process = rapid.SampledFrom([]string{"other", "Bad"}).Draw(t, "process")
 	},
+	func(t *rapid.T, d *loomv1.Definition) { pick(t, d).Keys = uint32(rapid.IntRange(1, 6).Draw(t, "keys")) },
 	func(t *rapid.T, d *loomv1.Definition) { pick(t, d).Persona = "be brief" },
 	func(t *rapid.T, d *loomv1.Definition) {
 		pick(t, d).Backoff = &loomv1.Backoff{Initial: drawSpan(t), Limit: drawSpan(t)}
@@ -206,6 +207,9 @@ func soundNode(d *loomv1.Definition, n *loomv1.NodeDefinition, leads map[[2]stri
 		}
 	}
 	if !reached || !ends {
+		return false
+	}
+	if n.Keys > 5 || n.Keys > 0 && n.Type != loomv1.NodeType_NODE_TYPE_APPROVAL {
 		return false
 	}
 	if !soundGate(d, n, leads) || n.Criticality > 2 || n.Kind != 0 && n.Criticality == loomv1.Criticality_CRITICALITY_OPTIONAL || !soundBackoff(n.Backoff) {
@@ -344,6 +348,7 @@ func nodeSource(n *loomv1.NodeDefinition) string {
 	add(n.Persona != "", "persona: %q", n.Persona)
 	add(n.Gate != nil, "gate: %s", gateSource(n.Gate))
 	add(n.Criticality != 0, "critical: %s", map[loomv1.Criticality]string{1: "true", 2: "false"}[n.Criticality])
+	add(n.Keys > 0, "keys: %d", n.Keys)
 	if b := n.Backoff; b != nil {
 		add(true, "backoff: {%s%s}", spanSource("initial", b.Initial), spanSource("limit", b.Limit))
 	}

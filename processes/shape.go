@@ -69,6 +69,7 @@ type (
 		Memory      *accessFile       `yaml:"memory"`
 		Outcome     map[string]string `yaml:"outcome"`
 		Critical    *bool             `yaml:"critical"`
+		Keys        *uint32           `yaml:"keys"`
 		OnFailure   *failureFile      `yaml:"on_failure"`
 		FailureEdge string            `yaml:"failure_edge"`
 		Description string            `yaml:"description"`

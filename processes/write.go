@@ -105,6 +105,9 @@ func (w *writer) node(n *loomv1.NodeDefinition) {
 	if n.Criticality != 0 {
 		w.line("critical: %t", n.Criticality != optional)
 	}
+	if n.Keys != 0 {
+		w.line("keys: %d", n.Keys)
+	}
 	w.onFailure(n.OnFailure)
 	if n.FailureEdgeAfterAttempts {
 		w.line("failure_edge: after_attempts")

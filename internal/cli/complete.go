@@ -100,6 +100,8 @@ func lister(a *console.Console, word string) func(cmd *cobra.Command) []string {
 		return func(cmd *cobra.Command) []string { return a.Offered(cmd, executionIDs) }
 	case "APPROVAL":
 		return func(cmd *cobra.Command) []string { return a.Offered(cmd, approvalIDs) }
+	case "KEY":
+		return func(cmd *cobra.Command) []string { return a.Offered(cmd, keyNames) }
 	case "SERVER":
 		return mcp.ServerNames
 	case "ROLE", "ROLE=N":
@@ -137,6 +139,20 @@ func approvalIDs(ctx context.Context, c *client.Client, q *loomv1.Query) (list [
 	}
 	for _, p := range v.Approvals {
 		list = append(list, p.Id+"\t"+console.Line(p.Question, 60))
+	}
+	return list
+}
+
+// keyNames are the keys that hold.
+func keyNames(ctx context.Context, c *client.Client, q *loomv1.Query) (list []string) {
+	v, err := c.Key(ctx, q)
+	if err != nil {
+		return nil
+	}
+	for _, k := range v.Keys {
+		if k.RevokedAt == nil && !slices.Contains(list, k.Name) {
+			list = append(list, k.Name)
+		}
 	}
 	return list
 }

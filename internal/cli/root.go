@@ -22,6 +22,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/execution"
 	"github.com/loomrun/loom/internal/cli/graph"
 	"github.com/loomrun/loom/internal/cli/hosting"
+	"github.com/loomrun/loom/internal/cli/key"
 	"github.com/loomrun/loom/internal/cli/mcp"
 	"github.com/loomrun/loom/internal/cli/memory"
 	"github.com/loomrun/loom/internal/cli/notify"
@@ -116,7 +117,7 @@ func root(c *console.Console) *cobra.Command {
 		hosts.Up(), hosts.Status(), hosts.Health(), hosts.Version(),
 		beads.Submit(), beads.Report(), beads.Bead(),
 		executions.Execution(), executions.Events(), executions.Output(),
-		answers.Inbox(), answers.Approve(), answers.Reject(), answers.Override(), answers.Pause(), answers.Resume(), answers.Permission(),
+		answers.Inbox(), answers.Approve(), answers.Reject(), answers.Answer(), answers.Override(), answers.Pause(), answers.Resume(), answers.Permission(), key.New(c).Key(),
 		workflow.New(c).Workflow(process.New(c).ValidateWorkflow()),
 		process.New(c).Process(run.New(c).TestProcess()),
 		pattern.New(c).Pattern(),

@@ -57,6 +57,9 @@ type Project struct {
 	// Memory names the namespaces, shared/NAME, under which this project shares what
 	// it remembers with the others that name them. At most 16.
 	Memory []string
+	// OperatorsAnswer is what operators answer without the CEO's signature: "questions"
+	// of agents, "permissions" for one call, or "none". Empty means both.
+	OperatorsAnswer []string
 	// Remote is where work lands before the branch here follows: the name of a
 	// remote of the repository, or a URL. Empty means nowhere.
 	Remote string

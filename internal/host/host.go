@@ -83,6 +83,7 @@ type Host struct {
 	fleet    fleet
 	hearing  hearing
 	leaves   leaves
+	knocks   knocks
 	handover *actors.Handover
 	seats    seats
 	kits     kits

@@ -39,6 +39,8 @@ func (h *Host) services() map[string]func(context.Context, call) proto.Message {
 		"blobs":      h.serveBlobs,
 		"fork":       h.serveFork,
 		"say":        h.serveSay,
+		"command":    h.serveCommand,
+		"respond":    h.serveRespond,
 		"ask":        h.serveAsk,
 		"decide":     h.serveDecide,
 		"remember":   h.serveRemember,

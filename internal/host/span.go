@@ -11,7 +11,7 @@ import (
 
 // spanned are the views whose lists can have what several projects have.
 var spanned = []project.View{
-	project.Beads, project.Executions, project.Inbox, project.Lock, project.Pauses, project.Permitted, project.Definitions,
+	project.Beads, project.Executions, project.Inbox, project.Lock, project.Pauses, project.Permitted, project.Definitions, project.Keys,
 }
 
 // spans reports whether a query without a project is about all projects: it lists, and
@@ -24,7 +24,7 @@ func spans(v project.View, q *loomv1.Query) bool {
 // else the only one.
 func (h *Host) meantProject(v project.View, q *loomv1.Query) string {
 	of := ""
-	if slices.Contains(spanned, v) && v != project.Definitions { // whose ids are names
+	if slices.Contains(spanned, v) && v != project.Definitions && v != project.Keys { // whose ids are names
 		of = project.Of(cmp.Or(q.Id, q.Parent))
 	}
 	return cmp.Or(of, h.only())
@@ -90,6 +90,8 @@ func addPage(all, page *loomv1.View) {
 	all.Permissions = append(all.Permissions, page.Permissions...)
 	all.Toolkits = append(all.Toolkits, page.Toolkits...)
 	all.Definitions = append(all.Definitions, page.Definitions...)
+	all.Keys = append(all.Keys, page.Keys...)
+	all.KeyChanges = append(all.KeyChanges, page.KeyChanges...)
 	for _, b := range page.Blocks {
 		if !slices.ContainsFunc(all.Blocks, func(o *loomv1.ModelBlock) bool { return o.Model == b.Model && o.Code == b.Code }) {
 			all.Blocks = append(all.Blocks, b)

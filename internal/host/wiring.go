@@ -174,7 +174,7 @@ func (h *Host) registerConfigured(ctx context.Context) error {
 		}
 	}
 	for _, c := range configs {
-		if err := h.do(ctx, c.Id, &loomv1.Command{Body: &loomv1.Command_RegisterProject{RegisterProject: &loomv1.RegisterProject{Config: c}}}); err != nil {
+		if err := h.registerOne(ctx, c); err != nil {
 			return err
 		}
 		h.know(c.Id)
@@ -205,7 +205,7 @@ func (h *Host) resolve(ctx context.Context, p Project) (*loomv1.ProjectConfig, e
 			return nil, fault.From(err).At("project " + p.ID)
 		}
 	}
-	c := &loomv1.ProjectConfig{Id: p.ID, Repository: repo.Path(), TargetBranch: branch, Processes: p.Processes, Checks: p.Checks, Setup: p.Setup, SetupRegistries: p.Registries, SetupReads: p.SetupReads, SetupMakes: p.SetupMakes, Memory: p.Memory, Grace: h.grace(), Crashes: uint32(h.config.Crashes), Remote: p.Remote, Train: uint32(cmp.Or(h.config.Train, project.DefaultTrain)), Budget: h.config.Budget, Patch: p.Patch}
+	c := &loomv1.ProjectConfig{Id: p.ID, Repository: repo.Path(), TargetBranch: branch, Processes: p.Processes, Checks: p.Checks, Setup: p.Setup, SetupRegistries: p.Registries, SetupReads: p.SetupReads, SetupMakes: p.SetupMakes, Memory: p.Memory, OperatorsAnswer: p.OperatorsAnswer, Grace: h.grace(), Crashes: uint32(h.config.Crashes), Remote: p.Remote, Train: uint32(cmp.Or(h.config.Train, project.DefaultTrain)), Budget: h.config.Budget, Patch: p.Patch}
 	return c, h.withReporting(ctx, c, p.Reporting)
 }
 
@@ -337,11 +337,5 @@ func (h *Host) serveCEO(ctx context.Context, c call) proto.Message {
 	if rest := subject.After(subject.Must("ceo"), c.subject); len(rest) > 0 {
 		from.Name = rest[0]
 	}
-	answer := h.projects.Decide(ctx, from, cmd)
-	if answer.Error == nil {
-		if err := h.rotated(ctx, cmd); err != nil {
-			return &loomv1.Answer{Error: fault.From(err).Proto()}
-		}
-	}
-	return answer
+	return h.projects.Decide(ctx, from, cmd)
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/keyring"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/store/journal"
@@ -195,7 +196,7 @@ func (s *Shop) Order(cmd *loomv1.CeoCommand) {
 	s.Do(&loomv1.Command{
 		Actor: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: "owner"},
 		Body: &loomv1.Command_Signed{Signed: &loomv1.SignedCommand{
-			Payload: payload, PublicKey: "UOWNER", Signature: ed25519.Sign(ceoKey, project.SignedBytes(payload)),
+			Payload: payload, PublicKey: "UOWNER", Signature: ed25519.Sign(ceoKey, keyring.SignedBytes(payload)),
 		}},
 	})
 }

@@ -107,7 +107,7 @@ var bugs = append([]bug{
 }`, ""},
 	{"the CEO's answer is not followed", flow + "approval.go", `	if err := r.carryOut(n, a, d); err != nil || !running(r.X) {`, `	if err := r.override(n); err != nil || !running(r.X) {`, ""},
 	{"the CEO may skip a commit", flow + "approval.go", `	case d.Decision == retry || r.indispensable(n):`, `	case d.Decision == retry:`, ""},
-	{"the digest leaves the patch out", flow + "digest.go", `"decided_at": true, "overlaps": true,`, `"decided_at": true, "overlaps": true, "change": true,`, "an approval's own id is part of the digest, and another patch is asked about under another id"},
+	{"the digest leaves the patch out", flow + "digest.go", `"overlaps": true, "signed": true,`, `"overlaps": true, "signed": true, "change": true,`, "an approval's own id is part of the digest, and another patch is asked about under another id"},
 	{"conditions are not read", flow + "input.go", `	return when.Holds(in)`, `	return true, nil`, ""},
 	{"edges out of a dead node stay open", flow + "run.go", `	return r.settle(n, taken, label)
 }

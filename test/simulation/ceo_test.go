@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/keyring"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -142,7 +142,7 @@ func (w *world) sign(key ed25519.PrivateKey, cmd *loomv1.CeoCommand) *loomv1.Sig
 	if err != nil {
 		panic(err)
 	}
-	c := &loomv1.SignedCommand{Payload: payload, PublicKey: "U", Signature: ed25519.Sign(key, project.SignedBytes(payload))}
+	c := &loomv1.SignedCommand{Payload: payload, PublicKey: "U", Signature: ed25519.Sign(key, keyring.SignedBytes(payload))}
 	if key.Equal(ceoKey) {
 		w.ceo.signed[string(c.Payload)+string(c.Signature)] = true
 	}

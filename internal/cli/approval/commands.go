@@ -1,4 +1,4 @@
-// Package approval answers what waits for the CEO, and gives signed orders: inbox, approve, reject, override, pause, resume, permission.
+// Package approval answers what waits for the CEO, and gives signed orders: inbox, approve, reject, answer, override, pause, resume, permission.
 package approval
 
 import "github.com/loomrun/loom/internal/cli/console"

@@ -219,8 +219,14 @@ func approvalHead(w io.Writer, p *loomv1.Approval) {
 	for _, c := range p.Checks {
 		fmt.Fprintf(w, "  verification must see pass: %s\n", whole(c))
 	}
+	if p.Keys > 1 {
+		fmt.Fprintf(w, "  takes the signatures of %d different keys to go on; signed by %d\n", p.Keys, len(p.Signed))
+	}
+	for _, s := range p.Signed {
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("    %s by %s %s %s", Answered(s.Decision), s.Key, console.Stamp(s.At), whole(s.Comment)), " "))
+	}
 	if p.DecidedAt != nil {
-		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %s %s %s", Answered(p.Decision), console.Stamp(p.DecidedAt), whole(p.Comment)), " "))
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %s by %s %s %s", Answered(p.Decision), console.Who(p.DecidedBy), console.Stamp(p.DecidedAt), whole(p.Comment)), " "))
 	}
 }
 

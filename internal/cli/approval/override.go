@@ -65,7 +65,7 @@ func (a *Commands) OrderAll(ctx context.Context, by *OrderFlags, done string, wh
 		for _, o := range list {
 			signed, err := key.Sign(about.Deployment, o.Project, o.Cmd)
 			if err == nil {
-				err = ceo.Present(ctx, verbOf(o.Cmd), signed)
+				err = ceo.Present(ctx, VerbOf(o.Cmd), signed)
 			}
 			errs = append(errs, a.tell(o, done, err, len(list) > 1))
 		}
@@ -87,8 +87,8 @@ func (a *Commands) tell(o Ordered, done string, err error, many bool) error {
 	return a.Print(o.Cmd, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", o.About, done) })
 }
 
-// verbOf is the last word of the subject that a command is presented on.
-func verbOf(cmd *loomv1.CeoCommand) string {
+// VerbOf is the last word of the subject that a command is presented on.
+func VerbOf(cmd *loomv1.CeoCommand) string {
 	m := cmd.ProtoReflect()
 	return string(m.WhichOneof(m.Descriptor().Oneofs().ByName("verb")).Name())
 }

@@ -170,6 +170,8 @@ func columns(heads []string, rows [][]string, width int) []int {
 // Who names somebody for people.
 func Who(id *loomv1.Identity) string {
 	switch {
+	case id.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_CEO && id.GetName() != "":
+		return "the CEO (" + Line(id.Name, 40) + ")"
 	case id.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_CEO:
 		return "the CEO"
 	case id.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_ANONYMOUS:

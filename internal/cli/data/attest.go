@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -72,7 +73,7 @@ with --ceo; without it, compare the key that is named.`,
 				return err
 			}
 			if ceo != "" {
-				if _, err := ceokey.Parse(ceo); err != nil {
+				if _, err := ceokey.Parse(ceo); err != nil && !strings.HasPrefix(ceo, "passkey:") {
 					return fault.From(err).At("--ceo")
 				}
 				if found.SignedBy != ceo {
@@ -88,11 +89,14 @@ with --ceo; without it, compare the key that is named.`,
 				if found.Commit != "" {
 					fmt.Fprintf(w, "  change:    %s\n", found.Commit)
 				}
-				fmt.Fprintf(w, "  signed by: %s\n", found.SignedBy)
+				fmt.Fprintf(w, "  signed by: %s (%s)\n", found.SignedBy, console.Plainly(found.Key))
+				for _, k := range found.AlsoSignedBy {
+					fmt.Fprintf(w, "  and by:    %s\n", k)
+				}
 				fmt.Fprintf(w, "  envelope:  %s\n", found.ExportedBy)
 			})
 		},
 	}
-	cmd.Flags().StringVar(&ceo, "ceo", "", "the CEO's public key as you know it, \"U...\": `KEY`")
+	cmd.Flags().StringVar(&ceo, "ceo", "", "the public `KEY` as you know it, \"U...\" or \"passkey:...\"")
 	return cmd
 }

@@ -30,7 +30,7 @@ import (
 func (a *Commands) Up() *cobra.Command {
 	c := host.Config{}
 	var budget projectLimits
-	var projects, checks, setups, reads, makes, registries, processes, routes, remotes, patches, sources, servers, namespaces []string
+	var projects, checks, setups, reads, makes, registries, processes, routes, remotes, patches, sources, servers, namespaces, left []string
 	var limits map[string]string
 	var disk uint64
 	chosen := models.Models{Console: a.Console, Later: true}
@@ -46,7 +46,7 @@ Clients on loopback may submit and read notices; others need credentials.`,
 		Args:    console.Takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			said := a.ToRemember(cmd.Flags())
-			if err := FillProjects(&c, projects, checks, setups, reads, makes, registries, namespaces); err != nil {
+			if err := FillProjects(&c, projects, checks, setups, reads, makes, registries, namespaces, left); err != nil {
 				return err
 			}
 			if err := fillLanguageServers(&c, servers); err != nil {
@@ -119,6 +119,8 @@ Clients on loopback may submit and read notices; others need credentials.`,
 	_ = f.MarkHidden("setup-registry")
 	f.StringArrayVar(&namespaces, "memory", nil, "`NAME=NAMESPACE` shared/NAME that a project shares its memory under")
 	_ = f.MarkHidden("memory")
+	f.StringArrayVar(&left, "operators-answer", nil, "`NAME=WHAT` a project leaves to operators: questions, permissions or none")
+	_ = f.MarkHidden("operators-answer") // docs/security.md says what it is
 	f.StringArrayVar(&remotes, "push", nil, "remote or URL that work lands on first, `NAME=REMOTE`")
 	f.StringArrayVar(&processes, "process-for", nil, "process of what names none, `NAME=[RULE=]PROCESS`")
 	_ = f.MarkHidden("process-for") // docs/operating.md says what it is
@@ -170,7 +172,7 @@ func fillHTTP(c *host.Config, asked bool) {
 }
 
 // FillProjects fills in the projects that flags name, with what is said of each.
-func FillProjects(c *host.Config, projects, checks, setups, reads, makes, registries, namespaces []string) error {
+func FillProjects(c *host.Config, projects, checks, setups, reads, makes, registries, namespaces, left []string) error {
 	for _, s := range projects {
 		name, path, ok := strings.Cut(s, "=")
 		if !ok || path == "" {
@@ -190,6 +192,7 @@ func FillProjects(c *host.Config, projects, checks, setups, reads, makes, regist
 		{"--setup-makes", "PATH", makes, func(p *host.Project) *[]string { return &p.SetupMakes }},
 		{"--setup-registry", "HOST", registries, func(p *host.Project) *[]string { return &p.Registries }},
 		{"--memory", "NAMESPACE", namespaces, func(p *host.Project) *[]string { return &p.Memory }},
+		{"--operators-answer", "WHAT", left, func(p *host.Project) *[]string { return &p.OperatorsAnswer }},
 	} {
 		for _, s := range given.values {
 			name, value, ok := strings.Cut(s, "=")

@@ -138,7 +138,7 @@ func (a *Commands) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 func projectsOf(flags *pflag.FlagSet) ([]host.Project, error) {
 	var c host.Config
 	values := func(name string) []string { return console.Slice(flags, flags.Lookup(name)) }
-	err := hosting.FillProjects(&c, values("project"), values("check"), values("setup"), values("setup-reads"), values("setup-makes"), values("setup-registry"), values("memory"))
+	err := hosting.FillProjects(&c, values("project"), values("check"), values("setup"), values("setup-reads"), values("setup-makes"), values("setup-registry"), values("memory"), values("operators-answer"))
 	return c.Projects, err
 }
 

@@ -95,8 +95,10 @@ func (s *State) applyOwn(e *loomv1.Event) error {
 		s.refused(f.CommandRefused.GetSpent(), f.CommandRefused.GetError())
 	case *loomv1.Event_OverrideGiven:
 		s.use(f.OverrideGiven.Signed)
-	case *loomv1.Event_KeyRotated:
-		s.applyRotated(f.KeyRotated)
+	case *loomv1.Event_KeyEnrolled, *loomv1.Event_KeyRevoked, *loomv1.Event_KeyAwaited:
+		s.applyKeys(e)
+	case *loomv1.Event_ApprovalSigned:
+		s.applySigned(e, f.ApprovalSigned)
 	case *loomv1.Event_WorkPaused:
 		return s.applyPaused(e, f.WorkPaused.Pause)
 	case *loomv1.Event_WorkResumed:

@@ -1,7 +1,6 @@
 package project
 
 import (
-	"crypto/ed25519"
 	"crypto/subtle"
 	"time"
 
@@ -11,25 +10,15 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// signedPrefix is signed before the payload, so that a signature made for
-// another purpose is worth nothing here.
-const signedPrefix = "loom.v1.ceo\n"
-
 // clockSkew is how far the clock of the CEO's machine may run ahead.
 const clockSkew = 5 * time.Minute
 
-// SignedBytes returns what is signed for a payload.
-func SignedBytes(payload []byte) []byte { return append([]byte(signedPrefix), payload...) }
-
-// verify returns the command that c carries, also beside an error when it can
-// be read at all.
+// verify returns the command that c carries, also beside an error when it can be read at
+// all, and notes which key has signed it.
 func (d *decision) verify(c *loomv1.SignedCommand) (*loomv1.CeoCommand, error) {
 	cmd := &loomv1.CeoCommand{}
 	if err := proto.Unmarshal(c.GetPayload(), cmd); err != nil {
 		return nil, fault.New("command/malformed", "signed payload is not a CEO command")
-	}
-	if len(d.s.ceo()) != ed25519.PublicKeySize {
-		return cmd, fault.New("approval/identity", "this deployment has no CEO key enrolled")
 	}
 	if len(c.Payload) > maxSigned {
 		return cmd, fault.New("submit/too-large", "signed command has %d bytes, the most is %d", len(c.Payload), maxSigned)
@@ -37,8 +26,9 @@ func (d *decision) verify(c *loomv1.SignedCommand) (*loomv1.CeoCommand, error) {
 	if d.actor.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_CEO {
 		return cmd, fault.New("approval/identity", "%s %q is not the CEO", d.actor.GetKind(), d.actor.GetName())
 	}
-	if !ed25519.Verify(d.s.ceo(), SignedBytes(c.Payload), c.Signature) {
-		return cmd, fault.New("approval/signature", "signature is not the CEO's").Want("sign with the key that \"loom auth ceo\" shows")
+	key, err := d.s.ring.Signer(c)
+	if err != nil {
+		return cmd, err
 	}
 	if cmd.Deployment != d.s.cfg.Deployment || cmd.Project != d.s.cfg.ID {
 		return cmd, fault.New("approval/identity", "command was signed for project %q of deployment %q", cmd.Project, cmd.Deployment)
@@ -48,6 +38,7 @@ func (d *decision) verify(c *loomv1.SignedCommand) (*loomv1.CeoCommand, error) {
 			asTime(cmd.IssuedAt).Format(time.RFC3339), asTime(cmd.NotAfter).Format(time.RFC3339), d.clocks()).
 			Want("set the clock that is wrong, of the machine that signed or of the host, and sign again")
 	}
+	d.signer = key
 	return cmd, nil
 }
 
@@ -58,7 +49,7 @@ func (d *decision) decideApproval(signed *loomv1.SignedCommand, v *loomv1.Decide
 	if a == nil {
 		return fault.New("approval/unknown", "approval %q is not known in project %q", v.Approval, d.s.cfg.ID).At("approval")
 	}
-	if a.Decision == v.Decision && a.Digest == v.Digest && a.Comment == v.Comment && d.chosen(a, v.Choice) {
+	if a.Decision == v.Decision && a.Digest == v.Digest && a.Comment == v.Comment && d.chosen(a, v.Choice) && a.DecidedBy.GetName() == d.actor.Name {
 		return nil
 	}
 	switch used, err := d.usedBefore(signed, nonceOf(signed)); {
@@ -71,6 +62,9 @@ func (d *decision) decideApproval(signed *loomv1.SignedCommand, v *loomv1.Decide
 		return err
 	}
 	x := d.s.execution(a.Execution)
+	if waits, err := d.countersigned(x, signed, a, v); waits || err != nil {
+		return err
+	}
 	switch {
 	case a.Ballot != "":
 		return d.decideBallot(signed, a, v)
@@ -100,9 +94,19 @@ func (d *decision) decideApproval(signed *loomv1.SignedCommand, v *loomv1.Decide
 	return d.run(x).Decide(a, v)
 }
 
+// countersigned is countersign, about the execution that is asked about.
+func (d *decision) countersigned(x *loomv1.Execution, c *loomv1.SignedCommand, a *loomv1.Approval, v *loomv1.DecideApproval) (bool, error) {
+	if x != nil {
+		defer d.about(x)()
+		defer func(node string) { d.node = node }(d.node)
+		d.node = a.Node
+	}
+	return d.countersign(c, a, v)
+}
+
 func (d *decision) checkDecision(a *loomv1.Approval, v *loomv1.DecideApproval) error {
 	if a.Decision != loomv1.ApprovalDecision_APPROVAL_DECISION_UNSPECIFIED {
-		return fault.New("approval/decided", "approval %q was answered before, at %s", a.Id, asTime(a.DecidedAt).Format(time.RFC3339)).At("approval")
+		return fault.New("approval/decided", "approval %q was answered before, with %s by %s, at %s", a.Id, Word(a.Decision), a.DecidedBy.GetName(), asTime(a.DecidedAt).Format(time.RFC3339)).At("approval")
 	}
 	if ended(d.s.bead(a.Id).GetStatus()) {
 		return fault.New("approval/lapsed", "approval %q lapsed: %s", a.Id, d.s.bead(a.Id).GetReason()).At("approval")
@@ -117,16 +121,21 @@ func (d *decision) checkDecision(a *loomv1.Approval, v *loomv1.DecideApproval) e
 	return CheckAnswer(a, v)
 }
 
-// noteDecision puts the CEO's answer into the decision graph.
+// noteDecision puts an answer into the decision graph.
 func (d *decision) noteDecision(a *loomv1.Approval, v *loomv1.DecideApproval) (string, error) {
 	title := map[loomv1.ApprovalDecision]string{
-		loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE:         "CEO approved: ",
-		loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT:          "CEO rejected: ",
-		loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES: "CEO asked for changes: ",
-		loomv1.ApprovalDecision_APPROVAL_DECISION_RETRY:           "CEO granted more attempts: ",
-		loomv1.ApprovalDecision_APPROVAL_DECISION_SKIP:            "CEO skipped: ",
-		loomv1.ApprovalDecision_APPROVAL_DECISION_ALWAYS:          "CEO allowed for good: ",
+		loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE:         "approved: ",
+		loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT:          "rejected: ",
+		loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES: "asked for changes: ",
+		loomv1.ApprovalDecision_APPROVAL_DECISION_RETRY:           "granted more attempts: ",
+		loomv1.ApprovalDecision_APPROVAL_DECISION_SKIP:            "skipped: ",
+		loomv1.ApprovalDecision_APPROVAL_DECISION_ALWAYS:          "allowed for good: ",
 	}[v.Decision] + a.Question
+	who := "CEO "
+	if d.signer == nil { // an operator
+		who = d.actor.GetName() + " "
+	}
+	title = who + title
 	if err := d.note(loomv1.DecisionType_DECISION_TYPE_DECISION, title, v.Comment, 100, d.leading(a.Execution)); err != nil {
 		return "", err
 	}

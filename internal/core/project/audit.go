@@ -4,12 +4,12 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/keyring"
 	"github.com/loomrun/loom/internal/core/membership"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -24,6 +24,8 @@ type Act struct {
 	What, Why, Digest string
 	// Signed says whether the CEO's signature belongs to it.
 	Signed bool
+	// By is the name of the key that signed it.
+	By string
 	// Err is what is wrong with the signature, or nil.
 	Err error
 }
@@ -33,10 +35,20 @@ type Act struct {
 type Auditor struct {
 	// Deployment is the one that commands must be signed for.
 	Deployment string
-	// Keys returns the public keys that may have signed.
-	Keys []ed25519.PublicKey
+	// Roots are the first keys of the deployment, that of now and former ones: by them,
+	// and the orders in a project's journal, it knows which keys held there when.
+	Roots []ed25519.PublicKey
 
-	nonces map[string]uint64 // project and nonce to the number of the event
+	nonces map[string]uint64          // project and nonce to the number of the event
+	rings  map[string][]*keyring.Ring // of a project, for each root
+	asked  map[string]*several        // approvals that take several keys
+	calls  map[string]bool            // those about calls of agents
+}
+
+// several is an approval that takes the signatures of several keys.
+type several struct {
+	keys   int
+	signed map[string]string // key to its answer
 }
 
 // Look returns the act that e records, or nil when it is none.
@@ -46,10 +58,32 @@ func (a *Auditor) Look(e *loomv1.Event) *Act {
 		return nil
 	}
 	act.Event = e
+	a.note(e)
+	if act.Signed && a.leftToOperators(e) {
+		act.Signed = false
+	}
 	if act.Signed {
-		act.Err = a.check(e)
+		act.By, act.Err = a.check(e)
+	}
+	for _, r := range a.ringsOf(e.Project) {
+		if r.Of(e) {
+			r.Apply(e)
+		}
 	}
 	return act
+}
+
+// ringsOf returns what is known of a project's keys, for each root.
+func (a *Auditor) ringsOf(id string) []*keyring.Ring {
+	if a.rings == nil {
+		a.rings = map[string][]*keyring.Ring{}
+	}
+	if a.rings[id] == nil {
+		for _, root := range a.Roots {
+			a.rings[id] = append(a.rings[id], keyring.Restore(root, nil))
+		}
+	}
+	return a.rings[id]
 }
 
 // actOf says what an event records; what it leaves open the caller fills in.
@@ -60,7 +94,10 @@ func actOf(e *loomv1.Event) *Act {
 		return &Act{Kind: "approval-requested", What: p.GetId() + ": " + p.GetQuestion(), Why: p.GetReason(), Digest: p.GetDigest()}
 	case *loomv1.Event_ApprovalDecided:
 		d := f.ApprovalDecided
-		return &Act{Kind: "approval-decided", What: d.Approval + ": " + verdict(d), Why: d.Comment, Digest: d.Digest, Signed: true}
+		return &Act{Kind: "approval-decided", What: d.Approval + ": " + verdict(d.Decision, d.Choice), Why: d.Comment, Digest: d.Digest, Signed: true}
+	case *loomv1.Event_ApprovalSigned:
+		d := f.ApprovalSigned
+		return &Act{Kind: "approval-signed", What: d.Approval + ": " + verdict(d.Decision, d.Choice), Why: d.Comment, Digest: d.Digest, Signed: true}
 	case *loomv1.Event_ApprovalLapsed:
 		return &Act{Kind: "approval-lapsed", What: f.ApprovalLapsed.Approval, Why: f.ApprovalLapsed.Reason}
 	case *loomv1.Event_ApprovalRefused:
@@ -69,8 +106,13 @@ func actOf(e *loomv1.Event) *Act {
 		return &Act{Kind: "command-refused", What: strings.TrimSpace(f.CommandRefused.Verb + " " + f.CommandRefused.About), Why: words(f.CommandRefused.Error)}
 	case *loomv1.Event_OverrideGiven:
 		return &Act{Kind: "override-given", What: strings.TrimSpace(f.OverrideGiven.Verb + " " + f.OverrideGiven.About), Why: f.OverrideGiven.Reason, Signed: true}
-	case *loomv1.Event_KeyRotated:
-		return &Act{Kind: "key-rotated", What: fmt.Sprintf("%x in place of %x", f.KeyRotated.To, f.KeyRotated.From)}
+	case *loomv1.Event_KeyEnrolled:
+		return &Act{Kind: "key-enrolled", What: f.KeyEnrolled.Key.GetName(), Why: f.KeyEnrolled.Key.GetReason(), Signed: true}
+	case *loomv1.Event_KeyRevoked:
+		return &Act{Kind: "key-revoked", What: f.KeyRevoked.Name, Why: f.KeyRevoked.Reason, Signed: true}
+	case *loomv1.Event_KeyAwaited:
+		c := f.KeyAwaited.Change
+		return &Act{Kind: "key-awaited", What: c.GetEnrol().GetKey().GetName() + c.GetRevoke().GetName(), Why: c.GetEnrol().GetReason() + c.GetRevoke().GetReason(), Signed: true}
 	case *loomv1.Event_SecurityNoted:
 		return &Act{Kind: "security-noted", What: f.SecurityNoted.What, Why: f.SecurityNoted.Detail}
 	case *loomv1.Event_JournalCut:
@@ -101,11 +143,11 @@ func draining(d *loomv1.HostDrained) string {
 	return d.Host + " takes no new work"
 }
 
-func verdict(d *loomv1.ApprovalDecided) string {
-	if d.Choice != "" {
-		return fmt.Sprintf("%s %s", d.Decision, d.Choice)
+func verdict(d loomv1.ApprovalDecision, choice string) string {
+	if choice != "" {
+		return fmt.Sprintf("%s %s", d, choice)
 	}
-	return d.Decision.String()
+	return d.String()
 }
 
 func words(e *loomv1.Error) string { return fmt.Sprintf("%s [%s]", e.GetMessage(), e.GetCode()) }
@@ -126,62 +168,156 @@ func denied(e *loomv1.Event, f *loomv1.ToolFinished) *Act {
 	return &Act{Kind: "tool-denied", What: f.Tool, Why: f.Result.Summary}
 }
 
-// check returns what is wrong with the signature of an act.
-func (a *Auditor) check(e *loomv1.Event) error {
-	signed := e.GetApprovalDecided().GetSigned()
-	if o := e.GetOverrideGiven(); o != nil {
-		signed = o.Signed
+// signedBy returns the signed command that an event records.
+func signedBy(e *loomv1.Event) *loomv1.SignedCommand {
+	switch f := e.Fact.(type) {
+	case *loomv1.Event_ApprovalDecided:
+		return f.ApprovalDecided.Signed
+	case *loomv1.Event_ApprovalSigned:
+		return f.ApprovalSigned.Signed
+	case *loomv1.Event_OverrideGiven:
+		return f.OverrideGiven.Signed
+	case *loomv1.Event_KeyEnrolled:
+		return f.KeyEnrolled.Signed
+	case *loomv1.Event_KeyRevoked:
+		return f.KeyRevoked.Signed
+	case *loomv1.Event_KeyAwaited:
+		return f.KeyAwaited.Signed
 	}
-	cmd, err := a.open(signed)
-	if err != nil {
-		return err
-	}
-	if cmd.Deployment != a.Deployment || cmd.Project != e.Project {
-		return fault.New("approval/identity", "it was signed for project %q of deployment %q", cmd.Project, cmd.Deployment)
-	}
-	if at := wallTime(e); at.Add(clockSkew).Before(asTime(cmd.IssuedAt)) || !at.Before(asTime(cmd.NotAfter)) {
-		return fault.New("approval/expired", "it was carried out outside the times that it was signed for")
-	}
-	if err := sameAs(e, cmd); err != nil {
-		return err
-	}
-	return a.once(e, cmd.Nonce)
+	return nil
 }
 
-// open checks who signed, and returns what.
-func (a *Auditor) open(c *loomv1.SignedCommand) (*loomv1.CeoCommand, error) {
+// check returns which key signed an act, and what is wrong with its signature.
+func (a *Auditor) check(e *loomv1.Event) (string, error) {
+	cmd, ring, key, err := a.open(e.Project, signedBy(e))
+	if err != nil {
+		return "", err
+	}
+	taken := taken(e, cmd)
+	if cmd.Deployment != a.Deployment || cmd.Project != e.Project && !taken {
+		return key, fault.New("approval/identity", "it was signed for project %q of deployment %q", cmd.Project, cmd.Deployment)
+	}
+	if at := wallTime(e); !taken && (at.Add(clockSkew).Before(asTime(cmd.IssuedAt)) || !at.Before(asTime(cmd.NotAfter))) {
+		return key, fault.New("approval/expired", "it was carried out outside the times that it was signed for")
+	}
+	if err := sameAs(e, cmd, ring, key); err != nil {
+		return key, err
+	}
+	if err := a.enough(e, cmd.GetDecide(), ring, key); err != nil {
+		return key, err
+	}
+	return key, a.once(e, cmd.Nonce)
+}
+
+// taken says whether a fact about the keys is one that a new project took over from the
+// deployment: its order was signed for "system", at some time before.
+func taken(e *loomv1.Event, cmd *loomv1.CeoCommand) bool {
+	return keyring.Order(cmd) && cmd.Project == System && e.GetOverrideGiven() == nil && e.Actor.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_HOST
+}
+
+// open returns what was signed, and by which key that held then.
+func (a *Auditor) open(id string, c *loomv1.SignedCommand) (*loomv1.CeoCommand, *keyring.Ring, string, error) {
 	if c == nil {
-		return nil, fault.New("approval/signature", "nobody signed it")
+		return nil, nil, "", fault.New("approval/signature", "nobody signed it")
 	}
 	cmd := &loomv1.CeoCommand{}
 	if err := proto.Unmarshal(c.Payload, cmd); err != nil {
-		return nil, fault.New("approval/signature", "what was signed is no command")
+		return nil, nil, "", fault.New("approval/signature", "what was signed is no command")
 	}
-	if !slices.ContainsFunc(a.Keys, func(k ed25519.PublicKey) bool { return ed25519.Verify(k, SignedBytes(c.Payload), c.Signature) }) {
-		return nil, fault.New("approval/signature", "the signature is not the CEO's")
+	why := fault.New("approval/signature", "the signature is not the CEO's")
+	for _, r := range a.ringsOf(id) {
+		key, err := r.Signer(c)
+		if err == nil {
+			return cmd, r, key.Name, nil
+		}
+		if fault.Code(err) != "approval/signature" {
+			why = fault.From(err)
+		}
 	}
-	return cmd, nil
+	return nil, nil, "", why
 }
 
 // sameAs returns approval/digest unless the event says what was signed.
-func sameAs(e *loomv1.Event, cmd *loomv1.CeoCommand) error {
+func sameAs(e *loomv1.Event, cmd *loomv1.CeoCommand, ring *keyring.Ring, key string) error {
+	answer := func(approval, digest string, decision loomv1.ApprovalDecision, comment, choice string) string {
+		return fmt.Sprintf("%q %q %v %q %q", approval, digest, decision, comment, choice)
+	}
+	v := cmd.GetDecide()
 	want, signed := "", ""
-	if d := e.GetApprovalDecided(); d != nil {
-		v := cmd.GetDecide()
-		choice := v.GetChoice()
+	switch f := e.Fact.(type) {
+	case *loomv1.Event_ApprovalDecided:
+		d, choice := f.ApprovalDecided, v.GetChoice()
 		if d.Choice == "" {
 			choice = "" // it had none to make
 		}
-		want = fmt.Sprintf("%q %q %v %q %q", d.Approval, d.Digest, d.Decision, d.Comment, d.Choice)
-		signed = fmt.Sprintf("%q %q %v %q %q", v.GetApproval(), v.GetDigest(), v.GetDecision(), v.GetComment(), choice)
-	} else {
-		o, s := e.GetOverrideGiven(), orderOf(cmd)
+		want = answer(d.Approval, d.Digest, d.Decision, d.Comment, d.Choice)
+		signed = answer(v.GetApproval(), v.GetDigest(), v.GetDecision(), v.GetComment(), choice)
+	case *loomv1.Event_ApprovalSigned:
+		d := f.ApprovalSigned
+		want = answer(d.Approval, d.Digest, d.Decision, d.Comment, d.Choice)
+		signed = answer(v.GetApproval(), v.GetDigest(), v.GetDecision(), v.GetComment(), v.GetChoice())
+	case *loomv1.Event_OverrideGiven:
+		o, s := f.OverrideGiven, orderOf(cmd)
 		want, signed = fmt.Sprintf("%q %q %q", o.Verb, o.About, o.Reason), fmt.Sprintf("%q %q %q", s.verb, s.about, s.reason)
+	default: // what the order makes of the keys as they were
+		fact, err := ring.Decide(key, signedBy(e), cmd)
+		if err != nil || fact == nil || !proto.Equal(&loomv1.Event{Fact: e.Fact}, fact) {
+			return fault.New("approval/digest", "the record says another change of the keys than was signed")
+		}
+		return nil
 	}
 	if want != signed {
 		return fault.New("approval/digest", "the record says %s, and %s was signed", want, signed)
 	}
 	return nil
+}
+
+// enough returns key/missing for an answer that lets work go on and takes the signatures
+// of more keys than have signed it. It counts by itself, from what was asked and signed.
+func (a *Auditor) enough(e *loomv1.Event, v *loomv1.DecideApproval, ring *keyring.Ring, key string) error {
+	p := a.asked[e.Project+"\x00"+v.GetApproval()]
+	if p == nil || !GoesOn(v.GetDecision()) {
+		return nil
+	}
+	answer := fmt.Sprint(v.Decision, v.Choice)
+	p.signed[key] = answer
+	if e.GetApprovalDecided() == nil {
+		return nil
+	}
+	n := 0
+	for k, said := range p.signed {
+		if said == answer && ring.Holds(k) {
+			n++
+		}
+	}
+	if n < p.keys {
+		return fault.New("key/missing", "it takes the signatures of %d keys, and has %d", p.keys, n)
+	}
+	return nil
+}
+
+// leftToOperators says whether an answer is of an operator, and about what operators may
+// answer: of all else the journal must have a signature.
+func (a *Auditor) leftToOperators(e *loomv1.Event) bool {
+	d := e.GetApprovalDecided()
+	return d != nil && d.Signed == nil && e.Actor.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_OPERATOR && a.calls[e.Project+"\x00"+d.Approval] &&
+		(d.Decision == loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE || d.Decision == loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT)
+}
+
+// note keeps what is asked where an operator may answer, or it takes the signatures of
+// several keys.
+func (a *Auditor) note(e *loomv1.Event) {
+	p := e.GetApprovalRequested().GetApproval()
+	if a.asked == nil {
+		a.asked, a.calls = map[string]*several{}, map[string]bool{}
+	}
+	if p.GetPermission() != nil {
+		a.calls[e.Project+"\x00"+p.Id] = true
+	}
+	if p.GetKeys() < 2 {
+		return
+	}
+	a.asked[e.Project+"\x00"+p.Id] = &several{int(p.Keys), map[string]string{}}
 }
 
 // once returns approval/replayed when a nonce was used before.

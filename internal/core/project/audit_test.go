@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/keyring"
 	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -30,7 +31,7 @@ func approved(key ed25519.PrivateKey, number uint64) *loomv1.Event {
 		Number: number, Project: "shop", Time: timestamppb.New(at.Add(time.Minute)),
 		Fact: &loomv1.Event_ApprovalDecided{ApprovalDecided: &loomv1.ApprovalDecided{
 			Approval: "shop-2", Digest: "d1", Decision: loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, Comment: "good",
-			Signed: &loomv1.SignedCommand{Payload: payload, Signature: ed25519.Sign(key, project.SignedBytes(payload))},
+			Signed: &loomv1.SignedCommand{Payload: payload, Signature: ed25519.Sign(key, keyring.SignedBytes(payload))},
 		}},
 	}
 }
@@ -65,7 +66,7 @@ func TestP26_BYD11_EveryApprovalMustBeTheOneThatWasSigned(t *testing.T) {
 		{"too late", "approval/expired", func(e *loomv1.Event) { e.Time = timestamppb.New(e.Time.AsTime().Add(time.Hour)) }},
 		{"too early", "approval/expired", func(e *loomv1.Event) { e.Time = timestamppb.New(e.Time.AsTime().Add(-time.Hour)) }},
 	} {
-		a := &project.Auditor{Deployment: "dp-1", Keys: []ed25519.PublicKey{public}}
+		a := &project.Auditor{Deployment: "dp-1", Roots: []ed25519.PublicKey{public}}
 		e := approved(private, 7)
 		tt.edit(e)
 		act := a.Look(e)
@@ -81,7 +82,7 @@ func TestP26_ANonceCountsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &project.Auditor{Deployment: "dp-1", Keys: []ed25519.PublicKey{public}}
+	a := &project.Auditor{Deployment: "dp-1", Roots: []ed25519.PublicKey{public}}
 	for i, want := range []string{"", "approval/replayed"} {
 		if act := a.Look(approved(private, 7)); fault.Code(act.Err) != want {
 			t.Errorf("time %d: %v, want %q", i+1, act.Err, want)

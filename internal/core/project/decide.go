@@ -54,6 +54,8 @@ type decision struct {
 	wall  time.Time              // of the wall clock
 	at    *timestamppb.Timestamp // now, made once; nobody changes it
 	actor *loomv1.Identity       // nor this
+	// signer is the CEO's key that the command is signed with, if it is.
+	signer *loomv1.SigningKey
 
 	// What the facts being emitted are about.
 	bead, execution, node, attempt string
@@ -73,7 +75,7 @@ type decision struct {
 func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 	switch c := cmd.Body.(type) {
 	case *loomv1.Command_RegisterProject:
-		return nil, d.register(c.RegisterProject.Config)
+		return nil, d.register(c.RegisterProject)
 	case *loomv1.Command_StoreDefinition:
 		return nil, d.store(c.StoreDefinition.Definition, false)
 	case *loomv1.Command_FileBead:
@@ -166,6 +168,8 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 		return d.reserveCall(c.ReserveCall)
 	case *loomv1.Command_SettleCall:
 		return nil, d.settleCall(c.SettleCall)
+	case *loomv1.Command_AnswerApproval:
+		return d.respond(c.AnswerApproval)
 	case *loomv1.Command_Signed:
 		return nil, d.signed(c.Signed)
 	case *loomv1.Command_Tick:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/format"
+	"github.com/loomrun/loom/internal/core/keyring"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/processes"
@@ -213,7 +214,7 @@ func (d *desk) sign(a *loomv1.Approval, decision loomv1.ApprovalDecision, edit f
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return &loomv1.SignedCommand{Payload: payload, PublicKey: "U", Signature: ed25519.Sign(d.key, project.SignedBytes(payload))}
+	return &loomv1.SignedCommand{Payload: payload, PublicKey: "U", Signature: ed25519.Sign(d.key, keyring.SignedBytes(payload))}
 }
 
 func (d *desk) present(kind loomv1.IdentityKind, c *loomv1.SignedCommand) error {

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/loomrun/loom/internal/core/keyring"
 	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -25,7 +26,7 @@ func (d *desk) order(edit func(*loomv1.CeoCommand)) *loomv1.SignedCommand {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return &loomv1.SignedCommand{Payload: payload, PublicKey: "U", Signature: ed25519.Sign(d.key, project.SignedBytes(payload))}
+	return &loomv1.SignedCommand{Payload: payload, PublicKey: "U", Signature: ed25519.Sign(d.key, keyring.SignedBytes(payload))}
 }
 
 // give signs and presents a command, which must be accepted.
@@ -149,12 +150,14 @@ func (d *desk) verbs(x string) map[string]func(*loomv1.CeoCommand) {
 		"decide": func(c *loomv1.CeoCommand) {
 			c.Verb = &loomv1.CeoCommand_Decide{Decide: &loomv1.DecideApproval{Approval: a.Id, Digest: a.Digest, Decision: loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE}}
 		},
-		"move":    moves(x, "triage", "look again"),
-		"close":   closes(x, "not worth it"),
-		"pause":   pauses(allWork, "", "the office is closed"),
-		"resume":  resumes(oneProcess, project.AutoBug, "go on"),
-		"define":  defines(line("small", "1.0", task("only", "qa-engineer")), "we need less"),
-		"release": releases(1, "it hangs"),
+		"move":       moves(x, "triage", "look again"),
+		"close":      closes(x, "not worth it"),
+		"pause":      pauses(allWork, "", "the office is closed"),
+		"resume":     resumes(oneProcess, project.AutoBug, "go on"),
+		"define":     defines(line("small", "1.0", task("only", "qa-engineer")), "we need less"),
+		"release":    releases(1, "it hangs"),
+		"enrol-key":  enrols("phone", make([]byte, ed25519.PublicKeySize)),
+		"revoke-key": revokes("phone"),
 		"abandon": func(c *loomv1.CeoCommand) {
 			c.Verb = &loomv1.CeoCommand_Abandon{Abandon: &loomv1.AbandonDecision{Id: "d1", Reason: "it is not wanted any more"}}
 		},

@@ -1,7 +1,6 @@
 package project
 
 import (
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -44,8 +43,11 @@ func orderOf(cmd *loomv1.CeoCommand) order {
 	if o, ok := allowance(cmd); ok {
 		return o
 	}
-	if v := cmd.GetRotate(); v != nil {
-		return order{"rotate", hex.EncodeToString(v.GetPublicKey()), v.GetReason()}
+	if v := cmd.GetEnrolKey(); v != nil {
+		return order{"enrol-key", v.GetKey().GetName(), v.GetReason()}
+	}
+	if v := cmd.GetRevokeKey(); v != nil {
+		return order{"revoke-key", v.GetName(), v.GetReason()}
 	}
 	if v := cmd.GetAbandon(); v != nil {
 		return order{"abandon", v.GetId(), v.GetReason()}
@@ -73,7 +75,7 @@ func (d *decision) signed(c *loomv1.SignedCommand) error {
 	if !usable(cmd.Nonce) || d.s.p.Nonces[cmd.Nonce] {
 		key = ""
 	}
-	d.actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: hex.EncodeToString(d.s.ceo())} // what the command says of its key is not signed
+	d.actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: d.signer.Name} // what the command says of its key is not signed
 	if v := cmd.GetDecide(); v != nil {
 		err = d.decideApproval(c, v)
 	} else {
@@ -104,7 +106,7 @@ func (d *decision) override(c *loomv1.SignedCommand, cmd *loomv1.CeoCommand) err
 	d.preface = &loomv1.Event{Fact: &loomv1.Event_OverrideGiven{OverrideGiven: &loomv1.OverrideGiven{
 		Verb: o.verb, About: o.about, Reason: o.reason, Signed: c,
 	}}}
-	err := d.carryOut(cmd)
+	err := d.carryOut(c, cmd)
 	if err == nil {
 		err = d.emitPreface() // it changed nothing, and was given all the same
 	}
@@ -112,7 +114,7 @@ func (d *decision) override(c *loomv1.SignedCommand, cmd *loomv1.CeoCommand) err
 	return err
 }
 
-func (d *decision) carryOut(cmd *loomv1.CeoCommand) error {
+func (d *decision) carryOut(c *loomv1.SignedCommand, cmd *loomv1.CeoCommand) error {
 	switch v := cmd.Verb.(type) {
 	case *loomv1.CeoCommand_Move:
 		return d.move(v.Move)
@@ -126,8 +128,8 @@ func (d *decision) carryOut(cmd *loomv1.CeoCommand) error {
 		return d.resume(v.Resume)
 	case *loomv1.CeoCommand_Define:
 		return d.define(v.Define)
-	case *loomv1.CeoCommand_Rotate:
-		return d.rotate(v.Rotate)
+	case *loomv1.CeoCommand_EnrolKey, *loomv1.CeoCommand_RevokeKey:
+		return d.changeKeys(c, cmd)
 	case *loomv1.CeoCommand_Permit:
 		return d.setPermission(v.Permit)
 	case *loomv1.CeoCommand_Revoke:

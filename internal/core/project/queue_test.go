@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/keyring"
 	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -294,7 +295,7 @@ func (y *yard) command(edit func(*loomv1.CeoCommand)) error {
 		return err
 	}
 	_, err = y.do(&loomv1.Command{Actor: &loomv1.Identity{Kind: ceo, Name: "ceo"}, Body: &loomv1.Command_Signed{Signed: &loomv1.SignedCommand{
-		Payload: payload, PublicKey: "U", Signature: ed25519.Sign(y.key, project.SignedBytes(payload)),
+		Payload: payload, PublicKey: "U", Signature: ed25519.Sign(y.key, keyring.SignedBytes(payload)),
 	}}})
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/base/format"
 	"github.com/loomrun/loom/internal/core/commitlock"
+	"github.com/loomrun/loom/internal/core/keyring"
 	"github.com/loomrun/loom/internal/core/memory"
 	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -27,8 +28,8 @@ type Config struct {
 	Deployment string
 	// Epoch is the partition's epoch; it is the high part of fencing tokens.
 	Epoch uint64
-	// CEO is the key that approvals must be signed with. Without one every
-	// approval is refused.
+	// CEO is the first key that approvals are signed with; it can enrol others. Without
+	// one every approval is refused.
 	CEO ed25519.PublicKey
 	// LockLease is how long a commit lock lasts without renewal.
 	// Zero means commitlock.DefaultLease.
@@ -57,6 +58,7 @@ type State struct {
 	graph     *graph.Graph
 	locks     *commitlock.Table
 	mem       *memory.Memory
+	ring      *keyring.Ring
 	defs      map[string]*workflow.Compiled
 	reactions map[reflect.Type][]reaction
 
@@ -120,6 +122,7 @@ func Adopt(cfg Config, p *loomv1.ProjectState) (*State, error) {
 	if s.mem, err = memory.Restore(p.Memory); err != nil {
 		return nil, fmt.Errorf("project %q: %w", cfg.ID, err)
 	}
+	s.ring = keyring.Restore(cfg.CEO, p.Keyring)
 	s.shelf = newShelf()
 	s.shelf.segments, p.Segments, p.GraphNodes, p.GraphEdges = p.Segments, nil, nil, nil
 	p.Graph, p.GraphPages, p.Locks, p.Memory = nil, nil, nil, nil // their cores hold them from here on

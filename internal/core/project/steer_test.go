@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
+	"github.com/loomrun/loom/internal/core/keyring"
 	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -113,7 +114,7 @@ func (w *twins) sign(verb func(*loomv1.CeoCommand)) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.present(&loomv1.SignedCommand{Payload: payload, PublicKey: "U", Signature: ed25519.Sign(w.key, project.SignedBytes(payload))})
+	w.present(&loomv1.SignedCommand{Payload: payload, PublicKey: "U", Signature: ed25519.Sign(w.key, keyring.SignedBytes(payload))})
 }
 
 func (w *twins) present(c *loomv1.SignedCommand) {

@@ -41,7 +41,8 @@ const AutoBug = "auto-bug-workflow"
 // Feature is the process of tasks where a project says nothing else, if it has it.
 const Feature = "feature-delivery"
 
-func (d *decision) register(c *loomv1.ProjectConfig) error {
+func (d *decision) register(r *loomv1.RegisterProject) error {
+	c := r.GetConfig()
 	if err := checkConfig(c); err != nil {
 		return err
 	}
@@ -56,7 +57,18 @@ func (d *decision) register(c *loomv1.ProjectConfig) error {
 		return fault.New("project/conflict", "project %q has %d executions under way, approved for branch %s of %s", c.Id, len(d.s.open), old.TargetBranch, old.Repository).
 			At("project").Want("let them end before work is to land elsewhere")
 	}
-	return d.emit(&loomv1.Event{Fact: &loomv1.Event_ProjectRegistered{ProjectRegistered: &loomv1.ProjectRegistered{Config: c}}})
+	var keys []*loomv1.Event
+	if old == nil {
+		facts, err := d.keysOf(r.Keys)
+		if err != nil {
+			return err
+		}
+		keys = facts
+	}
+	if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_ProjectRegistered{ProjectRegistered: &loomv1.ProjectRegistered{Config: c}}}); err != nil {
+		return err
+	}
+	return d.all(keys, nil)
 }
 
 func checkConfig(c *loomv1.ProjectConfig) error {
@@ -87,7 +99,7 @@ func checkConfig(c *loomv1.ProjectConfig) error {
 	if err := patchscan.Policy(c.Patch).Check(); err != nil {
 		return err
 	}
-	return fault.Join(slices.Concat(checkRoutes(c.Routes), checkGovernor(c.Governor), checkProcesses(c.Processes), checkNamespaces(c.Memory)))
+	return fault.Join(slices.Concat(checkRoutes(c.Routes), checkGovernor(c.Governor), checkProcesses(c.Processes), checkNamespaces(c.Memory), checkOperators(c)))
 }
 
 func (d *decision) fileBead(sub *loomv1.Submission) (*loomv1.Answer, error) {

@@ -26,10 +26,14 @@ const (
 	Staffing   View = "staffing" // of the project "system"
 	Permitted  View = "permission"
 	Memories   View = "memory"
+	Keys       View = "key"
 )
 
+// KeyOrders is the filter of the view of keys that shows what made them so too.
+const KeyOrders = "orders"
+
 // Views lists all views.
-var Views = []View{Beads, Executions, Inbox, Graph, Lock, Projects, Definitions, Pauses, Permitted, Memories}
+var Views = []View{Beads, Executions, Inbox, Graph, Lock, Projects, Definitions, Pauses, Permitted, Memories, Keys}
 
 // MaxListed is the most that a list has.
 const MaxListed = 1000
@@ -67,6 +71,23 @@ func (s *State) Look(v View, q *loomv1.Query) (*loomv1.View, error) {
 		}
 		for _, t := range s.p.Toolkits {
 			out.Toolkits = append(out.Toolkits, proto.CloneOf(t))
+		}
+		return out, nil
+	case Keys:
+		for _, k := range s.ring.Keys() {
+			k = proto.CloneOf(k)
+			k.Project = s.cfg.ID
+			out.Keys = append(out.Keys, k)
+		}
+		for _, c := range s.ring.Pending() {
+			c = proto.CloneOf(c)
+			c.Project = s.cfg.ID
+			out.KeyChanges = append(out.KeyChanges, c)
+		}
+		if q.Filter == KeyOrders {
+			for _, c := range s.ring.Orders() {
+				out.KeyOrders = append(out.KeyOrders, proto.CloneOf(c))
+			}
 		}
 		return out, nil
 	case Memories:

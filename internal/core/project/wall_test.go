@@ -144,7 +144,7 @@ func TestF51_AuditGoesByTheWallClock(t *testing.T) {
 		if e.Time = timestamppb.New(at.Add(tt.time)); tt.has {
 			e.Wall = timestamppb.New(at.Add(tt.wall))
 		}
-		a := &project.Auditor{Deployment: "dp-1", Keys: []ed25519.PublicKey{public}}
+		a := &project.Auditor{Deployment: "dp-1", Roots: []ed25519.PublicKey{public}}
 		if act := a.Look(e); fault.Code(act.Err) != tt.code {
 			t.Errorf("%s: %v, want %q", tt.name, act.Err, tt.code)
 		}

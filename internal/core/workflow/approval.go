@@ -68,7 +68,7 @@ func (r Run) request(n *node, a *loomv1.Approval) error {
 	a.Node, a.Visit = n.Id, max(st.GetVisit(), 1)
 	a.Halts = a.Kind == escalation && n.Criticality == loomv1.Criticality_CRITICALITY_CRITICAL
 	a.Change, a.History, a.Checks = r.X.Change, shown(st.GetHistory()), r.X.Checks
-	a.Options = r.options(n, a)
+	a.Options, a.Keys = r.options(n, a), n.Keys
 	a.NextSteps = append(r.nextSteps(n, a), r.remedies(n, a)...)
 	r.present(a)
 	a.Digest = Digest(a)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/keyring"
 	"github.com/loomrun/loom/internal/core/memory"
 	"github.com/loomrun/loom/internal/lang/condition"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -44,6 +45,9 @@ func (b *builder) checkNode(n *node) {
 	where := "nodes." + n.Id
 	if n.Type < loomv1.NodeType_NODE_TYPE_START || n.Type > loomv1.NodeType_NODE_TYPE_MERGE {
 		b.bad("workflow/type", where, "node %q has no known type", n.Id)
+	}
+	if n.Keys > 0 && n.Type != loomv1.NodeType_NODE_TYPE_APPROVAL || n.Keys > keyring.MostAsked {
+		b.bad("workflow/invalid", where+".keys", "node %q takes the signatures of %d keys: approvals take 1 to %d", n.Id, n.Keys, keyring.MostAsked)
 	}
 	if !n.isTask() {
 		return

@@ -25,7 +25,7 @@ const DigestForm = "loom.v1.approval/2"
 // itself, what the project sets when it is asked and answered, and what is added
 // where it is shown. Every other field is covered, also one that is new.
 var undigested = map[protoreflect.Name]bool{
-	"digest": true, "asked_at": true, "decision": true, "comment": true, "decided_by": true, "decided_at": true, "overlaps": true,
+	"digest": true, "asked_at": true, "decision": true, "comment": true, "decided_by": true, "decided_at": true, "overlaps": true, "signed": true,
 }
 
 // Digest returns what an answer to an approval must name: the SHA-256, in

@@ -44,7 +44,7 @@ func proposal(t testing.TB) *loomv1.Approval {
 		AskedAt:   timestamppb.New(noon), Checks: []string{"go test ./... " + strings.Repeat("x", 400)},
 		Halts: true, Gate: true, Ballot: "d7", Choices: []*loomv1.Choice{{Id: "d8", Title: "lock files"}},
 		Permission: &loomv1.PermissionQuestion{Attempt: "a1", Call: "c1", Role: "qa", Tool: "shell", Subjects: []string{"rm"}, Arguments: "{}", Digest: "d"},
-		Wanted:     &loomv1.Budget{Tokens: 5, MicroUsd: 6}, OfProject: true,
+		Wanted:     &loomv1.Budget{Tokens: 5, MicroUsd: 6}, OfProject: true, Keys: 2,
 		Intent: "The total is wrong",
 		Plan: &loomv1.Plan{
 			Number: 1, Why: "two parts", Phases: []*loomv1.PlannedPhase{{Id: "one", Description: "first"}},
@@ -96,7 +96,7 @@ func TestP09_WhatIsShownIsWhatIsSigned(t *testing.T) {
 }
 
 // notCovered are the fields that the answer or whoever shows an approval sets.
-var notCovered = map[string]bool{"asked_at": true, "decision": true, "comment": true, "decided_by": true, "decided_at": true, "overlaps": true}
+var notCovered = map[string]bool{"asked_at": true, "decision": true, "comment": true, "decided_by": true, "decided_at": true, "overlaps": true, "signed": true}
 
 // P9: the text of the diff is held against the approval too.
 func TestP09_AnotherDiffIsRefused(t *testing.T) {

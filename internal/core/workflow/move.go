@@ -17,6 +17,12 @@ import (
 // What was approved lapses if an approval begins anew. A move stands in for no
 // evidence: commit, verify and land want theirs as before.
 func (r Run) Move(to, reason string) error {
+	for _, n := range r.Def.order { // one key cannot pass by what takes several
+		if m := r.Def.nodes[to]; n.Keys > 1 && m != nil && n != m && !n.follows(m) && r.state(n).GetStatus() != succeeded {
+			return fault.New("key/missing", "node %q takes the signatures of %d keys, and would be passed by", n.Id, n.Keys).At("node").Got(to).
+				Want("answer what it asks, or move to where it is still to come")
+		}
+	}
 	return r.turnTo(to, reason, "the CEO moved on to "+to)
 }
 

@@ -155,21 +155,6 @@ func (b *Broker) take(r record) error {
 	return b.config.Dir.Agree(r.Lineage, max(r.Epoch, m.Epoch), ceo)
 }
 
-// SetCEO records the CEO's public key in the deployment and in the manifest,
-// and returns when both are on the disk. Other hosts know it at their next
-// start.
-func (b *Broker) SetCEO(ctx context.Context, public string) error {
-	if b.Clustered() {
-		err := b.patiently(ctx, "the CEO's key cannot be recorded", func(ctx context.Context) error {
-			return b.amend(ctx, func(r *record) { r.CEO = public })
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return b.config.Dir.SetCEO(public)
-}
-
 // errFaster says that another host wrote first: read again.
 var errFaster = fmt.Errorf("another host was faster: %w", transient.ErrAgain)
 

@@ -8,8 +8,10 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,7 +24,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/durable"
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/keyring"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -131,6 +133,21 @@ func Public(raw []byte) (string, error) {
 	return string(public), nil
 }
 
+// ID names the public half of a key that is enrolled: an nkey, "U...", or of a passkey
+// "passkey:" and the SHA-256 of its public key, relying party and origin.
+func ID(k *loomv1.SigningKey) string {
+	p := k.GetPasskey()
+	if p == nil {
+		public, err := Public(k.GetPublicKey())
+		if err != nil {
+			return ""
+		}
+		return public
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%x %q %q", k.PublicKey, p.RelyingParty, p.Origin))
+	return "passkey:" + hex.EncodeToString(sum[:])
+}
+
 // Parse returns the bytes of a public key, "U...".
 func Parse(public string) (ed25519.PublicKey, error) {
 	raw, err := nkeys.Decode(nkeys.PrefixByteUser, []byte(public))
@@ -170,9 +187,14 @@ func (k *Key) Define(deployment, projectID string, c *loomv1.ChangeDefinition) (
 	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Define{Define: c}})
 }
 
-// Rotate signs that another key signs in its place.
-func (k *Key) Rotate(deployment, projectID string, r *loomv1.RotateKey) (*loomv1.SignedCommand, error) {
-	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Rotate{Rotate: r}})
+// Enrol signs that another key signs in the CEO's name too.
+func (k *Key) Enrol(deployment, projectID string, e *loomv1.EnrolKey) (*loomv1.SignedCommand, error) {
+	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_EnrolKey{EnrolKey: e}})
+}
+
+// Revoke signs that another key signs no more.
+func (k *Key) Revoke(deployment, projectID string, r *loomv1.RevokeKey) (*loomv1.SignedCommand, error) {
+	return k.Sign(deployment, projectID, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_RevokeKey{RevokeKey: r}})
 }
 
 // Envelope signs the pre-authentication encoding of a DSSE envelope. It begins with
@@ -202,7 +224,7 @@ func (k *Key) SignAt(now time.Time, deployment, projectID string, cmd *loomv1.Ce
 	if err != nil {
 		return nil, err
 	}
-	signature, err := k.pair.Sign(project.SignedBytes(payload))
+	signature, err := k.pair.Sign(keyring.SignedBytes(payload))
 	if err != nil {
 		return nil, err
 	}

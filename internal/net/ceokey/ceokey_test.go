@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/keyring"
 	"github.com/loomrun/loom/internal/net/ceokey"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -24,13 +24,14 @@ func TestWF09_EveryVerbIsSignedForOnePlaceAndOnce(t *testing.T) {
 	}
 	nonces := map[string]bool{}
 	for verb, sign := range map[string]func() (*loomv1.SignedCommand, error){
-		"decide": func() (*loomv1.SignedCommand, error) { return key.Decide("dp", "shop", &loomv1.DecideApproval{}) },
-		"move":   func() (*loomv1.SignedCommand, error) { return key.Move("dp", "shop", &loomv1.MoveExecution{}) },
-		"close":  func() (*loomv1.SignedCommand, error) { return key.Close("dp", "shop", &loomv1.CloseExecution{}) },
-		"pause":  func() (*loomv1.SignedCommand, error) { return key.Pause("dp", "shop", &loomv1.PauseWork{}) },
-		"resume": func() (*loomv1.SignedCommand, error) { return key.Resume("dp", "shop", &loomv1.ResumeWork{}) },
-		"rotate": func() (*loomv1.SignedCommand, error) { return key.Rotate("dp", "shop", &loomv1.RotateKey{}) },
-		"define": func() (*loomv1.SignedCommand, error) { return key.Define("dp", "shop", &loomv1.ChangeDefinition{}) },
+		"decide":     func() (*loomv1.SignedCommand, error) { return key.Decide("dp", "shop", &loomv1.DecideApproval{}) },
+		"move":       func() (*loomv1.SignedCommand, error) { return key.Move("dp", "shop", &loomv1.MoveExecution{}) },
+		"close":      func() (*loomv1.SignedCommand, error) { return key.Close("dp", "shop", &loomv1.CloseExecution{}) },
+		"pause":      func() (*loomv1.SignedCommand, error) { return key.Pause("dp", "shop", &loomv1.PauseWork{}) },
+		"resume":     func() (*loomv1.SignedCommand, error) { return key.Resume("dp", "shop", &loomv1.ResumeWork{}) },
+		"enrol_key":  func() (*loomv1.SignedCommand, error) { return key.Enrol("dp", "shop", &loomv1.EnrolKey{}) },
+		"revoke_key": func() (*loomv1.SignedCommand, error) { return key.Revoke("dp", "shop", &loomv1.RevokeKey{}) },
+		"define":     func() (*loomv1.SignedCommand, error) { return key.Define("dp", "shop", &loomv1.ChangeDefinition{}) },
 	} {
 		c, err := sign()
 		if err != nil {
@@ -48,7 +49,7 @@ func TestWF09_EveryVerbIsSignedForOnePlaceAndOnce(t *testing.T) {
 			t.Errorf("%s is signed as %v", verb, cmd)
 		}
 		nonces[cmd.Nonce] = true
-		if c.PublicKey != key.Public() || !ed25519.Verify(public, project.SignedBytes(c.Payload), c.Signature) {
+		if c.PublicKey != key.Public() || !ed25519.Verify(public, keyring.SignedBytes(c.Payload), c.Signature) {
 			t.Errorf("the signature of %s is not the key's", verb)
 		}
 	}

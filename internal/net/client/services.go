@@ -104,6 +104,21 @@ func (s Services) Permission(ctx context.Context, q *loomv1.Query) (*loomv1.View
 	return ask(ctx, s.host, "permission", q, &loomv1.View{})
 }
 
+// Key asks the service key; the answer: what it has, as a View.
+func (s Services) Key(ctx context.Context, q *loomv1.Query) (*loomv1.View, error) {
+	return ask(ctx, s.host, "key", q, &loomv1.View{})
+}
+
+// Command asks the service command; the answer: a command that the CEO has signed is carried out.
+func (s Services) Command(ctx context.Context, q *loomv1.SignedCommand) (*loomv1.Answer, error) {
+	return ask(ctx, s.host, "command", q, &loomv1.Answer{})
+}
+
+// Respond asks the service respond; the answer: a question of an agent is answered, or one call allowed or refused.
+func (s Services) Respond(ctx context.Context, q *loomv1.DecideApproval) (*loomv1.SubmitReply, error) {
+	return ask(ctx, s.host, "respond", q, &loomv1.SubmitReply{})
+}
+
 // Memory asks the service memory; the answer: those that count, or of a status with the filter (`active`, `expired`, `dropped`, `forgotten`, `all`); with `text` what is found, best first, and `found`; by id one, whole; with the filter `offered` the `offers` to attempts of an execution.
 func (s Services) Memory(ctx context.Context, q *loomv1.Query) (*loomv1.View, error) {
 	return ask(ctx, s.host, "memory", q, &loomv1.View{})

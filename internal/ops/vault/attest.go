@@ -6,12 +6,15 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/keyring"
 	"github.com/loomrun/loom/internal/core/notice"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/workflow"
@@ -68,11 +71,63 @@ type predicate struct {
 	Position string `json:"position"`
 	// Shown is the loom.v1.Approval that was shown, in protobuf.
 	Shown []byte `json:"shown"`
+	answer
+	// Others are the answers of the other keys, where it took several.
+	Others []answer `json:"others,omitempty"`
+}
+
+// answer is an answer as a key signed it.
+type answer struct {
 	// Command is the loom.v1.CeoCommand that was signed, in protobuf, with its Ed25519
 	// signature over "loom.v1.ceo\n" and it, and the key.
 	Command   []byte `json:"command"`
 	Signature []byte `json:"signature"`
 	PublicKey string `json:"publicKey"`
+	// Key is the name that the key had in the deployment.
+	Key string `json:"key"`
+	// Passkey is set where it was one: the signature is the authenticator's then.
+	Passkey *passkey `json:"passkey,omitempty"`
+}
+
+// passkey is a WebAuthn credential, and the evidence that it gave.
+type passkey struct {
+	PublicKey         []byte `json:"publicKey"`
+	RelyingParty      string `json:"relyingParty"`
+	Origin            string `json:"origin"`
+	AuthenticatorData []byte `json:"authenticatorData"`
+	ClientDataJSON    []byte `json:"clientDataJSON"`
+}
+
+// answerOf is what a key of that name signed; of passkeys, keys has those that were
+// enrolled.
+func answerOf(c *loomv1.SignedCommand, name string, keys []*loomv1.SigningKey) answer {
+	a := answer{Command: c.GetPayload(), Signature: c.GetSignature(), PublicKey: c.GetPublicKey(), Key: name}
+	for _, k := range keys {
+		if c.GetAssertion() != nil && keyring.Check(k, c) == nil {
+			a.PublicKey = ceokey.ID(k)
+			a.Passkey = &passkey{k.PublicKey, k.Passkey.RelyingParty, k.Passkey.Origin, c.Assertion.AuthenticatorData, c.Assertion.ClientDataJson}
+		}
+	}
+	return a
+}
+
+// check returns what the key that is named has signed.
+func (a answer) check() (*loomv1.CeoCommand, error) {
+	cmd := &loomv1.CeoCommand{}
+	if proto.Unmarshal(a.Command, cmd) != nil {
+		return nil, fault.New("command/malformed", "what was signed cannot be read")
+	}
+	p := a.Passkey
+	if p == nil {
+		return cmd, signedBy(a.PublicKey, keyring.SignedBytes(a.Command), a.Signature)
+	}
+	k := &loomv1.SigningKey{Name: a.Key, PublicKey: p.PublicKey, Passkey: &loomv1.Passkey{RelyingParty: p.RelyingParty, Origin: p.Origin}}
+	if ceokey.ID(k) != a.PublicKey {
+		return nil, fault.New("approval/signature", "the passkey is another than the one that is named").Got(a.PublicKey)
+	}
+	return cmd, keyring.Check(k, &loomv1.SignedCommand{
+		Payload: a.Command, Signature: a.Signature, Assertion: &loomv1.Assertion{AuthenticatorData: p.AuthenticatorData, ClientDataJson: p.ClientDataJSON},
+	})
 }
 
 // Checked is what an export proves.
@@ -88,6 +143,10 @@ type Checked struct {
 	// SignedBy is the key that answered, ExportedBy that which signed the envelope.
 	SignedBy   string `json:"signed_by"`
 	ExportedBy string `json:"exported_by"`
+	// Key is the name of the key that answered, AlsoSignedBy the other keys where it took
+	// several.
+	Key          string   `json:"key"`
+	AlsoSignedBy []string `json:"also_signed_by,omitempty"`
 }
 
 // Export returns an answered approval as an in-toto statement in a DSSE envelope that
@@ -95,17 +154,29 @@ type Checked struct {
 func (s *Store) Export(ctx context.Context, approval string, key *ceokey.Key) (*Envelope, error) {
 	var p predicate
 	var shown *loomv1.Approval
+	var keys []*loomv1.SigningKey
+	var last *loomv1.SignedCommand
+	others := map[string]*loomv1.SignedCommand{}
 	for part := range s.Manifest.Partitions {
 		_, err := s.walk(ctx, part, func(seq uint64, b *loomv1.Batch) error {
 			for i, e := range b.Events {
 				if a := e.GetApprovalRequested().GetApproval(); a.GetId() == approval {
 					shown, p.Project, p.AskedAt = a, e.Project, e.Time.AsTime()
 				}
+				if k := e.GetKeyEnrolled().GetKey(); k.GetPasskey() != nil {
+					keys = append(keys, k)
+				}
+				if d := e.GetApprovalSigned(); d.GetApproval() == approval {
+					others[e.Actor.GetName()] = d.Signed
+				}
+				if r := e.GetKeyRevoked(); r != nil && e.Project == project.Of(approval) && last == nil {
+					delete(others, r.Name) // what it has signed counted no more
+				}
 				if d := e.GetApprovalDecided(); d.GetApproval() == approval {
+					last, p.Key = d.Signed, e.Actor.GetName()
 					at := &loomv1.Position{Partition: b.Partition, Epoch: b.Epoch, Sequence: seq, Index: uint32(i)}
 					p.Position = notice.FormatCursor(&loomv1.Cursor{Positions: []*loomv1.Position{at}})
 					p.Decision, p.Comment, p.Choice, p.DecidedAt = project.Word(d.Decision), d.Comment, d.Choice, e.Time.AsTime()
-					p.Command, p.Signature, p.PublicKey = d.Signed.GetPayload(), d.Signed.GetSignature(), d.Signed.GetPublicKey()
 				}
 			}
 			return nil
@@ -119,6 +190,15 @@ func (s *Store) Export(ctx context.Context, approval string, key *ceokey.Key) (*
 		return nil, fault.New("approval/unknown", "no journal here has approval %q", approval)
 	case p.Position == "":
 		return nil, fault.New("approval/unknown", "approval %q was not answered", approval)
+	case last == nil:
+		return nil, fault.New("approval/signature", "approval %q was answered by operator %q, and no key has signed that", approval, p.Key)
+	}
+	p.answer = answerOf(last, p.Key, keys)
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		if name == p.Key || !sameAnswer(others[name], last) {
+			continue
+		}
+		p.Others = append(p.Others, answerOf(others[name], name, keys))
 	}
 	p.Deployment, p.Approval, p.Question = s.Manifest.Deployment, approval, shown.Question
 	e, err := seal(p, shown, key)
@@ -175,12 +255,17 @@ func Check(e *Envelope) (*Checked, error) {
 	if err := json.Unmarshal(e.Payload, &s); err != nil || s.Type != statementType || s.PredicateType != predicateType {
 		return nil, fault.New("command/malformed", "not a statement about an approval").Want("%s", predicateType)
 	}
-	p, shown, cmd := s.Predicate, &loomv1.Approval{}, &loomv1.CeoCommand{}
-	if proto.Unmarshal(p.Shown, shown) != nil || proto.Unmarshal(p.Command, cmd) != nil {
-		return nil, fault.New("command/malformed", "what was shown, or what was signed, cannot be read")
+	p, shown := s.Predicate, &loomv1.Approval{}
+	if proto.Unmarshal(p.Shown, shown) != nil {
+		return nil, fault.New("command/malformed", "what was shown cannot be read")
 	}
-	if err := signedBy(p.PublicKey, project.SignedBytes(p.Command), p.Signature); err != nil {
+	cmd, err := p.check()
+	if err != nil {
 		return nil, fault.From(err).At("command")
+	}
+	also, err := p.others(cmd, int(shown.Keys))
+	if err != nil {
+		return nil, fault.From(err).At("others")
 	}
 	digest, v := workflow.Digest(shown), cmd.GetDecide()
 	says := fmt.Sprintf("%q %q %q %q %q %q %q", p.Deployment, p.Project, p.Approval, digest, p.Decision, p.Comment, p.Choice)
@@ -193,8 +278,39 @@ func Check(e *Envelope) (*Checked, error) {
 	}
 	return &Checked{
 		Approval: p.Approval, Question: p.Question, Decision: p.Decision, Comment: p.Comment, Choice: p.Choice, DecidedAt: p.DecidedAt,
-		Digest: digest, Commit: shown.Change.GetCommit(), SignedBy: p.PublicKey, ExportedBy: sig.KeyID,
+		Digest: digest, Commit: shown.Change.GetCommit(), SignedBy: p.PublicKey, ExportedBy: sig.KeyID, Key: p.Key, AlsoSignedBy: also,
 	}, nil
+}
+
+// others returns the other keys that have signed the same, which are as many as the
+// approval takes.
+func (p predicate) others(cmd *loomv1.CeoCommand, keys int) ([]string, error) {
+	also := []string{p.PublicKey}
+	for _, o := range p.Others {
+		c, err := o.check()
+		if err != nil {
+			return nil, err
+		}
+		if answerWords(c) != answerWords(cmd) || slices.Contains(also, o.PublicKey) {
+			return nil, fault.New("approval/digest", "%s has signed another answer, or twice", o.PublicKey)
+		}
+		also = append(also, o.PublicKey)
+	}
+	if project.GoesOn(cmd.GetDecide().GetDecision()) && len(also) < keys {
+		return nil, fault.New("key/missing", "it takes the signatures of %d keys, and has %d", keys, len(also))
+	}
+	return also[1:], nil
+}
+
+// answerWords says what a command answers, but for the comment.
+func answerWords(c *loomv1.CeoCommand) string {
+	v := c.GetDecide()
+	return fmt.Sprintf("%q %q %q %q %v %q", c.GetDeployment(), c.GetProject(), v.GetApproval(), v.GetDigest(), v.GetDecision(), v.GetChoice())
+}
+
+func sameAnswer(a, b *loomv1.SignedCommand) bool {
+	x, y := &loomv1.CeoCommand{}, &loomv1.CeoCommand{}
+	return proto.Unmarshal(a.GetPayload(), x) == nil && proto.Unmarshal(b.GetPayload(), y) == nil && answerWords(x) == answerWords(y)
 }
 
 func subjectWords(list []subject) string { return fmt.Sprintf("%q", list) }

@@ -31,7 +31,7 @@ func TestP09_AnExportedApprovalProvesItself(t *testing.T) {
 	}
 	sound := predicate{
 		Deployment: "dp-1", Project: "shop", Approval: "shop-2", Question: shown.Question, Decision: "approve", Comment: "fine",
-		DecidedAt: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), Command: signed.Payload, Signature: signed.Signature, PublicKey: signed.PublicKey,
+		DecidedAt: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), answer: answerOf(signed, "first", nil),
 	}
 	for _, tt := range []struct {
 		name string

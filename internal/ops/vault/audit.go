@@ -24,9 +24,11 @@ type Act struct {
 	Bead     string    `json:"bead,omitempty"`
 	Kind     string    `json:"kind"`
 	Who      string    `json:"who"`
-	What     string    `json:"what"`
-	Why      string    `json:"why,omitempty"`
-	Digest   string    `json:"digest,omitempty"`
+	// Key is the name of the CEO's key that signed it.
+	Key    string `json:"key,omitempty"`
+	What   string `json:"what"`
+	Why    string `json:"why,omitempty"`
+	Digest string `json:"digest,omitempty"`
 	// Signature is "valid", "none" where none belongs, or what is wrong.
 	Signature string `json:"signature"`
 }
@@ -55,7 +57,7 @@ func (s *Store) Audit(ctx context.Context) (*Audit, error) {
 		return nil, err
 	}
 	a := &Audit{Deployment: s.Manifest.Deployment}
-	auditor := &project.Auditor{Deployment: s.Manifest.Deployment, Keys: keys}
+	auditor := &project.Auditor{Deployment: s.Manifest.Deployment, Roots: keys}
 	for p := range s.Manifest.Partitions {
 		if !s.created(natsjournal.Stream(p)) {
 			continue
@@ -82,7 +84,7 @@ func (s *Store) Audit(ctx context.Context) (*Audit, error) {
 	return a, nil
 }
 
-// keys returns the keys that may have signed in the CEO's name.
+// keys returns the first keys of the deployment, that of now and former ones.
 func (s *Store) keys() ([]ed25519.PublicKey, error) {
 	if s.Manifest.CEO == "" {
 		return nil, nil
@@ -106,7 +108,7 @@ func (a *Audit) look(auditor *project.Auditor, at *loomv1.Position, e *loomv1.Ev
 	}
 	act := Act{
 		Position: notice.FormatCursor(&loomv1.Cursor{Positions: []*loomv1.Position{at}}), Time: e.Time.AsTime(), Project: e.Project, Bead: e.Bead, Kind: found.Kind,
-		Who: who(e.Actor), What: found.What, Why: found.Why, Digest: found.Digest, Signature: "none",
+		Who: who(e.Actor), What: found.What, Why: found.Why, Digest: found.Digest, Key: found.By, Signature: "none",
 	}
 	switch {
 	case found.Err != nil:

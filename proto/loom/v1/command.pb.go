@@ -136,6 +136,7 @@ type Command struct {
 	//	*Command_ChangeMemory
 	//	*Command_ForgetMemory
 	//	*Command_OfferMemory
+	//	*Command_AnswerApproval
 	//	*Command_RecordLives
 	//	*Command_RecordDraft
 	Body          isCommand_Body `protobuf_oneof:"body"`
@@ -608,6 +609,15 @@ func (x *Command) GetOfferMemory() *OfferMemory {
 	return nil
 }
 
+func (x *Command) GetAnswerApproval() *DecideApproval {
+	if x != nil {
+		if x, ok := x.Body.(*Command_AnswerApproval); ok {
+			return x.AnswerApproval
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetRecordLives() *RecordLives {
 	if x != nil {
 		if x, ok := x.Body.(*Command_RecordLives); ok {
@@ -814,6 +824,11 @@ type Command_OfferMemory struct {
 	OfferMemory *OfferMemory `protobuf:"bytes,48,opt,name=offer_memory,json=offerMemory,proto3,oneof"`
 }
 
+type Command_AnswerApproval struct {
+	// An answer of an operator, which no key has signed.
+	AnswerApproval *DecideApproval `protobuf:"bytes,62,opt,name=answer_approval,json=answerApproval,proto3,oneof"`
+}
+
 type Command_RecordLives struct {
 	RecordLives *RecordLives `protobuf:"bytes,60,opt,name=record_lives,json=recordLives,proto3,oneof"`
 }
@@ -913,6 +928,8 @@ func (*Command_ChangeMemory) isCommand_Body() {}
 func (*Command_ForgetMemory) isCommand_Body() {}
 
 func (*Command_OfferMemory) isCommand_Body() {}
+
+func (*Command_AnswerApproval) isCommand_Body() {}
 
 func (*Command_RecordLives) isCommand_Body() {}
 
@@ -1303,8 +1320,11 @@ func (x *TellExecution) GetRequest() string {
 
 // RegisterProject makes a project known or changes its registration.
 type RegisterProject struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Config        *ProjectConfig         `protobuf:"bytes,1,opt,name=config,proto3" json:"config,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Config *ProjectConfig         `protobuf:"bytes,1,opt,name=config,proto3" json:"config,omitempty"`
+	// For a new project: the signed orders that made the keys of "system", which it checks
+	// again and takes over.
+	Keys          []*SignedCommand `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1342,6 +1362,13 @@ func (*RegisterProject) Descriptor() ([]byte, []int) {
 func (x *RegisterProject) GetConfig() *ProjectConfig {
 	if x != nil {
 		return x.Config
+	}
+	return nil
+}
+
+func (x *RegisterProject) GetKeys() []*SignedCommand {
+	if x != nil {
+		return x.Keys
 	}
 	return nil
 }
@@ -3829,13 +3856,14 @@ type CeoCommand struct {
 	//	*CeoCommand_Resume
 	//	*CeoCommand_Define
 	//	*CeoCommand_Release
-	//	*CeoCommand_Rotate
+	//	*CeoCommand_EnrolKey
 	//	*CeoCommand_Permit
 	//	*CeoCommand_Revoke
 	//	*CeoCommand_Abandon
 	//	*CeoCommand_Trust
 	//	*CeoCommand_Distrust
 	//	*CeoCommand_Recheck
+	//	*CeoCommand_RevokeKey
 	Verb          isCeoCommand_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3976,10 +4004,10 @@ func (x *CeoCommand) GetRelease() *ReleaseCommitLock {
 	return nil
 }
 
-func (x *CeoCommand) GetRotate() *RotateKey {
+func (x *CeoCommand) GetEnrolKey() *EnrolKey {
 	if x != nil {
-		if x, ok := x.Verb.(*CeoCommand_Rotate); ok {
-			return x.Rotate
+		if x, ok := x.Verb.(*CeoCommand_EnrolKey); ok {
+			return x.EnrolKey
 		}
 	}
 	return nil
@@ -4039,6 +4067,15 @@ func (x *CeoCommand) GetRecheck() *RecheckExecution {
 	return nil
 }
 
+func (x *CeoCommand) GetRevokeKey() *RevokeKey {
+	if x != nil {
+		if x, ok := x.Verb.(*CeoCommand_RevokeKey); ok {
+			return x.RevokeKey
+		}
+	}
+	return nil
+}
+
 type isCeoCommand_Verb interface {
 	isCeoCommand_Verb()
 }
@@ -4071,8 +4108,8 @@ type CeoCommand_Release struct {
 	Release *ReleaseCommitLock `protobuf:"bytes,12,opt,name=release,proto3,oneof"`
 }
 
-type CeoCommand_Rotate struct {
-	Rotate *RotateKey `protobuf:"bytes,13,opt,name=rotate,proto3,oneof"`
+type CeoCommand_EnrolKey struct {
+	EnrolKey *EnrolKey `protobuf:"bytes,13,opt,name=enrol_key,json=enrolKey,proto3,oneof"`
 }
 
 type CeoCommand_Permit struct {
@@ -4099,6 +4136,10 @@ type CeoCommand_Recheck struct {
 	Recheck *RecheckExecution `protobuf:"bytes,19,opt,name=recheck,proto3,oneof"`
 }
 
+type CeoCommand_RevokeKey struct {
+	RevokeKey *RevokeKey `protobuf:"bytes,20,opt,name=revoke_key,json=revokeKey,proto3,oneof"`
+}
+
 func (*CeoCommand_Decide) isCeoCommand_Verb() {}
 
 func (*CeoCommand_Move) isCeoCommand_Verb() {}
@@ -4113,7 +4154,7 @@ func (*CeoCommand_Define) isCeoCommand_Verb() {}
 
 func (*CeoCommand_Release) isCeoCommand_Verb() {}
 
-func (*CeoCommand_Rotate) isCeoCommand_Verb() {}
+func (*CeoCommand_EnrolKey) isCeoCommand_Verb() {}
 
 func (*CeoCommand_Permit) isCeoCommand_Verb() {}
 
@@ -4126,6 +4167,8 @@ func (*CeoCommand_Trust) isCeoCommand_Verb() {}
 func (*CeoCommand_Distrust) isCeoCommand_Verb() {}
 
 func (*CeoCommand_Recheck) isCeoCommand_Verb() {}
+
+func (*CeoCommand_RevokeKey) isCeoCommand_Verb() {}
 
 // RecheckExecution has an execution take over the checks that its project has now, in
 // place of those that it had when it began. What nodes named stays. Questions that are
@@ -4183,64 +4226,6 @@ func (x *RecheckExecution) GetReason() string {
 	return ""
 }
 
-// RotateKey gives the CEO another key in a project: the one that signs this is
-// worth nothing there afterwards. Rotating to the key that holds changes
-// nothing.
-type RotateKey struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The public half of the new key, 32 bytes. One that the CEO had before is
-	// refused.
-	PublicKey []byte `protobuf:"bytes,1,opt,name=public_key,json=publicKey,proto3" json:"public_key,omitempty"`
-	// Why; required, at most 4 KiB, as with all verbs.
-	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RotateKey) Reset() {
-	*x = RotateKey{}
-	mi := &file_loom_v1_command_proto_msgTypes[47]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RotateKey) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RotateKey) ProtoMessage() {}
-
-func (x *RotateKey) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[47]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RotateKey.ProtoReflect.Descriptor instead.
-func (*RotateKey) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
-}
-
-func (x *RotateKey) GetPublicKey() []byte {
-	if x != nil {
-		return x.PublicKey
-	}
-	return nil
-}
-
-func (x *RotateKey) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
 // MoveExecution goes on at a node of the CEO's choice.
 type MoveExecution struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -4254,7 +4239,7 @@ type MoveExecution struct {
 
 func (x *MoveExecution) Reset() {
 	*x = MoveExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4266,7 +4251,7 @@ func (x *MoveExecution) String() string {
 func (*MoveExecution) ProtoMessage() {}
 
 func (x *MoveExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4279,7 +4264,7 @@ func (x *MoveExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveExecution.ProtoReflect.Descriptor instead.
 func (*MoveExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *MoveExecution) GetExecution() string {
@@ -4317,7 +4302,7 @@ type CloseExecution struct {
 
 func (x *CloseExecution) Reset() {
 	*x = CloseExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4329,7 +4314,7 @@ func (x *CloseExecution) String() string {
 func (*CloseExecution) ProtoMessage() {}
 
 func (x *CloseExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4342,7 +4327,7 @@ func (x *CloseExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseExecution.ProtoReflect.Descriptor instead.
 func (*CloseExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CloseExecution) GetExecution() string {
@@ -4379,7 +4364,7 @@ type PauseWork struct {
 
 func (x *PauseWork) Reset() {
 	*x = PauseWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4391,7 +4376,7 @@ func (x *PauseWork) String() string {
 func (*PauseWork) ProtoMessage() {}
 
 func (x *PauseWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4404,7 +4389,7 @@ func (x *PauseWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseWork.ProtoReflect.Descriptor instead.
 func (*PauseWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PauseWork) GetScope() PauseScope {
@@ -4440,7 +4425,7 @@ type ResumeWork struct {
 
 func (x *ResumeWork) Reset() {
 	*x = ResumeWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4452,7 +4437,7 @@ func (x *ResumeWork) String() string {
 func (*ResumeWork) ProtoMessage() {}
 
 func (x *ResumeWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4465,7 +4450,7 @@ func (x *ResumeWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWork.ProtoReflect.Descriptor instead.
 func (*ResumeWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ResumeWork) GetScope() PauseScope {
@@ -4502,7 +4487,7 @@ type ReleaseCommitLock struct {
 
 func (x *ReleaseCommitLock) Reset() {
 	*x = ReleaseCommitLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4514,7 +4499,7 @@ func (x *ReleaseCommitLock) String() string {
 func (*ReleaseCommitLock) ProtoMessage() {}
 
 func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4527,7 +4512,7 @@ func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseCommitLock.ProtoReflect.Descriptor instead.
 func (*ReleaseCommitLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReleaseCommitLock) GetToken() uint64 {
@@ -4556,7 +4541,7 @@ type ChangeDefinition struct {
 
 func (x *ChangeDefinition) Reset() {
 	*x = ChangeDefinition{}
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4568,7 +4553,7 @@ func (x *ChangeDefinition) String() string {
 func (*ChangeDefinition) ProtoMessage() {}
 
 func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4581,7 +4566,7 @@ func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDefinition.ProtoReflect.Descriptor instead.
 func (*ChangeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ChangeDefinition) GetDefinition() *Definition {
@@ -4614,7 +4599,7 @@ type DecideApproval struct {
 
 func (x *DecideApproval) Reset() {
 	*x = DecideApproval{}
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4626,7 +4611,7 @@ func (x *DecideApproval) String() string {
 func (*DecideApproval) ProtoMessage() {}
 
 func (x *DecideApproval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4639,7 +4624,7 @@ func (x *DecideApproval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideApproval.ProtoReflect.Descriptor instead.
 func (*DecideApproval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *DecideApproval) GetApproval() string {
@@ -4728,7 +4713,7 @@ type Brief struct {
 
 func (x *Brief) Reset() {
 	*x = Brief{}
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4740,7 +4725,7 @@ func (x *Brief) String() string {
 func (*Brief) ProtoMessage() {}
 
 func (x *Brief) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4753,7 +4738,7 @@ func (x *Brief) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Brief.ProtoReflect.Descriptor instead.
 func (*Brief) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Brief) GetAttempt() *Attempt {
@@ -4912,7 +4897,7 @@ type AskPermission struct {
 
 func (x *AskPermission) Reset() {
 	*x = AskPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4924,7 +4909,7 @@ func (x *AskPermission) String() string {
 func (*AskPermission) ProtoMessage() {}
 
 func (x *AskPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4937,7 +4922,7 @@ func (x *AskPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskPermission.ProtoReflect.Descriptor instead.
 func (*AskPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *AskPermission) GetAttempt() string {
@@ -4973,7 +4958,7 @@ type PermissionRequest struct {
 
 func (x *PermissionRequest) Reset() {
 	*x = PermissionRequest{}
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4985,7 +4970,7 @@ func (x *PermissionRequest) String() string {
 func (*PermissionRequest) ProtoMessage() {}
 
 func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4998,7 +4983,7 @@ func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRequest.ProtoReflect.Descriptor instead.
 func (*PermissionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PermissionRequest) GetCall() *ToolCall {
@@ -5025,7 +5010,7 @@ type Permits struct {
 
 func (x *Permits) Reset() {
 	*x = Permits{}
-	mi := &file_loom_v1_command_proto_msgTypes[58]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5037,7 +5022,7 @@ func (x *Permits) String() string {
 func (*Permits) ProtoMessage() {}
 
 func (x *Permits) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[58]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5050,7 +5035,7 @@ func (x *Permits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Permits.ProtoReflect.Descriptor instead.
 func (*Permits) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Permits) GetPermits() []*Permit {
@@ -5072,7 +5057,7 @@ type SetPermission struct {
 
 func (x *SetPermission) Reset() {
 	*x = SetPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[59]
+	mi := &file_loom_v1_command_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5084,7 +5069,7 @@ func (x *SetPermission) String() string {
 func (*SetPermission) ProtoMessage() {}
 
 func (x *SetPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[59]
+	mi := &file_loom_v1_command_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5097,7 +5082,7 @@ func (x *SetPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPermission.ProtoReflect.Descriptor instead.
 func (*SetPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *SetPermission) GetPermission() *Permission {
@@ -5125,7 +5110,7 @@ type RevokePermission struct {
 
 func (x *RevokePermission) Reset() {
 	*x = RevokePermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[60]
+	mi := &file_loom_v1_command_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5137,7 +5122,7 @@ func (x *RevokePermission) String() string {
 func (*RevokePermission) ProtoMessage() {}
 
 func (x *RevokePermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[60]
+	mi := &file_loom_v1_command_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5150,7 +5135,7 @@ func (x *RevokePermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokePermission.ProtoReflect.Descriptor instead.
 func (*RevokePermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *RevokePermission) GetId() string {
@@ -5171,7 +5156,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xdb\x17\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x9f\x18\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -5233,7 +5218,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"keepMemory\x12B\n" +
 	"\rchange_memory\x18. \x01(\v2\x15.loom.v1.ChangeMemoryB\x04\x90\xb5\x18\x06H\x00R\fchangeMemory\x12B\n" +
 	"\rforget_memory\x18/ \x01(\v2\x15.loom.v1.ForgetMemoryB\x04\x90\xb5\x18\x06H\x00R\fforgetMemory\x12?\n" +
-	"\foffer_memory\x180 \x01(\v2\x14.loom.v1.OfferMemoryB\x04\x90\xb5\x18\x06H\x00R\vofferMemory\x129\n" +
+	"\foffer_memory\x180 \x01(\v2\x14.loom.v1.OfferMemoryB\x04\x90\xb5\x18\x06H\x00R\vofferMemory\x12B\n" +
+	"\x0fanswer_approval\x18> \x01(\v2\x17.loom.v1.DecideApprovalH\x00R\x0eanswerApproval\x129\n" +
 	"\frecord_lives\x18< \x01(\v2\x14.loom.v1.RecordLivesH\x00R\vrecordLives\x129\n" +
 	"\frecord_draft\x18= \x01(\v2\x14.loom.v1.RecordDraftH\x00R\vrecordDraftB\x06\n" +
 	"\x04body\"\xf1\x04\n" +
@@ -5261,9 +5247,10 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\texecution\x18\x01 \x01(\tR\texecution\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x18\n" +
-	"\arequest\x18\x04 \x01(\tR\arequest\"A\n" +
+	"\arequest\x18\x04 \x01(\tR\arequest\"m\n" +
 	"\x0fRegisterProject\x12.\n" +
-	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\"F\n" +
+	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12*\n" +
+	"\x04keys\x18\x02 \x03(\v2\x16.loom.v1.SignedCommandR\x04keys\"F\n" +
 	"\x0fStoreDefinition\x123\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x13.loom.v1.DefinitionR\n" +
@@ -5432,7 +5419,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\bdecision\x18\x01 \x01(\tR\bdecision\x12!\n" +
 	"\x04vote\x18\x02 \x01(\v2\r.loom.v1.VoteR\x04vote\x12\x18\n" +
 	"\arequest\x18\x03 \x01(\tR\arequest\"\x06\n" +
-	"\x04Tick\"\x95\a\n" +
+	"\x04Tick\"\xce\a\n" +
 	"\n" +
 	"CeoCommand\x12\x1e\n" +
 	"\n" +
@@ -5449,21 +5436,19 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06resume\x18\n" +
 	" \x01(\v2\x13.loom.v1.ResumeWorkH\x00R\x06resume\x123\n" +
 	"\x06define\x18\v \x01(\v2\x19.loom.v1.ChangeDefinitionH\x00R\x06define\x126\n" +
-	"\arelease\x18\f \x01(\v2\x1a.loom.v1.ReleaseCommitLockH\x00R\arelease\x12,\n" +
-	"\x06rotate\x18\r \x01(\v2\x12.loom.v1.RotateKeyH\x00R\x06rotate\x120\n" +
+	"\arelease\x18\f \x01(\v2\x1a.loom.v1.ReleaseCommitLockH\x00R\arelease\x120\n" +
+	"\tenrol_key\x18\r \x01(\v2\x11.loom.v1.EnrolKeyH\x00R\benrolKey\x120\n" +
 	"\x06permit\x18\x0e \x01(\v2\x16.loom.v1.SetPermissionH\x00R\x06permit\x123\n" +
 	"\x06revoke\x18\x0f \x01(\v2\x19.loom.v1.RevokePermissionH\x00R\x06revoke\x124\n" +
 	"\aabandon\x18\x10 \x01(\v2\x18.loom.v1.AbandonDecisionH\x00R\aabandon\x12+\n" +
 	"\x05trust\x18\x11 \x01(\v2\x13.loom.v1.TrustToolsH\x00R\x05trust\x124\n" +
 	"\bdistrust\x18\x12 \x01(\v2\x16.loom.v1.DistrustToolsH\x00R\bdistrust\x125\n" +
-	"\arecheck\x18\x13 \x01(\v2\x19.loom.v1.RecheckExecutionH\x00R\arecheckB\x06\n" +
+	"\arecheck\x18\x13 \x01(\v2\x19.loom.v1.RecheckExecutionH\x00R\arecheck\x123\n" +
+	"\n" +
+	"revoke_key\x18\x14 \x01(\v2\x12.loom.v1.RevokeKeyH\x00R\trevokeKeyB\x06\n" +
 	"\x04verb\"H\n" +
 	"\x10RecheckExecution\x12\x1c\n" +
 	"\texecution\x18\x01 \x01(\tR\texecution\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"B\n" +
-	"\tRotateKey\x12\x1d\n" +
-	"\n" +
-	"public_key\x18\x01 \x01(\fR\tpublicKey\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"Y\n" +
 	"\rMoveExecution\x12\x1c\n" +
 	"\texecution\x18\x01 \x01(\tR\texecution\x12\x12\n" +
@@ -5559,7 +5544,7 @@ func file_loom_v1_command_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_command_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_loom_v1_command_proto_goTypes = []any{
 	(Verdict)(0),                  // 0: loom.v1.Verdict
 	(*Command)(nil),               // 1: loom.v1.Command
@@ -5609,84 +5594,85 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*Tick)(nil),                  // 45: loom.v1.Tick
 	(*CeoCommand)(nil),            // 46: loom.v1.CeoCommand
 	(*RecheckExecution)(nil),      // 47: loom.v1.RecheckExecution
-	(*RotateKey)(nil),             // 48: loom.v1.RotateKey
-	(*MoveExecution)(nil),         // 49: loom.v1.MoveExecution
-	(*CloseExecution)(nil),        // 50: loom.v1.CloseExecution
-	(*PauseWork)(nil),             // 51: loom.v1.PauseWork
-	(*ResumeWork)(nil),            // 52: loom.v1.ResumeWork
-	(*ReleaseCommitLock)(nil),     // 53: loom.v1.ReleaseCommitLock
-	(*ChangeDefinition)(nil),      // 54: loom.v1.ChangeDefinition
-	(*DecideApproval)(nil),        // 55: loom.v1.DecideApproval
-	(*Brief)(nil),                 // 56: loom.v1.Brief
-	(*AskPermission)(nil),         // 57: loom.v1.AskPermission
-	(*PermissionRequest)(nil),     // 58: loom.v1.PermissionRequest
-	(*Permits)(nil),               // 59: loom.v1.Permits
-	(*SetPermission)(nil),         // 60: loom.v1.SetPermission
-	(*RevokePermission)(nil),      // 61: loom.v1.RevokePermission
-	nil,                           // 62: loom.v1.RecordTrain.CarsEntry
-	(*Identity)(nil),              // 63: loom.v1.Identity
-	(*ScaleRole)(nil),             // 64: loom.v1.ScaleRole
-	(*DrainHost)(nil),             // 65: loom.v1.DrainHost
-	(*SignedCommand)(nil),         // 66: loom.v1.SignedCommand
-	(*AskTeam)(nil),               // 67: loom.v1.AskTeam
-	(*RecordMembers)(nil),         // 68: loom.v1.RecordMembers
-	(*KeepMemory)(nil),            // 69: loom.v1.KeepMemory
-	(*ChangeMemory)(nil),          // 70: loom.v1.ChangeMemory
-	(*ForgetMemory)(nil),          // 71: loom.v1.ForgetMemory
-	(*OfferMemory)(nil),           // 72: loom.v1.OfferMemory
-	(*RecordLives)(nil),           // 73: loom.v1.RecordLives
-	(*Error)(nil),                 // 74: loom.v1.Error
-	(*SubmitReply)(nil),           // 75: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 76: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 77: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 78: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 79: loom.v1.TeamReplies
-	(*MemoryEntry)(nil),           // 80: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 81: loom.v1.MemoryContext
-	(*Said)(nil),                  // 82: loom.v1.Said
-	(*ProjectConfig)(nil),         // 83: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 84: loom.v1.Definition
-	(*Submission)(nil),            // 85: loom.v1.Submission
-	(*ErrorReport)(nil),           // 86: loom.v1.ErrorReport
-	(*JournalCut)(nil),            // 87: loom.v1.JournalCut
-	(*Claimant)(nil),              // 88: loom.v1.Claimant
-	(*Event)(nil),                 // 89: loom.v1.Event
-	(*CallReservation)(nil),       // 90: loom.v1.CallReservation
-	(*Usage)(nil),                 // 91: loom.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 92: google.protobuf.Timestamp
-	(*ModelBlock)(nil),            // 93: loom.v1.ModelBlock
-	(*Outcome)(nil),               // 94: loom.v1.Outcome
-	(*HostRoles)(nil),             // 95: loom.v1.HostRoles
-	(*Bead)(nil),                  // 96: loom.v1.Bead
-	(*Draft)(nil),                 // 97: loom.v1.Draft
-	(*Execution)(nil),             // 98: loom.v1.Execution
-	(*Change)(nil),                // 99: loom.v1.Change
-	(*Candidate)(nil),             // 100: loom.v1.Candidate
-	(*Checkout)(nil),              // 101: loom.v1.Checkout
-	(*Landing)(nil),               // 102: loom.v1.Landing
-	(*DecisionEdge)(nil),          // 103: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 104: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 105: loom.v1.Ballot
-	(*Vote)(nil),                  // 106: loom.v1.Vote
+	(*MoveExecution)(nil),         // 48: loom.v1.MoveExecution
+	(*CloseExecution)(nil),        // 49: loom.v1.CloseExecution
+	(*PauseWork)(nil),             // 50: loom.v1.PauseWork
+	(*ResumeWork)(nil),            // 51: loom.v1.ResumeWork
+	(*ReleaseCommitLock)(nil),     // 52: loom.v1.ReleaseCommitLock
+	(*ChangeDefinition)(nil),      // 53: loom.v1.ChangeDefinition
+	(*DecideApproval)(nil),        // 54: loom.v1.DecideApproval
+	(*Brief)(nil),                 // 55: loom.v1.Brief
+	(*AskPermission)(nil),         // 56: loom.v1.AskPermission
+	(*PermissionRequest)(nil),     // 57: loom.v1.PermissionRequest
+	(*Permits)(nil),               // 58: loom.v1.Permits
+	(*SetPermission)(nil),         // 59: loom.v1.SetPermission
+	(*RevokePermission)(nil),      // 60: loom.v1.RevokePermission
+	nil,                           // 61: loom.v1.RecordTrain.CarsEntry
+	(*Identity)(nil),              // 62: loom.v1.Identity
+	(*ScaleRole)(nil),             // 63: loom.v1.ScaleRole
+	(*DrainHost)(nil),             // 64: loom.v1.DrainHost
+	(*SignedCommand)(nil),         // 65: loom.v1.SignedCommand
+	(*AskTeam)(nil),               // 66: loom.v1.AskTeam
+	(*RecordMembers)(nil),         // 67: loom.v1.RecordMembers
+	(*KeepMemory)(nil),            // 68: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 69: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 70: loom.v1.ForgetMemory
+	(*OfferMemory)(nil),           // 71: loom.v1.OfferMemory
+	(*RecordLives)(nil),           // 72: loom.v1.RecordLives
+	(*Error)(nil),                 // 73: loom.v1.Error
+	(*SubmitReply)(nil),           // 74: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 75: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 76: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 77: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 78: loom.v1.TeamReplies
+	(*MemoryEntry)(nil),           // 79: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 80: loom.v1.MemoryContext
+	(*Said)(nil),                  // 81: loom.v1.Said
+	(*ProjectConfig)(nil),         // 82: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 83: loom.v1.Definition
+	(*Submission)(nil),            // 84: loom.v1.Submission
+	(*ErrorReport)(nil),           // 85: loom.v1.ErrorReport
+	(*JournalCut)(nil),            // 86: loom.v1.JournalCut
+	(*Claimant)(nil),              // 87: loom.v1.Claimant
+	(*Event)(nil),                 // 88: loom.v1.Event
+	(*CallReservation)(nil),       // 89: loom.v1.CallReservation
+	(*Usage)(nil),                 // 90: loom.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 91: google.protobuf.Timestamp
+	(*ModelBlock)(nil),            // 92: loom.v1.ModelBlock
+	(*Outcome)(nil),               // 93: loom.v1.Outcome
+	(*HostRoles)(nil),             // 94: loom.v1.HostRoles
+	(*Bead)(nil),                  // 95: loom.v1.Bead
+	(*Draft)(nil),                 // 96: loom.v1.Draft
+	(*Execution)(nil),             // 97: loom.v1.Execution
+	(*Change)(nil),                // 98: loom.v1.Change
+	(*Candidate)(nil),             // 99: loom.v1.Candidate
+	(*Checkout)(nil),              // 100: loom.v1.Checkout
+	(*Landing)(nil),               // 101: loom.v1.Landing
+	(*DecisionEdge)(nil),          // 102: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 103: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 104: loom.v1.Ballot
+	(*Vote)(nil),                  // 105: loom.v1.Vote
+	(*EnrolKey)(nil),              // 106: loom.v1.EnrolKey
 	(*TrustTools)(nil),            // 107: loom.v1.TrustTools
 	(*DistrustTools)(nil),         // 108: loom.v1.DistrustTools
-	(PauseScope)(0),               // 109: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 110: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 111: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 112: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 113: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 114: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 115: loom.v1.DecisionContext
-	(*Permission)(nil),            // 116: loom.v1.Permission
-	(*FileClaim)(nil),             // 117: loom.v1.FileClaim
-	(*Toolkit)(nil),               // 118: loom.v1.Toolkit
-	(*TeamView)(nil),              // 119: loom.v1.TeamView
-	(*ToolCall)(nil),              // 120: loom.v1.ToolCall
-	(*Permit)(nil),                // 121: loom.v1.Permit
-	(*Car)(nil),                   // 122: loom.v1.Car
+	(*RevokeKey)(nil),             // 109: loom.v1.RevokeKey
+	(PauseScope)(0),               // 110: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 111: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 112: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 113: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 114: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 115: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 116: loom.v1.DecisionContext
+	(*Permission)(nil),            // 117: loom.v1.Permission
+	(*FileClaim)(nil),             // 118: loom.v1.FileClaim
+	(*Toolkit)(nil),               // 119: loom.v1.Toolkit
+	(*TeamView)(nil),              // 120: loom.v1.TeamView
+	(*ToolCall)(nil),              // 121: loom.v1.ToolCall
+	(*Permit)(nil),                // 122: loom.v1.Permit
+	(*Car)(nil),                   // 123: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
-	63,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
+	62,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
 	5,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
 	6,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
 	7,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
@@ -5703,8 +5689,8 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	20,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
 	22,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
 	23,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
-	64,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
-	65,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
+	63,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
+	64,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
 	29,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
 	30,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
 	31,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
@@ -5713,136 +5699,139 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	40,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
 	43,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
 	44,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
-	66,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
+	65,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
 	45,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
 	10,  // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
-	57,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
+	56,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
 	32,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
 	35,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
 	36,  // 33: loom.v1.Command.settle_train:type_name -> loom.v1.SettleTrain
 	37,  // 34: loom.v1.Command.settle_landing:type_name -> loom.v1.SettleLanding
 	4,   // 35: loom.v1.Command.tell_execution:type_name -> loom.v1.TellExecution
-	67,  // 36: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
+	66,  // 36: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
 	41,  // 37: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
 	42,  // 38: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
 	14,  // 39: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
 	15,  // 40: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
 	11,  // 41: loom.v1.Command.note_cut:type_name -> loom.v1.NoteCut
-	68,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
-	69,  // 43: loom.v1.Command.keep_memory:type_name -> loom.v1.KeepMemory
-	70,  // 44: loom.v1.Command.change_memory:type_name -> loom.v1.ChangeMemory
-	71,  // 45: loom.v1.Command.forget_memory:type_name -> loom.v1.ForgetMemory
-	72,  // 46: loom.v1.Command.offer_memory:type_name -> loom.v1.OfferMemory
-	73,  // 47: loom.v1.Command.record_lives:type_name -> loom.v1.RecordLives
-	27,  // 48: loom.v1.Command.record_draft:type_name -> loom.v1.RecordDraft
-	74,  // 49: loom.v1.Answer.error:type_name -> loom.v1.Error
-	3,   // 50: loom.v1.Answer.done:type_name -> loom.v1.Done
-	75,  // 51: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	56,  // 52: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	76,  // 53: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	77,  // 54: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	59,  // 55: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	78,  // 56: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	33,  // 57: loom.v1.Answer.train:type_name -> loom.v1.Train
-	79,  // 58: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
-	16,  // 59: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
-	80,  // 60: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
-	81,  // 61: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
-	82,  // 62: loom.v1.Done.said:type_name -> loom.v1.Said
-	83,  // 63: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	84,  // 64: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	85,  // 65: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	86,  // 66: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	74,  // 67: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	87,  // 68: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
-	88,  // 69: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	88,  // 70: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	89,  // 71: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
-	88,  // 72: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	90,  // 73: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
-	88,  // 74: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	91,  // 75: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	0,   // 76: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
-	88,  // 77: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	92,  // 78: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	93,  // 79: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
-	88,  // 80: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	94,  // 81: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	19,  // 82: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
-	88,  // 83: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	21,  // 84: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
-	95,  // 85: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	96,  // 86: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	97,  // 87: loom.v1.RecordDraft.draft:type_name -> loom.v1.Draft
-	98,  // 88: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	88,  // 89: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	88,  // 90: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	88,  // 91: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	88,  // 92: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	34,  // 93: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	99,  // 94: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	100, // 95: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	101, // 96: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
-	62,  // 97: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	88,  // 98: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	88,  // 99: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	102, // 100: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	88,  // 101: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
-	102, // 102: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
-	77,  // 103: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	103, // 104: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	41,  // 105: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	103, // 106: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	104, // 107: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	105, // 108: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	106, // 109: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	92,  // 110: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	92,  // 111: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	55,  // 112: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	49,  // 113: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	50,  // 114: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	51,  // 115: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	52,  // 116: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	54,  // 117: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	53,  // 118: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	48,  // 119: loom.v1.CeoCommand.rotate:type_name -> loom.v1.RotateKey
-	60,  // 120: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	61,  // 121: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	41,  // 122: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	107, // 123: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
-	108, // 124: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
-	47,  // 125: loom.v1.CeoCommand.recheck:type_name -> loom.v1.RecheckExecution
-	109, // 126: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	109, // 127: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	84,  // 128: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	110, // 129: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	111, // 130: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	112, // 131: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	96,  // 132: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	98,  // 133: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	83,  // 134: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	113, // 135: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	77,  // 136: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	114, // 137: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	115, // 138: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	84,  // 139: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	116, // 140: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	117, // 141: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	118, // 142: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
-	101, // 143: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
-	81,  // 144: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
-	119, // 145: loom.v1.Brief.team:type_name -> loom.v1.TeamView
-	88,  // 146: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	58,  // 147: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	120, // 148: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	121, // 149: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	116, // 150: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	122, // 151: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	152, // [152:152] is the sub-list for method output_type
-	152, // [152:152] is the sub-list for method input_type
-	152, // [152:152] is the sub-list for extension type_name
-	152, // [152:152] is the sub-list for extension extendee
-	0,   // [0:152] is the sub-list for field type_name
+	67,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
+	68,  // 43: loom.v1.Command.keep_memory:type_name -> loom.v1.KeepMemory
+	69,  // 44: loom.v1.Command.change_memory:type_name -> loom.v1.ChangeMemory
+	70,  // 45: loom.v1.Command.forget_memory:type_name -> loom.v1.ForgetMemory
+	71,  // 46: loom.v1.Command.offer_memory:type_name -> loom.v1.OfferMemory
+	54,  // 47: loom.v1.Command.answer_approval:type_name -> loom.v1.DecideApproval
+	72,  // 48: loom.v1.Command.record_lives:type_name -> loom.v1.RecordLives
+	27,  // 49: loom.v1.Command.record_draft:type_name -> loom.v1.RecordDraft
+	73,  // 50: loom.v1.Answer.error:type_name -> loom.v1.Error
+	3,   // 51: loom.v1.Answer.done:type_name -> loom.v1.Done
+	74,  // 52: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	55,  // 53: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	75,  // 54: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	76,  // 55: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	58,  // 56: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	77,  // 57: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	33,  // 58: loom.v1.Answer.train:type_name -> loom.v1.Train
+	78,  // 59: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	16,  // 60: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
+	79,  // 61: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
+	80,  // 62: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
+	81,  // 63: loom.v1.Done.said:type_name -> loom.v1.Said
+	82,  // 64: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	65,  // 65: loom.v1.RegisterProject.keys:type_name -> loom.v1.SignedCommand
+	83,  // 66: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	84,  // 67: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	85,  // 68: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	73,  // 69: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	86,  // 70: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
+	87,  // 71: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	87,  // 72: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	88,  // 73: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
+	87,  // 74: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	89,  // 75: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	87,  // 76: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	90,  // 77: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	0,   // 78: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
+	87,  // 79: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	91,  // 80: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	92,  // 81: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
+	87,  // 82: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	93,  // 83: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	19,  // 84: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
+	87,  // 85: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	21,  // 86: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
+	94,  // 87: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	95,  // 88: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	96,  // 89: loom.v1.RecordDraft.draft:type_name -> loom.v1.Draft
+	97,  // 90: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	87,  // 91: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	87,  // 92: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	87,  // 93: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	87,  // 94: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	34,  // 95: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	98,  // 96: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	99,  // 97: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	100, // 98: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
+	61,  // 99: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	87,  // 100: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	87,  // 101: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	101, // 102: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	87,  // 103: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	101, // 104: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	76,  // 105: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	102, // 106: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	41,  // 107: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	102, // 108: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	103, // 109: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	104, // 110: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	105, // 111: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	91,  // 112: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	91,  // 113: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	54,  // 114: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	48,  // 115: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	49,  // 116: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	50,  // 117: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	51,  // 118: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	53,  // 119: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	52,  // 120: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	106, // 121: loom.v1.CeoCommand.enrol_key:type_name -> loom.v1.EnrolKey
+	59,  // 122: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	60,  // 123: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	41,  // 124: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	107, // 125: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
+	108, // 126: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
+	47,  // 127: loom.v1.CeoCommand.recheck:type_name -> loom.v1.RecheckExecution
+	109, // 128: loom.v1.CeoCommand.revoke_key:type_name -> loom.v1.RevokeKey
+	110, // 129: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	110, // 130: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	83,  // 131: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	111, // 132: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	112, // 133: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	113, // 134: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	95,  // 135: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	97,  // 136: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	82,  // 137: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	114, // 138: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	76,  // 139: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	115, // 140: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	116, // 141: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	83,  // 142: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	117, // 143: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	118, // 144: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	119, // 145: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
+	100, // 146: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
+	80,  // 147: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
+	120, // 148: loom.v1.Brief.team:type_name -> loom.v1.TeamView
+	87,  // 149: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	57,  // 150: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	121, // 151: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	122, // 152: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	117, // 153: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	123, // 154: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	155, // [155:155] is the sub-list for method output_type
+	155, // [155:155] is the sub-list for method input_type
+	155, // [155:155] is the sub-list for extension type_name
+	155, // [155:155] is the sub-list for extension extendee
+	0,   // [0:155] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -5855,6 +5844,7 @@ func file_loom_v1_command_proto_init() {
 	file_loom_v1_event_proto_init()
 	file_loom_v1_fact_proto_init()
 	file_loom_v1_graph_proto_init()
+	file_loom_v1_keys_proto_init()
 	file_loom_v1_lock_proto_init()
 	file_loom_v1_mail_proto_init()
 	file_loom_v1_memory_proto_init()
@@ -5913,6 +5903,7 @@ func file_loom_v1_command_proto_init() {
 		(*Command_ChangeMemory)(nil),
 		(*Command_ForgetMemory)(nil),
 		(*Command_OfferMemory)(nil),
+		(*Command_AnswerApproval)(nil),
 		(*Command_RecordLives)(nil),
 		(*Command_RecordDraft)(nil),
 	}
@@ -5938,13 +5929,14 @@ func file_loom_v1_command_proto_init() {
 		(*CeoCommand_Resume)(nil),
 		(*CeoCommand_Define)(nil),
 		(*CeoCommand_Release)(nil),
-		(*CeoCommand_Rotate)(nil),
+		(*CeoCommand_EnrolKey)(nil),
 		(*CeoCommand_Permit)(nil),
 		(*CeoCommand_Revoke)(nil),
 		(*CeoCommand_Abandon)(nil),
 		(*CeoCommand_Trust)(nil),
 		(*CeoCommand_Distrust)(nil),
 		(*CeoCommand_Recheck)(nil),
+		(*CeoCommand_RevokeKey)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5952,7 +5944,7 @@ func file_loom_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_command_proto_rawDesc), len(file_loom_v1_command_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   62,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

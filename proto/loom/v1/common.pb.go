@@ -775,15 +775,19 @@ func (x *Mark) GetText() string {
 
 // SignedCommand is a CEO's command: the exact bytes that were signed.
 //
-// Subject: loom.v1.ceo.USER.VERB in the control account. Answer: Answer.
+// Subject: loom.v1.ceo.USER.VERB in the control account, or loom.v1.svc.command.
+// Answer: Answer.
 type SignedCommand struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// A CeoCommand in protobuf.
 	Payload []byte `protobuf:"bytes,1,opt,name=payload,proto3" json:"payload,omitempty"`
-	// The nkey that signed, "U...".
+	// The nkey that signed, "U...". It is not signed: which key it was, the signature says.
 	PublicKey string `protobuf:"bytes,2,opt,name=public_key,json=publicKey,proto3" json:"public_key,omitempty"`
-	// Ed25519 over "loom.v1.ceo\n" and payload.
-	Signature     []byte `protobuf:"bytes,3,opt,name=signature,proto3" json:"signature,omitempty"`
+	// Ed25519 over "loom.v1.ceo\n" and payload. With an assertion: the authenticator's, over
+	// authenticator_data and the SHA-256 of client_data_json.
+	Signature []byte `protobuf:"bytes,3,opt,name=signature,proto3" json:"signature,omitempty"`
+	// For a passkey: the evidence that its signature is over.
+	Assertion     *Assertion `protobuf:"bytes,4,opt,name=assertion,proto3" json:"assertion,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -839,6 +843,69 @@ func (x *SignedCommand) GetSignature() []byte {
 	return nil
 }
 
+func (x *SignedCommand) GetAssertion() *Assertion {
+	if x != nil {
+		return x.Assertion
+	}
+	return nil
+}
+
+// Assertion is what a WebAuthn authenticator says that a person confirmed. Its challenge is
+// the SHA-256 of "loom.v1.ceo\n" and the payload.
+type Assertion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 1 KiB.
+	AuthenticatorData []byte `protobuf:"bytes,1,opt,name=authenticator_data,json=authenticatorData,proto3" json:"authenticator_data,omitempty"`
+	// The very bytes, at most 4 KiB.
+	ClientDataJson []byte `protobuf:"bytes,2,opt,name=client_data_json,json=clientDataJson,proto3" json:"client_data_json,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Assertion) Reset() {
+	*x = Assertion{}
+	mi := &file_loom_v1_common_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Assertion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Assertion) ProtoMessage() {}
+
+func (x *Assertion) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_common_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Assertion.ProtoReflect.Descriptor instead.
+func (*Assertion) Descriptor() ([]byte, []int) {
+	return file_loom_v1_common_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Assertion) GetAuthenticatorData() []byte {
+	if x != nil {
+		return x.AuthenticatorData
+	}
+	return nil
+}
+
+func (x *Assertion) GetClientDataJson() []byte {
+	if x != nil {
+		return x.ClientDataJson
+	}
+	return nil
+}
+
 var File_loom_v1_common_proto protoreflect.FileDescriptor
 
 const file_loom_v1_common_proto_rawDesc = "" +
@@ -886,12 +953,16 @@ const file_loom_v1_common_proto_rawDesc = "" +
 	"\aremoved\x18\x05 \x01(\x04R\aremoved\"J\n" +
 	"\x04Mark\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"f\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\x98\x01\n" +
 	"\rSignedCommand\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1d\n" +
 	"\n" +
 	"public_key\x18\x02 \x01(\tR\tpublicKey\x12\x1c\n" +
-	"\tsignature\x18\x03 \x01(\fR\tsignature*\x81\x02\n" +
+	"\tsignature\x18\x03 \x01(\fR\tsignature\x120\n" +
+	"\tassertion\x18\x04 \x01(\v2\x12.loom.v1.AssertionR\tassertion\"d\n" +
+	"\tAssertion\x12-\n" +
+	"\x12authenticator_data\x18\x01 \x01(\fR\x11authenticatorData\x12(\n" +
+	"\x10client_data_json\x18\x02 \x01(\fR\x0eclientDataJson*\x81\x02\n" +
 	"\fIdentityKind\x12\x1d\n" +
 	"\x19IDENTITY_KIND_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17IDENTITY_KIND_ANONYMOUS\x10\x01\x12\x1b\n" +
@@ -921,7 +992,7 @@ func file_loom_v1_common_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loom_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_loom_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_loom_v1_common_proto_goTypes = []any{
 	(IdentityKind)(0),             // 0: loom.v1.IdentityKind
 	(Priority)(0),                 // 1: loom.v1.Priority
@@ -935,18 +1006,20 @@ var file_loom_v1_common_proto_goTypes = []any{
 	(*Draft)(nil),                 // 9: loom.v1.Draft
 	(*Mark)(nil),                  // 10: loom.v1.Mark
 	(*SignedCommand)(nil),         // 11: loom.v1.SignedCommand
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*Assertion)(nil),             // 12: loom.v1.Assertion
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
 }
 var file_loom_v1_common_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.Identity.kind:type_name -> loom.v1.IdentityKind
 	3,  // 1: loom.v1.Error.more:type_name -> loom.v1.Error
 	5,  // 2: loom.v1.Cursor.positions:type_name -> loom.v1.Position
-	12, // 3: loom.v1.Mark.time:type_name -> google.protobuf.Timestamp
-	4,  // [4:4] is the sub-list for method output_type
-	4,  // [4:4] is the sub-list for method input_type
-	4,  // [4:4] is the sub-list for extension type_name
-	4,  // [4:4] is the sub-list for extension extendee
-	0,  // [0:4] is the sub-list for field type_name
+	13, // 3: loom.v1.Mark.time:type_name -> google.protobuf.Timestamp
+	12, // 4: loom.v1.SignedCommand.assertion:type_name -> loom.v1.Assertion
+	5,  // [5:5] is the sub-list for method output_type
+	5,  // [5:5] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_common_proto_init() }
@@ -960,7 +1033,7 @@ func file_loom_v1_common_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_common_proto_rawDesc), len(file_loom_v1_common_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

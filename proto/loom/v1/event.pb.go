@@ -59,7 +59,7 @@ type Event struct {
 	//	*Event_ModelUnblocked
 	//	*Event_OverrideGiven
 	//	*Event_CommandRefused
-	//	*Event_KeyRotated
+	//	*Event_KeyEnrolled
 	//	*Event_SecurityNoted
 	//	*Event_JournalCut
 	//	*Event_WorkPaused
@@ -144,6 +144,9 @@ type Event struct {
 	//	*Event_ExecutionClosing
 	//	*Event_DraftKept
 	//	*Event_ChecksTaken
+	//	*Event_KeyRevoked
+	//	*Event_KeyAwaited
+	//	*Event_ApprovalSigned
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -373,10 +376,10 @@ func (x *Event) GetCommandRefused() *CommandRefused {
 	return nil
 }
 
-func (x *Event) GetKeyRotated() *KeyRotated {
+func (x *Event) GetKeyEnrolled() *KeyEnrolled {
 	if x != nil {
-		if x, ok := x.Fact.(*Event_KeyRotated); ok {
-			return x.KeyRotated
+		if x, ok := x.Fact.(*Event_KeyEnrolled); ok {
+			return x.KeyEnrolled
 		}
 	}
 	return nil
@@ -1138,6 +1141,33 @@ func (x *Event) GetChecksTaken() *ChecksTaken {
 	return nil
 }
 
+func (x *Event) GetKeyRevoked() *KeyRevoked {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_KeyRevoked); ok {
+			return x.KeyRevoked
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetKeyAwaited() *KeyAwaited {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_KeyAwaited); ok {
+			return x.KeyAwaited
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetApprovalSigned() *ApprovalSigned {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ApprovalSigned); ok {
+			return x.ApprovalSigned
+		}
+	}
+	return nil
+}
+
 type isEvent_Fact interface {
 	isEvent_Fact()
 }
@@ -1195,8 +1225,8 @@ type Event_CommandRefused struct {
 	CommandRefused *CommandRefused `protobuf:"bytes,32,opt,name=command_refused,json=commandRefused,proto3,oneof"`
 }
 
-type Event_KeyRotated struct {
-	KeyRotated *KeyRotated `protobuf:"bytes,33,opt,name=key_rotated,json=keyRotated,proto3,oneof"`
+type Event_KeyEnrolled struct {
+	KeyEnrolled *KeyEnrolled `protobuf:"bytes,33,opt,name=key_enrolled,json=keyEnrolled,proto3,oneof"`
 }
 
 type Event_SecurityNoted struct {
@@ -1543,6 +1573,19 @@ type Event_ChecksTaken struct {
 	ChecksTaken *ChecksTaken `protobuf:"bytes,128,opt,name=checks_taken,json=checksTaken,proto3,oneof"`
 }
 
+type Event_KeyRevoked struct {
+	// More of the CEO's keys.
+	KeyRevoked *KeyRevoked `protobuf:"bytes,131,opt,name=key_revoked,json=keyRevoked,proto3,oneof"`
+}
+
+type Event_KeyAwaited struct {
+	KeyAwaited *KeyAwaited `protobuf:"bytes,129,opt,name=key_awaited,json=keyAwaited,proto3,oneof"`
+}
+
+type Event_ApprovalSigned struct {
+	ApprovalSigned *ApprovalSigned `protobuf:"bytes,130,opt,name=approval_signed,json=approvalSigned,proto3,oneof"`
+}
+
 func (*Event_ProjectRegistered) isEvent_Fact() {}
 
 func (*Event_DefinitionStored) isEvent_Fact() {}
@@ -1569,7 +1612,7 @@ func (*Event_OverrideGiven) isEvent_Fact() {}
 
 func (*Event_CommandRefused) isEvent_Fact() {}
 
-func (*Event_KeyRotated) isEvent_Fact() {}
+func (*Event_KeyEnrolled) isEvent_Fact() {}
 
 func (*Event_SecurityNoted) isEvent_Fact() {}
 
@@ -1738,6 +1781,12 @@ func (*Event_ExecutionClosing) isEvent_Fact() {}
 func (*Event_DraftKept) isEvent_Fact() {}
 
 func (*Event_ChecksTaken) isEvent_Fact() {}
+
+func (*Event_KeyRevoked) isEvent_Fact() {}
+
+func (*Event_KeyAwaited) isEvent_Fact() {}
+
+func (*Event_ApprovalSigned) isEvent_Fact() {}
 
 // ModelBlocked says once, however much work waits for it, that a model cannot be
 // asked before the operator has mended something. Nobody is asked to approve
@@ -1999,9 +2048,9 @@ func (x *DefinitionStored) GetChanged() bool {
 // approval. What it does comes in events of its own.
 type OverrideGiven struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "move", "close", "pause", "resume", "define" or "release".
+	// For example "move", "close", "pause" or "enrol-key".
 	Verb string `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`
-	// Execution, process or definition that it is about; empty for the project.
+	// Execution, process, definition or key that it is about; empty for the project.
 	About  string `protobuf:"bytes,2,opt,name=about,proto3" json:"about,omitempty"`
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The signed command, whole, so that anybody can check it again.
@@ -2068,61 +2117,6 @@ func (x *OverrideGiven) GetSigned() *SignedCommand {
 	return nil
 }
 
-// KeyRotated says that from here on another key signs in the CEO's name in this
-// project. The order for it is in the event before.
-type KeyRotated struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Public halves, 32 bytes each.
-	From          []byte `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
-	To            []byte `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *KeyRotated) Reset() {
-	*x = KeyRotated{}
-	mi := &file_loom_v1_event_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *KeyRotated) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*KeyRotated) ProtoMessage() {}
-
-func (x *KeyRotated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use KeyRotated.ProtoReflect.Descriptor instead.
-func (*KeyRotated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *KeyRotated) GetFrom() []byte {
-	if x != nil {
-		return x.From
-	}
-	return nil
-}
-
-func (x *KeyRotated) GetTo() []byte {
-	if x != nil {
-		return x.To
-	}
-	return nil
-}
-
 // SecurityNoted records what a host does less safely than it would by itself.
 type SecurityNoted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2134,7 +2128,7 @@ type SecurityNoted struct {
 
 func (x *SecurityNoted) Reset() {
 	*x = SecurityNoted{}
-	mi := &file_loom_v1_event_proto_msgTypes[8]
+	mi := &file_loom_v1_event_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2146,7 +2140,7 @@ func (x *SecurityNoted) String() string {
 func (*SecurityNoted) ProtoMessage() {}
 
 func (x *SecurityNoted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[8]
+	mi := &file_loom_v1_event_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2159,7 +2153,7 @@ func (x *SecurityNoted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SecurityNoted.ProtoReflect.Descriptor instead.
 func (*SecurityNoted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SecurityNoted) GetWhat() string {
@@ -2192,7 +2186,7 @@ type CommandRefused struct {
 
 func (x *CommandRefused) Reset() {
 	*x = CommandRefused{}
-	mi := &file_loom_v1_event_proto_msgTypes[9]
+	mi := &file_loom_v1_event_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2204,7 +2198,7 @@ func (x *CommandRefused) String() string {
 func (*CommandRefused) ProtoMessage() {}
 
 func (x *CommandRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[9]
+	mi := &file_loom_v1_event_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2217,7 +2211,7 @@ func (x *CommandRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandRefused.ProtoReflect.Descriptor instead.
 func (*CommandRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CommandRefused) GetVerb() string {
@@ -2258,7 +2252,7 @@ type WorkPaused struct {
 
 func (x *WorkPaused) Reset() {
 	*x = WorkPaused{}
-	mi := &file_loom_v1_event_proto_msgTypes[10]
+	mi := &file_loom_v1_event_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2270,7 +2264,7 @@ func (x *WorkPaused) String() string {
 func (*WorkPaused) ProtoMessage() {}
 
 func (x *WorkPaused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[10]
+	mi := &file_loom_v1_event_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2283,7 +2277,7 @@ func (x *WorkPaused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkPaused.ProtoReflect.Descriptor instead.
 func (*WorkPaused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WorkPaused) GetPause() *Pause {
@@ -2305,7 +2299,7 @@ type WorkResumed struct {
 
 func (x *WorkResumed) Reset() {
 	*x = WorkResumed{}
-	mi := &file_loom_v1_event_proto_msgTypes[11]
+	mi := &file_loom_v1_event_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2317,7 +2311,7 @@ func (x *WorkResumed) String() string {
 func (*WorkResumed) ProtoMessage() {}
 
 func (x *WorkResumed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[11]
+	mi := &file_loom_v1_event_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2330,7 +2324,7 @@ func (x *WorkResumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkResumed.ProtoReflect.Descriptor instead.
 func (*WorkResumed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WorkResumed) GetScope() PauseScope {
@@ -2362,7 +2356,7 @@ type ExecutionMoved struct {
 
 func (x *ExecutionMoved) Reset() {
 	*x = ExecutionMoved{}
-	mi := &file_loom_v1_event_proto_msgTypes[12]
+	mi := &file_loom_v1_event_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2374,7 +2368,7 @@ func (x *ExecutionMoved) String() string {
 func (*ExecutionMoved) ProtoMessage() {}
 
 func (x *ExecutionMoved) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[12]
+	mi := &file_loom_v1_event_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2387,7 +2381,7 @@ func (x *ExecutionMoved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionMoved.ProtoReflect.Descriptor instead.
 func (*ExecutionMoved) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ExecutionMoved) GetTo() string {
@@ -2429,7 +2423,7 @@ type ExecutionClosing struct {
 
 func (x *ExecutionClosing) Reset() {
 	*x = ExecutionClosing{}
-	mi := &file_loom_v1_event_proto_msgTypes[13]
+	mi := &file_loom_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2441,7 +2435,7 @@ func (x *ExecutionClosing) String() string {
 func (*ExecutionClosing) ProtoMessage() {}
 
 func (x *ExecutionClosing) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[13]
+	mi := &file_loom_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2454,7 +2448,7 @@ func (x *ExecutionClosing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionClosing.ProtoReflect.Descriptor instead.
 func (*ExecutionClosing) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ExecutionClosing) GetReason() string {
@@ -2474,7 +2468,7 @@ type ChecksTaken struct {
 
 func (x *ChecksTaken) Reset() {
 	*x = ChecksTaken{}
-	mi := &file_loom_v1_event_proto_msgTypes[14]
+	mi := &file_loom_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2486,7 +2480,7 @@ func (x *ChecksTaken) String() string {
 func (*ChecksTaken) ProtoMessage() {}
 
 func (x *ChecksTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[14]
+	mi := &file_loom_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2499,7 +2493,7 @@ func (x *ChecksTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChecksTaken.ProtoReflect.Descriptor instead.
 func (*ChecksTaken) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ChecksTaken) GetChecks() []string {
@@ -2519,7 +2513,7 @@ type DraftKept struct {
 
 func (x *DraftKept) Reset() {
 	*x = DraftKept{}
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2531,7 +2525,7 @@ func (x *DraftKept) String() string {
 func (*DraftKept) ProtoMessage() {}
 
 func (x *DraftKept) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2544,7 +2538,7 @@ func (x *DraftKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DraftKept.ProtoReflect.Descriptor instead.
 func (*DraftKept) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DraftKept) GetDraft() *Draft {
@@ -2567,7 +2561,7 @@ type GateFailed struct {
 
 func (x *GateFailed) Reset() {
 	*x = GateFailed{}
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2579,7 +2573,7 @@ func (x *GateFailed) String() string {
 func (*GateFailed) ProtoMessage() {}
 
 func (x *GateFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2592,7 +2586,7 @@ func (x *GateFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GateFailed.ProtoReflect.Descriptor instead.
 func (*GateFailed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GateFailed) GetAction() GateAction {
@@ -2626,7 +2620,7 @@ type GapNoted struct {
 
 func (x *GapNoted) Reset() {
 	*x = GapNoted{}
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2638,7 +2632,7 @@ func (x *GapNoted) String() string {
 func (*GapNoted) ProtoMessage() {}
 
 func (x *GapNoted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2651,7 +2645,7 @@ func (x *GapNoted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GapNoted.ProtoReflect.Descriptor instead.
 func (*GapNoted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GapNoted) GetReason() string {
@@ -2678,7 +2672,7 @@ type PlanAdopted struct {
 
 func (x *PlanAdopted) Reset() {
 	*x = PlanAdopted{}
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2690,7 +2684,7 @@ func (x *PlanAdopted) String() string {
 func (*PlanAdopted) ProtoMessage() {}
 
 func (x *PlanAdopted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2703,7 +2697,7 @@ func (x *PlanAdopted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanAdopted.ProtoReflect.Descriptor instead.
 func (*PlanAdopted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PlanAdopted) GetDefinition() *Definition {
@@ -2752,7 +2746,7 @@ type ChildStarted struct {
 
 func (x *ChildStarted) Reset() {
 	*x = ChildStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2764,7 +2758,7 @@ func (x *ChildStarted) String() string {
 func (*ChildStarted) ProtoMessage() {}
 
 func (x *ChildStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2777,7 +2771,7 @@ func (x *ChildStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildStarted.ProtoReflect.Descriptor instead.
 func (*ChildStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ChildStarted) GetBead() string {
@@ -2806,7 +2800,7 @@ type ExecutionForked struct {
 
 func (x *ExecutionForked) Reset() {
 	*x = ExecutionForked{}
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2818,7 +2812,7 @@ func (x *ExecutionForked) String() string {
 func (*ExecutionForked) ProtoMessage() {}
 
 func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2831,7 +2825,7 @@ func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionForked.ProtoReflect.Descriptor instead.
 func (*ExecutionForked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExecutionForked) GetFrom() *ForkPoint {
@@ -2865,7 +2859,7 @@ type LimitLifted struct {
 
 func (x *LimitLifted) Reset() {
 	*x = LimitLifted{}
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2877,7 +2871,7 @@ func (x *LimitLifted) String() string {
 func (*LimitLifted) ProtoMessage() {}
 
 func (x *LimitLifted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2890,7 +2884,7 @@ func (x *LimitLifted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitLifted.ProtoReflect.Descriptor instead.
 func (*LimitLifted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LimitLifted) GetGranted() *Budget {
@@ -2934,7 +2928,7 @@ type CallReserved struct {
 
 func (x *CallReserved) Reset() {
 	*x = CallReserved{}
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2946,7 +2940,7 @@ func (x *CallReserved) String() string {
 func (*CallReserved) ProtoMessage() {}
 
 func (x *CallReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2959,7 +2953,7 @@ func (x *CallReserved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallReserved.ProtoReflect.Descriptor instead.
 func (*CallReserved) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CallReserved) GetReservation() *CallReservation {
@@ -2982,7 +2976,7 @@ type CallSettled struct {
 
 func (x *CallSettled) Reset() {
 	*x = CallSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2994,7 +2988,7 @@ func (x *CallSettled) String() string {
 func (*CallSettled) ProtoMessage() {}
 
 func (x *CallSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3007,7 +3001,7 @@ func (x *CallSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallSettled.ProtoReflect.Descriptor instead.
 func (*CallSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CallSettled) GetRequest() string {
@@ -3036,7 +3030,7 @@ type RolesReported struct {
 
 func (x *RolesReported) Reset() {
 	*x = RolesReported{}
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3048,7 +3042,7 @@ func (x *RolesReported) String() string {
 func (*RolesReported) ProtoMessage() {}
 
 func (x *RolesReported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3061,7 +3055,7 @@ func (x *RolesReported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesReported.ProtoReflect.Descriptor instead.
 func (*RolesReported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RolesReported) GetHost() string {
@@ -3090,7 +3084,7 @@ type BeadUpdated struct {
 
 func (x *BeadUpdated) Reset() {
 	*x = BeadUpdated{}
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3102,7 +3096,7 @@ func (x *BeadUpdated) String() string {
 func (*BeadUpdated) ProtoMessage() {}
 
 func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3115,7 +3109,7 @@ func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadUpdated.ProtoReflect.Descriptor instead.
 func (*BeadUpdated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BeadUpdated) GetBead() *Bead {
@@ -3147,7 +3141,7 @@ type GovernorTripped struct {
 
 func (x *GovernorTripped) Reset() {
 	*x = GovernorTripped{}
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3159,7 +3153,7 @@ func (x *GovernorTripped) String() string {
 func (*GovernorTripped) ProtoMessage() {}
 
 func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3172,7 +3166,7 @@ func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorTripped.ProtoReflect.Descriptor instead.
 func (*GovernorTripped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GovernorTripped) GetKind() string {
@@ -3213,7 +3207,7 @@ type GovernorRenewed struct {
 
 func (x *GovernorRenewed) Reset() {
 	*x = GovernorRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3225,7 +3219,7 @@ func (x *GovernorRenewed) String() string {
 func (*GovernorRenewed) ProtoMessage() {}
 
 func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3238,7 +3232,7 @@ func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorRenewed.ProtoReflect.Descriptor instead.
 func (*GovernorRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GovernorRenewed) GetReason() string {
@@ -3265,7 +3259,7 @@ type BeadFiled struct {
 
 func (x *BeadFiled) Reset() {
 	*x = BeadFiled{}
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3277,7 +3271,7 @@ func (x *BeadFiled) String() string {
 func (*BeadFiled) ProtoMessage() {}
 
 func (x *BeadFiled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3290,7 +3284,7 @@ func (x *BeadFiled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadFiled.ProtoReflect.Descriptor instead.
 func (*BeadFiled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BeadFiled) GetBead() *Bead {
@@ -3335,7 +3329,7 @@ type BeadOccurred struct {
 
 func (x *BeadOccurred) Reset() {
 	*x = BeadOccurred{}
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3347,7 +3341,7 @@ func (x *BeadOccurred) String() string {
 func (*BeadOccurred) ProtoMessage() {}
 
 func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3360,7 +3354,7 @@ func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadOccurred.ProtoReflect.Descriptor instead.
 func (*BeadOccurred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *BeadOccurred) GetOccurrences() uint32 {
@@ -3399,7 +3393,7 @@ type BeadStatusChanged struct {
 
 func (x *BeadStatusChanged) Reset() {
 	*x = BeadStatusChanged{}
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3411,7 +3405,7 @@ func (x *BeadStatusChanged) String() string {
 func (*BeadStatusChanged) ProtoMessage() {}
 
 func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3424,7 +3418,7 @@ func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadStatusChanged.ProtoReflect.Descriptor instead.
 func (*BeadStatusChanged) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *BeadStatusChanged) GetStatus() BeadStatus {
@@ -3467,7 +3461,7 @@ type SubmissionRejected struct {
 
 func (x *SubmissionRejected) Reset() {
 	*x = SubmissionRejected{}
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3479,7 +3473,7 @@ func (x *SubmissionRejected) String() string {
 func (*SubmissionRejected) ProtoMessage() {}
 
 func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3492,7 +3486,7 @@ func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmissionRejected.ProtoReflect.Descriptor instead.
 func (*SubmissionRejected) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SubmissionRejected) GetError() *Error {
@@ -3529,7 +3523,7 @@ type ExecutionStarted struct {
 
 func (x *ExecutionStarted) Reset() {
 	*x = ExecutionStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3541,7 +3535,7 @@ func (x *ExecutionStarted) String() string {
 func (*ExecutionStarted) ProtoMessage() {}
 
 func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3554,7 +3548,7 @@ func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionStarted.ProtoReflect.Descriptor instead.
 func (*ExecutionStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ExecutionStarted) GetDefinition() string {
@@ -3628,7 +3622,7 @@ type EdgeSettled struct {
 
 func (x *EdgeSettled) Reset() {
 	*x = EdgeSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3640,7 +3634,7 @@ func (x *EdgeSettled) String() string {
 func (*EdgeSettled) ProtoMessage() {}
 
 func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3653,7 +3647,7 @@ func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeSettled.ProtoReflect.Descriptor instead.
 func (*EdgeSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *EdgeSettled) GetEdge() string {
@@ -3703,7 +3697,7 @@ type NodeSkipped struct {
 
 func (x *NodeSkipped) Reset() {
 	*x = NodeSkipped{}
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3715,7 +3709,7 @@ func (x *NodeSkipped) String() string {
 func (*NodeSkipped) ProtoMessage() {}
 
 func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3728,7 +3722,7 @@ func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSkipped.ProtoReflect.Descriptor instead.
 func (*NodeSkipped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *NodeSkipped) GetReason() string {
@@ -3758,7 +3752,7 @@ type AttemptDispatched struct {
 
 func (x *AttemptDispatched) Reset() {
 	*x = AttemptDispatched{}
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3770,7 +3764,7 @@ func (x *AttemptDispatched) String() string {
 func (*AttemptDispatched) ProtoMessage() {}
 
 func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3783,7 +3777,7 @@ func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptDispatched.ProtoReflect.Descriptor instead.
 func (*AttemptDispatched) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AttemptDispatched) GetRole() string {
@@ -3846,7 +3840,7 @@ type AttemptClaimed struct {
 
 func (x *AttemptClaimed) Reset() {
 	*x = AttemptClaimed{}
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3858,7 +3852,7 @@ func (x *AttemptClaimed) String() string {
 func (*AttemptClaimed) ProtoMessage() {}
 
 func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3871,7 +3865,7 @@ func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptClaimed.ProtoReflect.Descriptor instead.
 func (*AttemptClaimed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AttemptClaimed) GetClaimant() *Claimant {
@@ -3904,7 +3898,7 @@ type ClaimReleased struct {
 
 func (x *ClaimReleased) Reset() {
 	*x = ClaimReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3916,7 +3910,7 @@ func (x *ClaimReleased) String() string {
 func (*ClaimReleased) ProtoMessage() {}
 
 func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3929,7 +3923,7 @@ func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReleased.ProtoReflect.Descriptor instead.
 func (*ClaimReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ClaimReleased) GetReason() string {
@@ -3977,7 +3971,7 @@ type AttemptParked struct {
 
 func (x *AttemptParked) Reset() {
 	*x = AttemptParked{}
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3989,7 +3983,7 @@ func (x *AttemptParked) String() string {
 func (*AttemptParked) ProtoMessage() {}
 
 func (x *AttemptParked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4002,7 +3996,7 @@ func (x *AttemptParked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptParked.ProtoReflect.Descriptor instead.
 func (*AttemptParked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AttemptParked) GetWaitsFor() string {
@@ -4043,7 +4037,7 @@ type TaskGiven struct {
 
 func (x *TaskGiven) Reset() {
 	*x = TaskGiven{}
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4055,7 +4049,7 @@ func (x *TaskGiven) String() string {
 func (*TaskGiven) ProtoMessage() {}
 
 func (x *TaskGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4068,7 +4062,7 @@ func (x *TaskGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskGiven.ProtoReflect.Descriptor instead.
 func (*TaskGiven) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TaskGiven) GetTask() *TeamTask {
@@ -4089,7 +4083,7 @@ type TaskEnded struct {
 
 func (x *TaskEnded) Reset() {
 	*x = TaskEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4101,7 +4095,7 @@ func (x *TaskEnded) String() string {
 func (*TaskEnded) ProtoMessage() {}
 
 func (x *TaskEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4114,7 +4108,7 @@ func (x *TaskEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEnded.ProtoReflect.Descriptor instead.
 func (*TaskEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TaskEnded) GetBead() string {
@@ -4142,7 +4136,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4154,7 +4148,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4167,7 +4161,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AttemptEnded) GetOutcome() *Outcome {
@@ -4197,7 +4191,7 @@ type RetryScheduled struct {
 
 func (x *RetryScheduled) Reset() {
 	*x = RetryScheduled{}
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4209,7 +4203,7 @@ func (x *RetryScheduled) String() string {
 func (*RetryScheduled) ProtoMessage() {}
 
 func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4222,7 +4216,7 @@ func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryScheduled.ProtoReflect.Descriptor instead.
 func (*RetryScheduled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RetryScheduled) GetAt() *timestamppb.Timestamp {
@@ -4249,7 +4243,7 @@ type NodeCompleted struct {
 
 func (x *NodeCompleted) Reset() {
 	*x = NodeCompleted{}
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4261,7 +4255,7 @@ func (x *NodeCompleted) String() string {
 func (*NodeCompleted) ProtoMessage() {}
 
 func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4274,7 +4268,7 @@ func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeCompleted.ProtoReflect.Descriptor instead.
 func (*NodeCompleted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *NodeCompleted) GetSucceeded() bool {
@@ -4304,7 +4298,7 @@ type ReworkStarted struct {
 
 func (x *ReworkStarted) Reset() {
 	*x = ReworkStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4316,7 +4310,7 @@ func (x *ReworkStarted) String() string {
 func (*ReworkStarted) ProtoMessage() {}
 
 func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4329,7 +4323,7 @@ func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkStarted.ProtoReflect.Descriptor instead.
 func (*ReworkStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReworkStarted) GetTo() string {
@@ -4384,7 +4378,7 @@ type ApprovalRequested struct {
 
 func (x *ApprovalRequested) Reset() {
 	*x = ApprovalRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4396,7 +4390,7 @@ func (x *ApprovalRequested) String() string {
 func (*ApprovalRequested) ProtoMessage() {}
 
 func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4409,7 +4403,7 @@ func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
 func (*ApprovalRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ApprovalRequested) GetApproval() *Approval {
@@ -4427,7 +4421,8 @@ type ApprovalDecided struct {
 	Comment  string                 `protobuf:"bytes,3,opt,name=comment,proto3" json:"comment,omitempty"`
 	// Digest that was decided on.
 	Digest string `protobuf:"bytes,4,opt,name=digest,proto3" json:"digest,omitempty"`
-	// The signed command, whole, so that anybody can check it again.
+	// The signed command, whole, so that anybody can check it again. Unset where an operator
+	// answered, without a key.
 	Signed *SignedCommand `protobuf:"bytes,5,opt,name=signed,proto3" json:"signed,omitempty"`
 	// Decision node that records it.
 	DecisionNode string `protobuf:"bytes,6,opt,name=decision_node,json=decisionNode,proto3" json:"decision_node,omitempty"`
@@ -4439,7 +4434,7 @@ type ApprovalDecided struct {
 
 func (x *ApprovalDecided) Reset() {
 	*x = ApprovalDecided{}
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4451,7 +4446,7 @@ func (x *ApprovalDecided) String() string {
 func (*ApprovalDecided) ProtoMessage() {}
 
 func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4464,7 +4459,7 @@ func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalDecided.ProtoReflect.Descriptor instead.
 func (*ApprovalDecided) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ApprovalDecided) GetApproval() string {
@@ -4510,6 +4505,92 @@ func (x *ApprovalDecided) GetDecisionNode() string {
 }
 
 func (x *ApprovalDecided) GetChoice() string {
+	if x != nil {
+		return x.Choice
+	}
+	return ""
+}
+
+// ApprovalSigned records an answer that takes more keys than have signed it. An answer
+// that the same key has signed before is replaced.
+type ApprovalSigned struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Approval      string                 `protobuf:"bytes,1,opt,name=approval,proto3" json:"approval,omitempty"`
+	Decision      ApprovalDecision       `protobuf:"varint,2,opt,name=decision,proto3,enum=loom.v1.ApprovalDecision" json:"decision,omitempty"`
+	Comment       string                 `protobuf:"bytes,3,opt,name=comment,proto3" json:"comment,omitempty"`
+	Digest        string                 `protobuf:"bytes,4,opt,name=digest,proto3" json:"digest,omitempty"`
+	Signed        *SignedCommand         `protobuf:"bytes,5,opt,name=signed,proto3" json:"signed,omitempty"`
+	Choice        string                 `protobuf:"bytes,6,opt,name=choice,proto3" json:"choice,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApprovalSigned) Reset() {
+	*x = ApprovalSigned{}
+	mi := &file_loom_v1_event_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApprovalSigned) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApprovalSigned) ProtoMessage() {}
+
+func (x *ApprovalSigned) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApprovalSigned.ProtoReflect.Descriptor instead.
+func (*ApprovalSigned) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *ApprovalSigned) GetApproval() string {
+	if x != nil {
+		return x.Approval
+	}
+	return ""
+}
+
+func (x *ApprovalSigned) GetDecision() ApprovalDecision {
+	if x != nil {
+		return x.Decision
+	}
+	return ApprovalDecision_APPROVAL_DECISION_UNSPECIFIED
+}
+
+func (x *ApprovalSigned) GetComment() string {
+	if x != nil {
+		return x.Comment
+	}
+	return ""
+}
+
+func (x *ApprovalSigned) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *ApprovalSigned) GetSigned() *SignedCommand {
+	if x != nil {
+		return x.Signed
+	}
+	return nil
+}
+
+func (x *ApprovalSigned) GetChoice() string {
 	if x != nil {
 		return x.Choice
 	}
@@ -6354,7 +6435,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xda^\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x9ab\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -6391,10 +6472,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x0eoverride_given\x18\x1f \x01(\v2\x16.loom.v1.OverrideGivenB\a\x8a\xb5\x18\x03\n" +
 	"\x01\x01H\x00R\roverrideGiven\x12K\n" +
 	"\x0fcommand_refused\x18  \x01(\v2\x17.loom.v1.CommandRefusedB\a\x8a\xb5\x18\x03\n" +
-	"\x01\x01H\x00R\x0ecommandRefused\x12\x97\x01\n" +
-	"\vkey_rotated\x18! \x01(\v2\x13.loom.v1.KeyRotatedB_\x8a\xb5\x18[\n" +
-	"\x01\x01\x1aV{about}: the CEO signs with another key from now on, {.to hex} in place of {.from hex}H\x00R\n" +
-	"keyRotated\x12\x91\x01\n" +
+	"\x01\x01H\x00R\x0ecommandRefused\x12\x93\x01\n" +
+	"\fkey_enrolled\x18! \x01(\v2\x14.loom.v1.KeyEnrolledBX\x8a\xb5\x18T\n" +
+	"\x01\x01\x1aO{about}: key {.key.name} signs in the CEO's name from now on{.key.reason after}H\x00R\vkeyEnrolled\x12\x91\x01\n" +
 	"\x0esecurity_noted\x18\" \x01(\v2\x16.loom.v1.SecurityNotedBP\x8a\xb5\x18L\x1aJ{about}: a host does less than it would for safety: {.what}{.detail after}H\x00R\rsecurityNoted\x12\xaf\x01\n" +
 	"\vjournal_cut\x18# \x01(\v2\x13.loom.v1.JournalCutBw\x8a\xb5\x18s\x1aq{about}: the journal of partition {.partition} is cut up to {.sequence}; what was before is in archive {.archive}H\x00R\n" +
 	"journalCut\x12@\n" +
@@ -6572,7 +6652,15 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"draft_kept\x18\x7f \x01(\v2\x12.loom.v1.DraftKeptB|\x8a\xb5\x18x\n" +
 	"\x01\x01\x1ap{about}: what execution {execution} had changed is kept ({.draft.files} files): loom bead reopen {bead} --resume\"\x01\x01H\x00R\tdraftKept\x12\xa4\x01\n" +
 	"\fchecks_taken\x18\x80\x01 \x01(\v2\x14.loom.v1.ChecksTakenBh\x8a\xb5\x18d\n" +
-	"\x01\x02\x1a_{about}: execution {execution} must see the checks pass that its project has now{.checks after}H\x00R\vchecksTakenB\x06\n" +
+	"\x01\x02\x1a_{about}: execution {execution} must see the checks pass that its project has now{.checks after}H\x00R\vchecksTaken\x12s\n" +
+	"\vkey_revoked\x18\x83\x01 \x01(\v2\x13.loom.v1.KeyRevokedB:\x8a\xb5\x186\n" +
+	"\x01\x01\x1a1{about}: key {.name} signs no more{.reason after}H\x00R\n" +
+	"keyRevoked\x12\x9e\x01\n" +
+	"\vkey_awaited\x18\x81\x01 \x01(\v2\x13.loom.v1.KeyAwaitedBe\x8a\xb5\x18a\n" +
+	"\x01\x01\x1a\\{about}: a change of the keys that {.change.by} has signed waits for another key's signatureH\x00R\n" +
+	"keyAwaited\x12\xab\x01\n" +
+	"\x0fapproval_signed\x18\x82\x01 \x01(\v2\x17.loom.v1.ApprovalSignedBf\x8a\xb5\x18b\n" +
+	"\x01\x01\x1a]{about}: approval {.approval} signed by {who}: {.decision}{.comment in}; it needs another keyH\x00R\x0eapprovalSignedB\x06\n" +
 	"\x04fact\"9\n" +
 	"\fModelBlocked\x12)\n" +
 	"\x05block\x18\x01 \x01(\v2\x13.loom.v1.ModelBlockR\x05block\";\n" +
@@ -6593,11 +6681,7 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x14\n" +
 	"\x05about\x18\x02 \x01(\tR\x05about\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12.\n" +
-	"\x06signed\x18\x04 \x01(\v2\x16.loom.v1.SignedCommandR\x06signed\"0\n" +
-	"\n" +
-	"KeyRotated\x12\x12\n" +
-	"\x04from\x18\x01 \x01(\fR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\fR\x02to\";\n" +
+	"\x06signed\x18\x04 \x01(\v2\x16.loom.v1.SignedCommandR\x06signed\";\n" +
 	"\rSecurityNoted\x12\x12\n" +
 	"\x04what\x18\x01 \x01(\tR\x04what\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\"v\n" +
@@ -6766,7 +6850,14 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x06digest\x18\x04 \x01(\tR\x06digest\x12.\n" +
 	"\x06signed\x18\x05 \x01(\v2\x16.loom.v1.SignedCommandR\x06signed\x12#\n" +
 	"\rdecision_node\x18\x06 \x01(\tR\fdecisionNode\x12\x16\n" +
-	"\x06choice\x18\a \x01(\tR\x06choice\"i\n" +
+	"\x06choice\x18\a \x01(\tR\x06choice\"\xdd\x01\n" +
+	"\x0eApprovalSigned\x12\x1a\n" +
+	"\bapproval\x18\x01 \x01(\tR\bapproval\x125\n" +
+	"\bdecision\x18\x02 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
+	"\acomment\x18\x03 \x01(\tR\acomment\x12\x16\n" +
+	"\x06digest\x18\x04 \x01(\tR\x06digest\x12.\n" +
+	"\x06signed\x18\x05 \x01(\v2\x16.loom.v1.SignedCommandR\x06signed\x12\x16\n" +
+	"\x06choice\x18\x06 \x01(\tR\x06choice\"i\n" +
 	"\x0fApprovalRefused\x12\x1a\n" +
 	"\bapproval\x18\x01 \x01(\tR\bapproval\x12$\n" +
 	"\x05error\x18\x02 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x14\n" +
@@ -6910,46 +7001,46 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*ProjectRegistered)(nil),     // 4: loom.v1.ProjectRegistered
 	(*DefinitionStored)(nil),      // 5: loom.v1.DefinitionStored
 	(*OverrideGiven)(nil),         // 6: loom.v1.OverrideGiven
-	(*KeyRotated)(nil),            // 7: loom.v1.KeyRotated
-	(*SecurityNoted)(nil),         // 8: loom.v1.SecurityNoted
-	(*CommandRefused)(nil),        // 9: loom.v1.CommandRefused
-	(*WorkPaused)(nil),            // 10: loom.v1.WorkPaused
-	(*WorkResumed)(nil),           // 11: loom.v1.WorkResumed
-	(*ExecutionMoved)(nil),        // 12: loom.v1.ExecutionMoved
-	(*ExecutionClosing)(nil),      // 13: loom.v1.ExecutionClosing
-	(*ChecksTaken)(nil),           // 14: loom.v1.ChecksTaken
-	(*DraftKept)(nil),             // 15: loom.v1.DraftKept
-	(*GateFailed)(nil),            // 16: loom.v1.GateFailed
-	(*GapNoted)(nil),              // 17: loom.v1.GapNoted
-	(*PlanAdopted)(nil),           // 18: loom.v1.PlanAdopted
-	(*ChildStarted)(nil),          // 19: loom.v1.ChildStarted
-	(*ExecutionForked)(nil),       // 20: loom.v1.ExecutionForked
-	(*LimitLifted)(nil),           // 21: loom.v1.LimitLifted
-	(*CallReserved)(nil),          // 22: loom.v1.CallReserved
-	(*CallSettled)(nil),           // 23: loom.v1.CallSettled
-	(*RolesReported)(nil),         // 24: loom.v1.RolesReported
-	(*BeadUpdated)(nil),           // 25: loom.v1.BeadUpdated
-	(*GovernorTripped)(nil),       // 26: loom.v1.GovernorTripped
-	(*GovernorRenewed)(nil),       // 27: loom.v1.GovernorRenewed
-	(*BeadFiled)(nil),             // 28: loom.v1.BeadFiled
-	(*BeadOccurred)(nil),          // 29: loom.v1.BeadOccurred
-	(*BeadStatusChanged)(nil),     // 30: loom.v1.BeadStatusChanged
-	(*SubmissionRejected)(nil),    // 31: loom.v1.SubmissionRejected
-	(*ExecutionStarted)(nil),      // 32: loom.v1.ExecutionStarted
-	(*EdgeSettled)(nil),           // 33: loom.v1.EdgeSettled
-	(*NodeSkipped)(nil),           // 34: loom.v1.NodeSkipped
-	(*AttemptDispatched)(nil),     // 35: loom.v1.AttemptDispatched
-	(*AttemptClaimed)(nil),        // 36: loom.v1.AttemptClaimed
-	(*ClaimReleased)(nil),         // 37: loom.v1.ClaimReleased
-	(*AttemptParked)(nil),         // 38: loom.v1.AttemptParked
-	(*TaskGiven)(nil),             // 39: loom.v1.TaskGiven
-	(*TaskEnded)(nil),             // 40: loom.v1.TaskEnded
-	(*AttemptEnded)(nil),          // 41: loom.v1.AttemptEnded
-	(*RetryScheduled)(nil),        // 42: loom.v1.RetryScheduled
-	(*NodeCompleted)(nil),         // 43: loom.v1.NodeCompleted
-	(*ReworkStarted)(nil),         // 44: loom.v1.ReworkStarted
-	(*ApprovalRequested)(nil),     // 45: loom.v1.ApprovalRequested
-	(*ApprovalDecided)(nil),       // 46: loom.v1.ApprovalDecided
+	(*SecurityNoted)(nil),         // 7: loom.v1.SecurityNoted
+	(*CommandRefused)(nil),        // 8: loom.v1.CommandRefused
+	(*WorkPaused)(nil),            // 9: loom.v1.WorkPaused
+	(*WorkResumed)(nil),           // 10: loom.v1.WorkResumed
+	(*ExecutionMoved)(nil),        // 11: loom.v1.ExecutionMoved
+	(*ExecutionClosing)(nil),      // 12: loom.v1.ExecutionClosing
+	(*ChecksTaken)(nil),           // 13: loom.v1.ChecksTaken
+	(*DraftKept)(nil),             // 14: loom.v1.DraftKept
+	(*GateFailed)(nil),            // 15: loom.v1.GateFailed
+	(*GapNoted)(nil),              // 16: loom.v1.GapNoted
+	(*PlanAdopted)(nil),           // 17: loom.v1.PlanAdopted
+	(*ChildStarted)(nil),          // 18: loom.v1.ChildStarted
+	(*ExecutionForked)(nil),       // 19: loom.v1.ExecutionForked
+	(*LimitLifted)(nil),           // 20: loom.v1.LimitLifted
+	(*CallReserved)(nil),          // 21: loom.v1.CallReserved
+	(*CallSettled)(nil),           // 22: loom.v1.CallSettled
+	(*RolesReported)(nil),         // 23: loom.v1.RolesReported
+	(*BeadUpdated)(nil),           // 24: loom.v1.BeadUpdated
+	(*GovernorTripped)(nil),       // 25: loom.v1.GovernorTripped
+	(*GovernorRenewed)(nil),       // 26: loom.v1.GovernorRenewed
+	(*BeadFiled)(nil),             // 27: loom.v1.BeadFiled
+	(*BeadOccurred)(nil),          // 28: loom.v1.BeadOccurred
+	(*BeadStatusChanged)(nil),     // 29: loom.v1.BeadStatusChanged
+	(*SubmissionRejected)(nil),    // 30: loom.v1.SubmissionRejected
+	(*ExecutionStarted)(nil),      // 31: loom.v1.ExecutionStarted
+	(*EdgeSettled)(nil),           // 32: loom.v1.EdgeSettled
+	(*NodeSkipped)(nil),           // 33: loom.v1.NodeSkipped
+	(*AttemptDispatched)(nil),     // 34: loom.v1.AttemptDispatched
+	(*AttemptClaimed)(nil),        // 35: loom.v1.AttemptClaimed
+	(*ClaimReleased)(nil),         // 36: loom.v1.ClaimReleased
+	(*AttemptParked)(nil),         // 37: loom.v1.AttemptParked
+	(*TaskGiven)(nil),             // 38: loom.v1.TaskGiven
+	(*TaskEnded)(nil),             // 39: loom.v1.TaskEnded
+	(*AttemptEnded)(nil),          // 40: loom.v1.AttemptEnded
+	(*RetryScheduled)(nil),        // 41: loom.v1.RetryScheduled
+	(*NodeCompleted)(nil),         // 42: loom.v1.NodeCompleted
+	(*ReworkStarted)(nil),         // 43: loom.v1.ReworkStarted
+	(*ApprovalRequested)(nil),     // 44: loom.v1.ApprovalRequested
+	(*ApprovalDecided)(nil),       // 45: loom.v1.ApprovalDecided
+	(*ApprovalSigned)(nil),        // 46: loom.v1.ApprovalSigned
 	(*ApprovalRefused)(nil),       // 47: loom.v1.ApprovalRefused
 	(*ApprovalLapsed)(nil),        // 48: loom.v1.ApprovalLapsed
 	(*ExecutionEnded)(nil),        // 49: loom.v1.ExecutionEnded
@@ -6987,63 +7078,66 @@ var file_loom_v1_event_proto_goTypes = []any{
 	nil,                           // 81: loom.v1.PlanAdopted.EdgesEntry
 	(*timestamppb.Timestamp)(nil), // 82: google.protobuf.Timestamp
 	(*Identity)(nil),              // 83: loom.v1.Identity
-	(*JournalCut)(nil),            // 84: loom.v1.JournalCut
-	(*RoleScaled)(nil),            // 85: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 86: loom.v1.HostDrained
-	(*MembersChanged)(nil),        // 87: loom.v1.MembersChanged
-	(*MemoryKept)(nil),            // 88: loom.v1.MemoryKept
-	(*MemoryMerged)(nil),          // 89: loom.v1.MemoryMerged
-	(*MemoryChanged)(nil),         // 90: loom.v1.MemoryChanged
-	(*MemoryPromoted)(nil),        // 91: loom.v1.MemoryPromoted
-	(*MemoryForgotten)(nil),       // 92: loom.v1.MemoryForgotten
-	(*MemoryExpired)(nil),         // 93: loom.v1.MemoryExpired
-	(*MemoryDropped)(nil),         // 94: loom.v1.MemoryDropped
-	(*MemoryOffered)(nil),         // 95: loom.v1.MemoryOffered
-	(*MailSent)(nil),              // 96: loom.v1.MailSent
-	(*AgentLife)(nil),             // 97: loom.v1.AgentLife
-	(*ModelBlock)(nil),            // 98: loom.v1.ModelBlock
-	(*Landing)(nil),               // 99: loom.v1.Landing
-	(*ProjectConfig)(nil),         // 100: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 101: loom.v1.Definition
-	(*SignedCommand)(nil),         // 102: loom.v1.SignedCommand
-	(*Error)(nil),                 // 103: loom.v1.Error
-	(*Pause)(nil),                 // 104: loom.v1.Pause
-	(PauseScope)(0),               // 105: loom.v1.PauseScope
-	(*Draft)(nil),                 // 106: loom.v1.Draft
-	(GateAction)(0),               // 107: loom.v1.GateAction
-	(*Plan)(nil),                  // 108: loom.v1.Plan
-	(*ForkPoint)(nil),             // 109: loom.v1.ForkPoint
-	(*Execution)(nil),             // 110: loom.v1.Execution
-	(*Budget)(nil),                // 111: loom.v1.Budget
-	(*CallReservation)(nil),       // 112: loom.v1.CallReservation
-	(*Usage)(nil),                 // 113: loom.v1.Usage
-	(*HostRoles)(nil),             // 114: loom.v1.HostRoles
-	(*Bead)(nil),                  // 115: loom.v1.Bead
-	(BeadStatus)(0),               // 116: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 117: loom.v1.Claimant
-	(*TeamTask)(nil),              // 118: loom.v1.TeamTask
-	(*Outcome)(nil),               // 119: loom.v1.Outcome
-	(*Approval)(nil),              // 120: loom.v1.Approval
-	(ApprovalDecision)(0),         // 121: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 122: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 123: loom.v1.Change
-	(*Candidate)(nil),             // 124: loom.v1.Candidate
-	(*DecisionNode)(nil),          // 125: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 126: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 127: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 128: loom.v1.Ballot
-	(*Vote)(nil),                  // 129: loom.v1.Vote
-	(BallotStatus)(0),             // 130: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 131: loom.v1.LockClaim
-	(*Car)(nil),                   // 132: loom.v1.Car
-	(*BlobRef)(nil),               // 133: loom.v1.BlobRef
-	(*Compaction)(nil),            // 134: loom.v1.Compaction
-	(*Said)(nil),                  // 135: loom.v1.Said
-	(*ModelAnswer)(nil),           // 136: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 137: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 138: loom.v1.ToolResult
-	(*Permission)(nil),            // 139: loom.v1.Permission
-	(*Toolkit)(nil),               // 140: loom.v1.Toolkit
+	(*KeyEnrolled)(nil),           // 84: loom.v1.KeyEnrolled
+	(*JournalCut)(nil),            // 85: loom.v1.JournalCut
+	(*RoleScaled)(nil),            // 86: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 87: loom.v1.HostDrained
+	(*MembersChanged)(nil),        // 88: loom.v1.MembersChanged
+	(*MemoryKept)(nil),            // 89: loom.v1.MemoryKept
+	(*MemoryMerged)(nil),          // 90: loom.v1.MemoryMerged
+	(*MemoryChanged)(nil),         // 91: loom.v1.MemoryChanged
+	(*MemoryPromoted)(nil),        // 92: loom.v1.MemoryPromoted
+	(*MemoryForgotten)(nil),       // 93: loom.v1.MemoryForgotten
+	(*MemoryExpired)(nil),         // 94: loom.v1.MemoryExpired
+	(*MemoryDropped)(nil),         // 95: loom.v1.MemoryDropped
+	(*MemoryOffered)(nil),         // 96: loom.v1.MemoryOffered
+	(*MailSent)(nil),              // 97: loom.v1.MailSent
+	(*AgentLife)(nil),             // 98: loom.v1.AgentLife
+	(*KeyRevoked)(nil),            // 99: loom.v1.KeyRevoked
+	(*KeyAwaited)(nil),            // 100: loom.v1.KeyAwaited
+	(*ModelBlock)(nil),            // 101: loom.v1.ModelBlock
+	(*Landing)(nil),               // 102: loom.v1.Landing
+	(*ProjectConfig)(nil),         // 103: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 104: loom.v1.Definition
+	(*SignedCommand)(nil),         // 105: loom.v1.SignedCommand
+	(*Error)(nil),                 // 106: loom.v1.Error
+	(*Pause)(nil),                 // 107: loom.v1.Pause
+	(PauseScope)(0),               // 108: loom.v1.PauseScope
+	(*Draft)(nil),                 // 109: loom.v1.Draft
+	(GateAction)(0),               // 110: loom.v1.GateAction
+	(*Plan)(nil),                  // 111: loom.v1.Plan
+	(*ForkPoint)(nil),             // 112: loom.v1.ForkPoint
+	(*Execution)(nil),             // 113: loom.v1.Execution
+	(*Budget)(nil),                // 114: loom.v1.Budget
+	(*CallReservation)(nil),       // 115: loom.v1.CallReservation
+	(*Usage)(nil),                 // 116: loom.v1.Usage
+	(*HostRoles)(nil),             // 117: loom.v1.HostRoles
+	(*Bead)(nil),                  // 118: loom.v1.Bead
+	(BeadStatus)(0),               // 119: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 120: loom.v1.Claimant
+	(*TeamTask)(nil),              // 121: loom.v1.TeamTask
+	(*Outcome)(nil),               // 122: loom.v1.Outcome
+	(*Approval)(nil),              // 123: loom.v1.Approval
+	(ApprovalDecision)(0),         // 124: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 125: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 126: loom.v1.Change
+	(*Candidate)(nil),             // 127: loom.v1.Candidate
+	(*DecisionNode)(nil),          // 128: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 129: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 130: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 131: loom.v1.Ballot
+	(*Vote)(nil),                  // 132: loom.v1.Vote
+	(BallotStatus)(0),             // 133: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 134: loom.v1.LockClaim
+	(*Car)(nil),                   // 135: loom.v1.Car
+	(*BlobRef)(nil),               // 136: loom.v1.BlobRef
+	(*Compaction)(nil),            // 137: loom.v1.Compaction
+	(*Said)(nil),                  // 138: loom.v1.Said
+	(*ModelAnswer)(nil),           // 139: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 140: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 141: loom.v1.ToolResult
+	(*Permission)(nil),            // 142: loom.v1.Permission
+	(*Toolkit)(nil),               // 143: loom.v1.Toolkit
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
 	82,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
@@ -7051,56 +7145,56 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	82,  // 2: loom.v1.Event.wall:type_name -> google.protobuf.Timestamp
 	4,   // 3: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
 	5,   // 4: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
-	28,  // 5: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
-	29,  // 6: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
-	30,  // 7: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
-	31,  // 8: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
-	25,  // 9: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
-	26,  // 10: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
-	27,  // 11: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
+	27,  // 5: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
+	28,  // 6: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
+	29,  // 7: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
+	30,  // 8: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
+	24,  // 9: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
+	25,  // 10: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
+	26,  // 11: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
 	1,   // 12: loom.v1.Event.model_blocked:type_name -> loom.v1.ModelBlocked
 	2,   // 13: loom.v1.Event.model_unblocked:type_name -> loom.v1.ModelUnblocked
 	6,   // 14: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
-	9,   // 15: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
-	7,   // 16: loom.v1.Event.key_rotated:type_name -> loom.v1.KeyRotated
-	8,   // 17: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	84,  // 18: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
-	10,  // 19: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
-	11,  // 20: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
-	85,  // 21: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	86,  // 22: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	87,  // 23: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
-	24,  // 24: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
+	8,   // 15: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
+	84,  // 16: loom.v1.Event.key_enrolled:type_name -> loom.v1.KeyEnrolled
+	7,   // 17: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
+	85,  // 18: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
+	9,   // 19: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
+	10,  // 20: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
+	86,  // 21: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	87,  // 22: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	88,  // 23: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
+	23,  // 24: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
 	77,  // 25: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
 	78,  // 26: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
 	79,  // 27: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
 	80,  // 28: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
-	45,  // 29: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
-	46,  // 30: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
+	44,  // 29: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
+	45,  // 30: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
 	47,  // 31: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
 	48,  // 32: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
-	32,  // 33: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
-	20,  // 34: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
-	12,  // 35: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
+	31,  // 33: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
+	19,  // 34: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
+	11,  // 35: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
 	73,  // 36: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
 	49,  // 37: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
-	33,  // 38: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
-	34,  // 39: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
-	43,  // 40: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
-	44,  // 41: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
-	16,  // 42: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
-	17,  // 43: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
-	21,  // 44: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
-	18,  // 45: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
-	19,  // 46: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
-	39,  // 47: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
-	40,  // 48: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
-	35,  // 49: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
-	36,  // 50: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
-	37,  // 51: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
-	38,  // 52: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
-	41,  // 53: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
-	42,  // 54: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
+	32,  // 38: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
+	33,  // 39: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
+	42,  // 40: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
+	43,  // 41: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
+	15,  // 42: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
+	16,  // 43: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
+	20,  // 44: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
+	17,  // 45: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
+	18,  // 46: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
+	38,  // 47: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
+	39,  // 48: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
+	34,  // 49: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
+	35,  // 50: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
+	36,  // 51: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
+	37,  // 52: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
+	40,  // 53: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
+	41,  // 54: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
 	50,  // 55: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
 	51,  // 56: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
 	68,  // 57: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
@@ -7112,8 +7206,8 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	76,  // 63: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
 	71,  // 64: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
 	72,  // 65: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
-	22,  // 66: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
-	23,  // 67: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
+	21,  // 66: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
+	22,  // 67: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
 	53,  // 68: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
 	54,  // 69: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
 	55,  // 70: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
@@ -7130,93 +7224,98 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	66,  // 81: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
 	69,  // 82: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
 	67,  // 83: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
-	88,  // 84: loom.v1.Event.memory_kept:type_name -> loom.v1.MemoryKept
-	89,  // 85: loom.v1.Event.memory_merged:type_name -> loom.v1.MemoryMerged
-	90,  // 86: loom.v1.Event.memory_changed:type_name -> loom.v1.MemoryChanged
-	91,  // 87: loom.v1.Event.memory_promoted:type_name -> loom.v1.MemoryPromoted
-	92,  // 88: loom.v1.Event.memory_forgotten:type_name -> loom.v1.MemoryForgotten
-	93,  // 89: loom.v1.Event.memory_expired:type_name -> loom.v1.MemoryExpired
-	94,  // 90: loom.v1.Event.memory_dropped:type_name -> loom.v1.MemoryDropped
-	95,  // 91: loom.v1.Event.memory_offered:type_name -> loom.v1.MemoryOffered
-	96,  // 92: loom.v1.Event.mail_sent:type_name -> loom.v1.MailSent
-	97,  // 93: loom.v1.Event.agent_started:type_name -> loom.v1.AgentLife
-	97,  // 94: loom.v1.Event.agent_restarted:type_name -> loom.v1.AgentLife
-	97,  // 95: loom.v1.Event.agent_crashed:type_name -> loom.v1.AgentLife
-	97,  // 96: loom.v1.Event.agent_given_up:type_name -> loom.v1.AgentLife
-	97,  // 97: loom.v1.Event.agent_drained:type_name -> loom.v1.AgentLife
-	13,  // 98: loom.v1.Event.execution_closing:type_name -> loom.v1.ExecutionClosing
-	15,  // 99: loom.v1.Event.draft_kept:type_name -> loom.v1.DraftKept
-	14,  // 100: loom.v1.Event.checks_taken:type_name -> loom.v1.ChecksTaken
-	98,  // 101: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
-	98,  // 102: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
-	99,  // 103: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
-	100, // 104: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	101, // 105: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	102, // 106: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	103, // 107: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	104, // 108: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	105, // 109: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	106, // 110: loom.v1.DraftKept.draft:type_name -> loom.v1.Draft
-	107, // 111: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	101, // 112: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
-	108, // 113: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
-	81,  // 114: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
-	109, // 115: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	110, // 116: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	111, // 117: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	82,  // 118: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	111, // 119: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	112, // 120: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	113, // 121: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	114, // 122: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	115, // 123: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	82,  // 124: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	115, // 125: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	116, // 126: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	103, // 127: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	106, // 128: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
-	82,  // 129: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	117, // 130: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	82,  // 131: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	98,  // 132: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
-	118, // 133: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	119, // 134: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	119, // 135: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	82,  // 136: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	120, // 137: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	121, // 138: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	102, // 139: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	103, // 140: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	122, // 141: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	123, // 142: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	124, // 143: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	99,  // 144: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	125, // 145: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	126, // 146: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	126, // 147: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	127, // 148: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	128, // 149: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	129, // 150: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	130, // 151: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	82,  // 152: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	131, // 153: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	82,  // 154: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	82,  // 155: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	132, // 156: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	133, // 157: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	134, // 158: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	135, // 159: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	135, // 160: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	136, // 161: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	137, // 162: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	138, // 163: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	139, // 164: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	140, // 165: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
-	166, // [166:166] is the sub-list for method output_type
-	166, // [166:166] is the sub-list for method input_type
-	166, // [166:166] is the sub-list for extension type_name
-	166, // [166:166] is the sub-list for extension extendee
-	0,   // [0:166] is the sub-list for field type_name
+	89,  // 84: loom.v1.Event.memory_kept:type_name -> loom.v1.MemoryKept
+	90,  // 85: loom.v1.Event.memory_merged:type_name -> loom.v1.MemoryMerged
+	91,  // 86: loom.v1.Event.memory_changed:type_name -> loom.v1.MemoryChanged
+	92,  // 87: loom.v1.Event.memory_promoted:type_name -> loom.v1.MemoryPromoted
+	93,  // 88: loom.v1.Event.memory_forgotten:type_name -> loom.v1.MemoryForgotten
+	94,  // 89: loom.v1.Event.memory_expired:type_name -> loom.v1.MemoryExpired
+	95,  // 90: loom.v1.Event.memory_dropped:type_name -> loom.v1.MemoryDropped
+	96,  // 91: loom.v1.Event.memory_offered:type_name -> loom.v1.MemoryOffered
+	97,  // 92: loom.v1.Event.mail_sent:type_name -> loom.v1.MailSent
+	98,  // 93: loom.v1.Event.agent_started:type_name -> loom.v1.AgentLife
+	98,  // 94: loom.v1.Event.agent_restarted:type_name -> loom.v1.AgentLife
+	98,  // 95: loom.v1.Event.agent_crashed:type_name -> loom.v1.AgentLife
+	98,  // 96: loom.v1.Event.agent_given_up:type_name -> loom.v1.AgentLife
+	98,  // 97: loom.v1.Event.agent_drained:type_name -> loom.v1.AgentLife
+	12,  // 98: loom.v1.Event.execution_closing:type_name -> loom.v1.ExecutionClosing
+	14,  // 99: loom.v1.Event.draft_kept:type_name -> loom.v1.DraftKept
+	13,  // 100: loom.v1.Event.checks_taken:type_name -> loom.v1.ChecksTaken
+	99,  // 101: loom.v1.Event.key_revoked:type_name -> loom.v1.KeyRevoked
+	100, // 102: loom.v1.Event.key_awaited:type_name -> loom.v1.KeyAwaited
+	46,  // 103: loom.v1.Event.approval_signed:type_name -> loom.v1.ApprovalSigned
+	101, // 104: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
+	101, // 105: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
+	102, // 106: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
+	103, // 107: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	104, // 108: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	105, // 109: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	106, // 110: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	107, // 111: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	108, // 112: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	109, // 113: loom.v1.DraftKept.draft:type_name -> loom.v1.Draft
+	110, // 114: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	104, // 115: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
+	111, // 116: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
+	81,  // 117: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
+	112, // 118: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	113, // 119: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	114, // 120: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	82,  // 121: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	114, // 122: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	115, // 123: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	116, // 124: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	117, // 125: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	118, // 126: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	82,  // 127: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	118, // 128: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	119, // 129: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	106, // 130: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	109, // 131: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
+	82,  // 132: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	120, // 133: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	82,  // 134: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	101, // 135: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
+	121, // 136: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	122, // 137: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	122, // 138: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	82,  // 139: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	123, // 140: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	124, // 141: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	105, // 142: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	124, // 143: loom.v1.ApprovalSigned.decision:type_name -> loom.v1.ApprovalDecision
+	105, // 144: loom.v1.ApprovalSigned.signed:type_name -> loom.v1.SignedCommand
+	106, // 145: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	125, // 146: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	126, // 147: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	127, // 148: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	102, // 149: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	128, // 150: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	129, // 151: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	129, // 152: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	130, // 153: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	131, // 154: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	132, // 155: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	133, // 156: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	82,  // 157: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	134, // 158: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	82,  // 159: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	82,  // 160: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	135, // 161: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	136, // 162: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	137, // 163: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	138, // 164: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	138, // 165: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	139, // 166: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	140, // 167: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	141, // 168: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	142, // 169: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	143, // 170: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
+	171, // [171:171] is the sub-list for method output_type
+	171, // [171:171] is the sub-list for method input_type
+	171, // [171:171] is the sub-list for extension type_name
+	171, // [171:171] is the sub-list for extension extendee
+	0,   // [0:171] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -7228,6 +7327,7 @@ func file_loom_v1_event_proto_init() {
 	file_loom_v1_cut_proto_init()
 	file_loom_v1_fact_proto_init()
 	file_loom_v1_graph_proto_init()
+	file_loom_v1_keys_proto_init()
 	file_loom_v1_lock_proto_init()
 	file_loom_v1_mail_proto_init()
 	file_loom_v1_memory_proto_init()
@@ -7252,7 +7352,7 @@ func file_loom_v1_event_proto_init() {
 		(*Event_ModelUnblocked)(nil),
 		(*Event_OverrideGiven)(nil),
 		(*Event_CommandRefused)(nil),
-		(*Event_KeyRotated)(nil),
+		(*Event_KeyEnrolled)(nil),
 		(*Event_SecurityNoted)(nil),
 		(*Event_JournalCut)(nil),
 		(*Event_WorkPaused)(nil),
@@ -7337,6 +7437,9 @@ func file_loom_v1_event_proto_init() {
 		(*Event_ExecutionClosing)(nil),
 		(*Event_DraftKept)(nil),
 		(*Event_ChecksTaken)(nil),
+		(*Event_KeyRevoked)(nil),
+		(*Event_KeyAwaited)(nil),
+		(*Event_ApprovalSigned)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -24,7 +24,7 @@ var File_loom_v1_loom_proto protoreflect.FileDescriptor
 
 const file_loom_v1_loom_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x15loom/v1/reading.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\x91]\n" +
+	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x15loom/v1/reading.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\xa1b\n" +
 	"\vHostService\x12\xf3\x01\n" +
 	"\aProject\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xc8\x01\x92\xb5\x18\xc3\x01\n" +
 	"\x01\x01\x1a\n" +
@@ -119,7 +119,14 @@ const file_loom_v1_loom_proto_rawDesc = "" +
 	"Permission\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xa2\x01\x92\xb5\x18\x9d\x01\n" +
 	"\x01\x01\x1a\n" +
 	"project id*L`View` with the `permissions` that hold, and the `toolkits` that are trusted2>\x1a&list what agents may do, and ask about*\aproject\n" +
-	"\vpermissions\x12\xc7\x06\n" +
+	"\vpermissions\x12\xee\x01\n" +
+	"\x03Key\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xc7\x01\x92\xb5\x18\xc2\x01\n" +
+	"\x01\x01\x1a\aproject*x`View` with the `keys` that sign in the CEO's name, or did once, and the `key_changes` that wait for another's signature2:\x1a)list the keys that sign in the CEO's name*\aproject\n" +
+	"\x04keys\x12\xae\x01\n" +
+	"\aCommand\x12\x16.loom.v1.SignedCommand\x1a\x0f.loom.v1.Answer\"z\x92\xb5\x18v\n" +
+	"\x01\x01*:`Answer`: a command that the CEO has signed is carried out25\x1a)present a command that the CEO has signed\x12\bcommands\x12\xeb\x01\n" +
+	"\aRespond\x12\x17.loom.v1.DecideApproval\x1a\x14.loom.v1.SubmitReply\"\xb0\x01\x92\xb5\x18\xab\x01\n" +
+	"\x01\x03\x1a\bapproval*_`SubmitReply` with the bead: a question of an agent is answered, or one call allowed or refused2;\x1a0answer a question of an agent, or about one call\x12\aanswers\x12\xc7\x06\n" +
 	"\x06Memory\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\x9d\x06\x92\xb5\x18\x98\x06\n" +
 	"\x01\x01\x1a\aproject*\x87\x02`View` with `memories`: those that count, or of a status with the filter (`active`, `expired`, `dropped`, `forgotten`, `all`); with `text` what is found, best first, and `found`; by id one, whole; with the filter `offered` the `offers` to attempts of an execution2u\x1a%list or find what a project remembers*Dproject limit after filter text labels type process namespace tokens\n" +
 	"\x06memory2;\x1a\x1fone of what a project remembers\"\x02id*\aproject\n" +
@@ -180,40 +187,42 @@ var file_loom_v1_loom_proto_goTypes = []any{
 	(*GraphRequest)(nil),      // 7: loom.v1.GraphRequest
 	(*MetricsRequest)(nil),    // 8: loom.v1.MetricsRequest
 	(*CostRequest)(nil),       // 9: loom.v1.CostRequest
-	(*MemoryRequest)(nil),     // 10: loom.v1.MemoryRequest
-	(*HostRequest)(nil),       // 11: loom.v1.HostRequest
-	(*HostsRequest)(nil),      // 12: loom.v1.HostsRequest
-	(*ClusterRequest)(nil),    // 13: loom.v1.ClusterRequest
-	(*Submission)(nil),        // 14: loom.v1.Submission
-	(*ErrorReport)(nil),       // 15: loom.v1.ErrorReport
-	(*BeadRequest)(nil),       // 16: loom.v1.BeadRequest
-	(*DecisionRequest)(nil),   // 17: loom.v1.DecisionRequest
-	(*ForkRequest)(nil),       // 18: loom.v1.ForkRequest
-	(*SayRequest)(nil),        // 19: loom.v1.SayRequest
-	(*ScaleRole)(nil),         // 20: loom.v1.ScaleRole
-	(*DrainHost)(nil),         // 21: loom.v1.DrainHost
-	(*RetentionRequest)(nil),  // 22: loom.v1.RetentionRequest
-	(*ToolkitPart)(nil),       // 23: loom.v1.ToolkitPart
-	(*MembersRequest)(nil),    // 24: loom.v1.MembersRequest
-	(*View)(nil),              // 25: loom.v1.View
-	(*HistoryReply)(nil),      // 26: loom.v1.HistoryReply
-	(*WhyReply)(nil),          // 27: loom.v1.WhyReply
-	(*TranscriptReply)(nil),   // 28: loom.v1.TranscriptReply
-	(*BlobReply)(nil),         // 29: loom.v1.BlobReply
-	(*StateReply)(nil),        // 30: loom.v1.StateReply
-	(*NoticesReply)(nil),      // 31: loom.v1.NoticesReply
-	(*GraphReply)(nil),        // 32: loom.v1.GraphReply
-	(*MetricsReply)(nil),      // 33: loom.v1.MetricsReply
-	(*CostReply)(nil),         // 34: loom.v1.CostReply
-	(*Answer)(nil),            // 35: loom.v1.Answer
-	(*HostReply)(nil),         // 36: loom.v1.HostReply
-	(*HostsReply)(nil),        // 37: loom.v1.HostsReply
-	(*ClusterReply)(nil),      // 38: loom.v1.ClusterReply
-	(*SubmitReply)(nil),       // 39: loom.v1.SubmitReply
-	(*StaffingReply)(nil),     // 40: loom.v1.StaffingReply
-	(*RetentionReply)(nil),    // 41: loom.v1.RetentionReply
-	(*ToolkitReply)(nil),      // 42: loom.v1.ToolkitReply
-	(*MembersReply)(nil),      // 43: loom.v1.MembersReply
+	(*SignedCommand)(nil),     // 10: loom.v1.SignedCommand
+	(*DecideApproval)(nil),    // 11: loom.v1.DecideApproval
+	(*MemoryRequest)(nil),     // 12: loom.v1.MemoryRequest
+	(*HostRequest)(nil),       // 13: loom.v1.HostRequest
+	(*HostsRequest)(nil),      // 14: loom.v1.HostsRequest
+	(*ClusterRequest)(nil),    // 15: loom.v1.ClusterRequest
+	(*Submission)(nil),        // 16: loom.v1.Submission
+	(*ErrorReport)(nil),       // 17: loom.v1.ErrorReport
+	(*BeadRequest)(nil),       // 18: loom.v1.BeadRequest
+	(*DecisionRequest)(nil),   // 19: loom.v1.DecisionRequest
+	(*ForkRequest)(nil),       // 20: loom.v1.ForkRequest
+	(*SayRequest)(nil),        // 21: loom.v1.SayRequest
+	(*ScaleRole)(nil),         // 22: loom.v1.ScaleRole
+	(*DrainHost)(nil),         // 23: loom.v1.DrainHost
+	(*RetentionRequest)(nil),  // 24: loom.v1.RetentionRequest
+	(*ToolkitPart)(nil),       // 25: loom.v1.ToolkitPart
+	(*MembersRequest)(nil),    // 26: loom.v1.MembersRequest
+	(*View)(nil),              // 27: loom.v1.View
+	(*HistoryReply)(nil),      // 28: loom.v1.HistoryReply
+	(*WhyReply)(nil),          // 29: loom.v1.WhyReply
+	(*TranscriptReply)(nil),   // 30: loom.v1.TranscriptReply
+	(*BlobReply)(nil),         // 31: loom.v1.BlobReply
+	(*StateReply)(nil),        // 32: loom.v1.StateReply
+	(*NoticesReply)(nil),      // 33: loom.v1.NoticesReply
+	(*GraphReply)(nil),        // 34: loom.v1.GraphReply
+	(*MetricsReply)(nil),      // 35: loom.v1.MetricsReply
+	(*CostReply)(nil),         // 36: loom.v1.CostReply
+	(*Answer)(nil),            // 37: loom.v1.Answer
+	(*SubmitReply)(nil),       // 38: loom.v1.SubmitReply
+	(*HostReply)(nil),         // 39: loom.v1.HostReply
+	(*HostsReply)(nil),        // 40: loom.v1.HostsReply
+	(*ClusterReply)(nil),      // 41: loom.v1.ClusterReply
+	(*StaffingReply)(nil),     // 42: loom.v1.StaffingReply
+	(*RetentionReply)(nil),    // 43: loom.v1.RetentionReply
+	(*ToolkitReply)(nil),      // 44: loom.v1.ToolkitReply
+	(*MembersReply)(nil),      // 45: loom.v1.MembersReply
 }
 var file_loom_v1_loom_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.HostService.Project:input_type -> loom.v1.Query
@@ -234,58 +243,64 @@ var file_loom_v1_loom_proto_depIdxs = []int32{
 	0,  // 15: loom.v1.HostService.Workflow:input_type -> loom.v1.Query
 	0,  // 16: loom.v1.HostService.Pause:input_type -> loom.v1.Query
 	0,  // 17: loom.v1.HostService.Permission:input_type -> loom.v1.Query
-	0,  // 18: loom.v1.HostService.Memory:input_type -> loom.v1.Query
-	10, // 19: loom.v1.HostService.Remember:input_type -> loom.v1.MemoryRequest
-	11, // 20: loom.v1.HostService.Host:input_type -> loom.v1.HostRequest
-	12, // 21: loom.v1.HostService.Hosts:input_type -> loom.v1.HostsRequest
-	13, // 22: loom.v1.HostService.Cluster:input_type -> loom.v1.ClusterRequest
-	14, // 23: loom.v1.HostService.Submit:input_type -> loom.v1.Submission
-	15, // 24: loom.v1.HostService.Report:input_type -> loom.v1.ErrorReport
-	16, // 25: loom.v1.HostService.Update:input_type -> loom.v1.BeadRequest
-	17, // 26: loom.v1.HostService.Decide:input_type -> loom.v1.DecisionRequest
-	18, // 27: loom.v1.HostService.Fork:input_type -> loom.v1.ForkRequest
-	19, // 28: loom.v1.HostService.Say:input_type -> loom.v1.SayRequest
-	20, // 29: loom.v1.HostService.Scale:input_type -> loom.v1.ScaleRole
-	21, // 30: loom.v1.HostService.Drain:input_type -> loom.v1.DrainHost
-	22, // 31: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
-	23, // 32: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
-	24, // 33: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
-	25, // 34: loom.v1.HostService.Project:output_type -> loom.v1.View
-	25, // 35: loom.v1.HostService.Bead:output_type -> loom.v1.View
-	25, // 36: loom.v1.HostService.Execution:output_type -> loom.v1.View
-	26, // 37: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
-	27, // 38: loom.v1.HostService.Why:output_type -> loom.v1.WhyReply
-	28, // 39: loom.v1.HostService.Transcript:output_type -> loom.v1.TranscriptReply
-	29, // 40: loom.v1.HostService.Blobs:output_type -> loom.v1.BlobReply
-	30, // 41: loom.v1.HostService.State:output_type -> loom.v1.StateReply
-	25, // 42: loom.v1.HostService.Inbox:output_type -> loom.v1.View
-	31, // 43: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
-	25, // 44: loom.v1.HostService.Graph:output_type -> loom.v1.View
-	32, // 45: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
-	33, // 46: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
-	34, // 47: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
-	25, // 48: loom.v1.HostService.Lock:output_type -> loom.v1.View
-	25, // 49: loom.v1.HostService.Workflow:output_type -> loom.v1.View
-	25, // 50: loom.v1.HostService.Pause:output_type -> loom.v1.View
-	25, // 51: loom.v1.HostService.Permission:output_type -> loom.v1.View
-	25, // 52: loom.v1.HostService.Memory:output_type -> loom.v1.View
-	35, // 53: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
-	36, // 54: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
-	37, // 55: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
-	38, // 56: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
-	39, // 57: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
-	39, // 58: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
-	39, // 59: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
-	35, // 60: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
-	39, // 61: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
-	39, // 62: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
-	40, // 63: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
-	40, // 64: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
-	41, // 65: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
-	42, // 66: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
-	43, // 67: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
-	34, // [34:68] is the sub-list for method output_type
-	0,  // [0:34] is the sub-list for method input_type
+	0,  // 18: loom.v1.HostService.Key:input_type -> loom.v1.Query
+	10, // 19: loom.v1.HostService.Command:input_type -> loom.v1.SignedCommand
+	11, // 20: loom.v1.HostService.Respond:input_type -> loom.v1.DecideApproval
+	0,  // 21: loom.v1.HostService.Memory:input_type -> loom.v1.Query
+	12, // 22: loom.v1.HostService.Remember:input_type -> loom.v1.MemoryRequest
+	13, // 23: loom.v1.HostService.Host:input_type -> loom.v1.HostRequest
+	14, // 24: loom.v1.HostService.Hosts:input_type -> loom.v1.HostsRequest
+	15, // 25: loom.v1.HostService.Cluster:input_type -> loom.v1.ClusterRequest
+	16, // 26: loom.v1.HostService.Submit:input_type -> loom.v1.Submission
+	17, // 27: loom.v1.HostService.Report:input_type -> loom.v1.ErrorReport
+	18, // 28: loom.v1.HostService.Update:input_type -> loom.v1.BeadRequest
+	19, // 29: loom.v1.HostService.Decide:input_type -> loom.v1.DecisionRequest
+	20, // 30: loom.v1.HostService.Fork:input_type -> loom.v1.ForkRequest
+	21, // 31: loom.v1.HostService.Say:input_type -> loom.v1.SayRequest
+	22, // 32: loom.v1.HostService.Scale:input_type -> loom.v1.ScaleRole
+	23, // 33: loom.v1.HostService.Drain:input_type -> loom.v1.DrainHost
+	24, // 34: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
+	25, // 35: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
+	26, // 36: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
+	27, // 37: loom.v1.HostService.Project:output_type -> loom.v1.View
+	27, // 38: loom.v1.HostService.Bead:output_type -> loom.v1.View
+	27, // 39: loom.v1.HostService.Execution:output_type -> loom.v1.View
+	28, // 40: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
+	29, // 41: loom.v1.HostService.Why:output_type -> loom.v1.WhyReply
+	30, // 42: loom.v1.HostService.Transcript:output_type -> loom.v1.TranscriptReply
+	31, // 43: loom.v1.HostService.Blobs:output_type -> loom.v1.BlobReply
+	32, // 44: loom.v1.HostService.State:output_type -> loom.v1.StateReply
+	27, // 45: loom.v1.HostService.Inbox:output_type -> loom.v1.View
+	33, // 46: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
+	27, // 47: loom.v1.HostService.Graph:output_type -> loom.v1.View
+	34, // 48: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
+	35, // 49: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
+	36, // 50: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
+	27, // 51: loom.v1.HostService.Lock:output_type -> loom.v1.View
+	27, // 52: loom.v1.HostService.Workflow:output_type -> loom.v1.View
+	27, // 53: loom.v1.HostService.Pause:output_type -> loom.v1.View
+	27, // 54: loom.v1.HostService.Permission:output_type -> loom.v1.View
+	27, // 55: loom.v1.HostService.Key:output_type -> loom.v1.View
+	37, // 56: loom.v1.HostService.Command:output_type -> loom.v1.Answer
+	38, // 57: loom.v1.HostService.Respond:output_type -> loom.v1.SubmitReply
+	27, // 58: loom.v1.HostService.Memory:output_type -> loom.v1.View
+	37, // 59: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
+	39, // 60: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
+	40, // 61: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
+	41, // 62: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
+	38, // 63: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
+	38, // 64: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
+	38, // 65: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
+	37, // 66: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
+	38, // 67: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
+	38, // 68: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
+	42, // 69: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
+	42, // 70: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
+	43, // 71: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
+	44, // 72: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
+	45, // 73: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
+	37, // [37:74] is the sub-list for method output_type
+	0,  // [0:37] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -298,6 +313,7 @@ func file_loom_v1_loom_proto_init() {
 	}
 	file_loom_v1_cluster_proto_init()
 	file_loom_v1_command_proto_init()
+	file_loom_v1_common_proto_init()
 	file_loom_v1_endpoint_proto_init()
 	file_loom_v1_host_proto_init()
 	file_loom_v1_reading_proto_init()

@@ -74,9 +74,12 @@ type ProjectConfig struct {
 	SetupMakes []string `protobuf:"bytes,18,rep,name=setup_makes,json=setupMakes,proto3" json:"setup_makes,omitempty"`
 	// Namespaces of memory, "shared/NAME", that this project offers to the others that
 	// name them, and is offered theirs; at most 16.
-	Memory        []string `protobuf:"bytes,19,rep,name=memory,proto3" json:"memory,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Memory []string `protobuf:"bytes,19,rep,name=memory,proto3" json:"memory,omitempty"`
+	// What operators may answer without the CEO's signature: "questions" of agents, and
+	// "permissions" for one call; "none" for nothing. Empty means both.
+	OperatorsAnswer []string `protobuf:"bytes,20,rep,name=operators_answer,json=operatorsAnswer,proto3" json:"operators_answer,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ProjectConfig) Reset() {
@@ -238,6 +241,13 @@ func (x *ProjectConfig) GetSetupMakes() []string {
 func (x *ProjectConfig) GetMemory() []string {
 	if x != nil {
 		return x.Memory
+	}
+	return nil
+}
+
+func (x *ProjectConfig) GetOperatorsAnswer() []string {
+	if x != nil {
+		return x.OperatorsAnswer
 	}
 	return nil
 }
@@ -681,8 +691,8 @@ type ProjectState struct {
 	Refused map[string]*Error `protobuf:"bytes,23,rep,name=refused,proto3" json:"refused,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What is wanted of roles and hosts; in the project "system" alone.
 	Staffing *Staffing `protobuf:"bytes,24,opt,name=staffing,proto3" json:"staffing,omitempty"`
-	// The CEO's keys that were replaced, in lower-case hex, and those after them.
-	Rotations map[string][]byte `protobuf:"bytes,25,rep,name=rotations,proto3" json:"rotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The keys that sign in the CEO's name, where they are not the first alone.
+	Keyring *Keyring `protobuf:"bytes,25,opt,name=keyring,proto3" json:"keyring,omitempty"`
 	// Standing permissions, oldest first.
 	Permissions []*Permission `protobuf:"bytes,26,rep,name=permissions,proto3" json:"permissions,omitempty"`
 	// How many permissions there were.
@@ -909,9 +919,9 @@ func (x *ProjectState) GetStaffing() *Staffing {
 	return nil
 }
 
-func (x *ProjectState) GetRotations() map[string][]byte {
+func (x *ProjectState) GetKeyring() *Keyring {
 	if x != nil {
-		return x.Rotations
+		return x.Keyring
 	}
 	return nil
 }
@@ -1499,7 +1509,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xf6\x05\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa1\x06\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -1524,7 +1534,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"setupReads\x12\x1f\n" +
 	"\vsetup_makes\x18\x12 \x03(\tR\n" +
 	"setupMakes\x12\x16\n" +
-	"\x06memory\x18\x13 \x03(\tR\x06memory\x1aN\n" +
+	"\x06memory\x18\x13 \x03(\tR\x06memory\x12)\n" +
+	"\x10operators_answer\x18\x14 \x03(\tR\x0foperatorsAnswer\x1aN\n" +
 	"\n" +
 	"PatchEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
@@ -1569,7 +1580,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xfd\x17\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xa7\x17\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -1601,8 +1612,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\vroles_since\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"rolesSince\x12<\n" +
 	"\arefused\x18\x17 \x03(\v2\".loom.v1.ProjectState.RefusedEntryR\arefused\x12-\n" +
-	"\bstaffing\x18\x18 \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12B\n" +
-	"\trotations\x18\x19 \x03(\v2$.loom.v1.ProjectState.RotationsEntryR\trotations\x125\n" +
+	"\bstaffing\x18\x18 \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12*\n" +
+	"\akeyring\x18\x19 \x01(\v2\x10.loom.v1.KeyringR\akeyring\x125\n" +
 	"\vpermissions\x18\x1a \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12)\n" +
 	"\x10permission_count\x18\x1b \x01(\x04R\x0fpermissionCount\x12)\n" +
 	"\agranted\x18\x1c \x01(\v2\x0f.loom.v1.BudgetR\agranted\x129\n" +
@@ -1659,10 +1670,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05value:\x028\x01\x1aJ\n" +
 	"\fRefusedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12$\n" +
-	"\x05value\x18\x02 \x01(\v2\x0e.loom.v1.ErrorR\x05value:\x028\x01\x1a<\n" +
-	"\x0eRotationsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\x1aG\n" +
+	"\x05value\x18\x02 \x01(\v2\x0e.loom.v1.ErrorR\x05value:\x028\x01\x1aG\n" +
 	"\n" +
 	"TeamsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -1723,7 +1731,7 @@ func file_loom_v1_project_proto_rawDescGZIP() []byte {
 	return file_loom_v1_project_proto_rawDescData
 }
 
-var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_loom_v1_project_proto_goTypes = []any{
 	(*ProjectConfig)(nil),         // 0: loom.v1.ProjectConfig
 	(*ProcessRule)(nil),           // 1: loom.v1.ProcessRule
@@ -1755,17 +1763,17 @@ var file_loom_v1_project_proto_goTypes = []any{
 	nil,                           // 27: loom.v1.ProjectState.AbsentEntry
 	nil,                           // 28: loom.v1.ProjectState.StoredAtEntry
 	nil,                           // 29: loom.v1.ProjectState.RefusedEntry
-	nil,                           // 30: loom.v1.ProjectState.RotationsEntry
-	nil,                           // 31: loom.v1.ProjectState.TeamsEntry
-	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
-	(*Budget)(nil),                // 33: loom.v1.Budget
-	(BeadType)(0),                 // 34: loom.v1.BeadType
-	(Priority)(0),                 // 35: loom.v1.Priority
-	(*timestamppb.Timestamp)(nil), // 36: google.protobuf.Timestamp
-	(*DecisionGraph)(nil),         // 37: loom.v1.DecisionGraph
-	(*CommitLocks)(nil),           // 38: loom.v1.CommitLocks
-	(*Pause)(nil),                 // 39: loom.v1.Pause
-	(*Staffing)(nil),              // 40: loom.v1.Staffing
+	nil,                           // 30: loom.v1.ProjectState.TeamsEntry
+	(*durationpb.Duration)(nil),   // 31: google.protobuf.Duration
+	(*Budget)(nil),                // 32: loom.v1.Budget
+	(BeadType)(0),                 // 33: loom.v1.BeadType
+	(Priority)(0),                 // 34: loom.v1.Priority
+	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
+	(*DecisionGraph)(nil),         // 36: loom.v1.DecisionGraph
+	(*CommitLocks)(nil),           // 37: loom.v1.CommitLocks
+	(*Pause)(nil),                 // 38: loom.v1.Pause
+	(*Staffing)(nil),              // 39: loom.v1.Staffing
+	(*Keyring)(nil),               // 40: loom.v1.Keyring
 	(*Permission)(nil),            // 41: loom.v1.Permission
 	(*OpenLanding)(nil),           // 42: loom.v1.OpenLanding
 	(*Toolkit)(nil),               // 43: loom.v1.Toolkit
@@ -1784,57 +1792,57 @@ var file_loom_v1_project_proto_goTypes = []any{
 var file_loom_v1_project_proto_depIdxs = []int32{
 	2,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
 	3,  // 1: loom.v1.ProjectConfig.governor:type_name -> loom.v1.Governor
-	32, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
-	33, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
+	31, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
+	32, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
 	1,  // 4: loom.v1.ProjectConfig.processes:type_name -> loom.v1.ProcessRule
 	14, // 5: loom.v1.ProjectConfig.patch:type_name -> loom.v1.ProjectConfig.PatchEntry
-	34, // 6: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
+	33, // 6: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
 	15, // 7: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
-	35, // 8: loom.v1.Route.priority:type_name -> loom.v1.Priority
-	32, // 9: loom.v1.Governor.window:type_name -> google.protobuf.Duration
-	36, // 10: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
+	34, // 8: loom.v1.Route.priority:type_name -> loom.v1.Priority
+	31, // 9: loom.v1.Governor.window:type_name -> google.protobuf.Duration
+	35, // 10: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
 	16, // 11: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
 	0,  // 12: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
-	36, // 13: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
+	35, // 13: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
 	17, // 14: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
 	18, // 15: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
 	19, // 16: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
 	20, // 17: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
 	21, // 18: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
-	37, // 19: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
-	38, // 20: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
+	36, // 19: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
+	37, // 20: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
 	22, // 21: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
 	23, // 22: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
 	24, // 23: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
 	25, // 24: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
-	39, // 25: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
+	38, // 25: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
 	26, // 26: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
 	27, // 27: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
 	4,  // 28: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
 	28, // 29: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
-	36, // 30: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
+	35, // 30: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
 	29, // 31: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
-	40, // 32: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
-	30, // 33: loom.v1.ProjectState.rotations:type_name -> loom.v1.ProjectState.RotationsEntry
+	39, // 32: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
+	40, // 33: loom.v1.ProjectState.keyring:type_name -> loom.v1.Keyring
 	41, // 34: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
-	33, // 35: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
+	32, // 35: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
 	42, // 36: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
 	43, // 37: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
 	12, // 38: loom.v1.ProjectState.landed_patches:type_name -> loom.v1.LandedPatch
 	44, // 39: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
-	31, // 40: loom.v1.ProjectState.teams:type_name -> loom.v1.ProjectState.TeamsEntry
+	30, // 40: loom.v1.ProjectState.teams:type_name -> loom.v1.ProjectState.TeamsEntry
 	7,  // 41: loom.v1.ProjectState.graph_pages:type_name -> loom.v1.GraphPages
 	45, // 42: loom.v1.EndedWork.bead:type_name -> loom.v1.Bead
 	46, // 43: loom.v1.EndedWork.executions:type_name -> loom.v1.Execution
 	47, // 44: loom.v1.EndedWork.approval:type_name -> loom.v1.Approval
 	10, // 45: loom.v1.SegmentIndex.entries:type_name -> loom.v1.SegmentEntry
 	48, // 46: loom.v1.SegmentEntry.status:type_name -> loom.v1.BeadStatus
-	34, // 47: loom.v1.SegmentEntry.type:type_name -> loom.v1.BeadType
+	33, // 47: loom.v1.SegmentEntry.type:type_name -> loom.v1.BeadType
 	11, // 48: loom.v1.SegmentEntry.executions:type_name -> loom.v1.SegmentExecution
-	36, // 49: loom.v1.SegmentExecution.started_at:type_name -> google.protobuf.Timestamp
+	35, // 49: loom.v1.SegmentExecution.started_at:type_name -> google.protobuf.Timestamp
 	49, // 50: loom.v1.SegmentExecution.usage:type_name -> loom.v1.Usage
-	36, // 51: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
-	36, // 52: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	35, // 51: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
+	35, // 52: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
 	50, // 53: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
 	45, // 54: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
 	46, // 55: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
@@ -1843,8 +1851,8 @@ var file_loom_v1_project_proto_depIdxs = []int32{
 	52, // 58: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
 	13, // 59: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
 	5,  // 60: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	36, // 61: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	36, // 62: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	35, // 61: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	35, // 62: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
 	53, // 63: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
 	54, // 64: loom.v1.ProjectState.TeamsEntry.value:type_name -> loom.v1.Team
 	65, // [65:65] is the sub-list for method output_type
@@ -1861,6 +1869,7 @@ func file_loom_v1_project_proto_init() {
 	}
 	file_loom_v1_common_proto_init()
 	file_loom_v1_graph_proto_init()
+	file_loom_v1_keys_proto_init()
 	file_loom_v1_lock_proto_init()
 	file_loom_v1_mail_proto_init()
 	file_loom_v1_memory_proto_init()
@@ -1876,7 +1885,7 @@ func file_loom_v1_project_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_project_proto_rawDesc), len(file_loom_v1_project_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

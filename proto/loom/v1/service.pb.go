@@ -1780,7 +1780,12 @@ type View struct {
 	Blocks []*ModelBlock `protobuf:"bytes,17,rep,name=blocks,proto3" json:"blocks,omitempty"`
 	// Of the view permission.
 	Permissions []*Permission `protobuf:"bytes,18,rep,name=permissions,proto3" json:"permissions,omitempty"`
-	Toolkits    []*Toolkit    `protobuf:"bytes,19,rep,name=toolkits,proto3" json:"toolkits,omitempty"`
+	// Of the view key: the keys that hold, or held once, and what waits for another's signature.
+	Keys       []*SigningKey `protobuf:"bytes,40,rep,name=keys,proto3" json:"keys,omitempty"`
+	KeyChanges []*KeyChange  `protobuf:"bytes,41,rep,name=key_changes,json=keyChanges,proto3" json:"key_changes,omitempty"`
+	// With the filter "orders": the signed commands that made them so, in their order.
+	KeyOrders []*SignedCommand `protobuf:"bytes,42,rep,name=key_orders,json=keyOrders,proto3" json:"key_orders,omitempty"`
+	Toolkits  []*Toolkit       `protobuf:"bytes,19,rep,name=toolkits,proto3" json:"toolkits,omitempty"`
 	// Of the view memory: a list, or what was found, best first.
 	Memories []*MemoryEntry `protobuf:"bytes,20,rep,name=memories,proto3" json:"memories,omitempty"`
 	// What was found, as agents are told it.
@@ -1950,6 +1955,27 @@ func (x *View) GetBlocks() []*ModelBlock {
 func (x *View) GetPermissions() []*Permission {
 	if x != nil {
 		return x.Permissions
+	}
+	return nil
+}
+
+func (x *View) GetKeys() []*SigningKey {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *View) GetKeyChanges() []*KeyChange {
+	if x != nil {
+		return x.KeyChanges
+	}
+	return nil
+}
+
+func (x *View) GetKeyOrders() []*SignedCommand {
+	if x != nil {
+		return x.KeyOrders
 	}
 	return nil
 }
@@ -4263,7 +4289,7 @@ var File_loom_v1_service_proto protoreflect.FileDescriptor
 
 const file_loom_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\xd1\x02\n" +
+	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\xd1\x02\n" +
 	"\x05Query\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
@@ -4412,7 +4438,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x03met\x18\x05 \x01(\bH\x01R\x03met\x88\x01\x01\x12\x12\n" +
 	"\x04unit\x18\x06 \x01(\tR\x04unitB\v\n" +
 	"\t_measuredB\x06\n" +
-	"\x04_met\"\xd8\b\n" +
+	"\x04_met\"\xed\t\n" +
 	"\x04View\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x05beads\x18\x02 \x03(\v2\r.loom.v1.BeadR\x05beads\x122\n" +
@@ -4436,7 +4462,12 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x06number\x18\x0f \x01(\x04R\x06number\x12.\n" +
 	"\x05stale\x18\x10 \x03(\v2\x18.loom.v1.View.StaleEntryR\x05stale\x12+\n" +
 	"\x06blocks\x18\x11 \x03(\v2\x13.loom.v1.ModelBlockR\x06blocks\x125\n" +
-	"\vpermissions\x18\x12 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12,\n" +
+	"\vpermissions\x18\x12 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12'\n" +
+	"\x04keys\x18( \x03(\v2\x13.loom.v1.SigningKeyR\x04keys\x123\n" +
+	"\vkey_changes\x18) \x03(\v2\x12.loom.v1.KeyChangeR\n" +
+	"keyChanges\x125\n" +
+	"\n" +
+	"key_orders\x18* \x03(\v2\x16.loom.v1.SignedCommandR\tkeyOrders\x12,\n" +
 	"\btoolkits\x18\x13 \x03(\v2\x10.loom.v1.ToolkitR\btoolkits\x120\n" +
 	"\bmemories\x18\x14 \x03(\v2\x14.loom.v1.MemoryEntryR\bmemories\x12,\n" +
 	"\x05found\x18\x15 \x01(\v2\x16.loom.v1.MemoryContextR\x05found\x12,\n" +
@@ -4760,34 +4791,37 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*Staffing)(nil),              // 57: loom.v1.Staffing
 	(*ModelBlock)(nil),            // 58: loom.v1.ModelBlock
 	(*Permission)(nil),            // 59: loom.v1.Permission
-	(*Toolkit)(nil),               // 60: loom.v1.Toolkit
-	(*MemoryEntry)(nil),           // 61: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 62: loom.v1.MemoryContext
-	(*MemoryOffer)(nil),           // 63: loom.v1.MemoryOffer
-	(*Usage)(nil),                 // 64: loom.v1.Usage
-	(*Cursor)(nil),                // 65: loom.v1.Cursor
-	(*Notice)(nil),                // 66: loom.v1.Notice
-	(*JournalCut)(nil),            // 67: loom.v1.JournalCut
-	(*DecisionNode)(nil),          // 68: loom.v1.DecisionNode
-	(*Identity)(nil),              // 69: loom.v1.Identity
-	(*durationpb.Duration)(nil),   // 70: google.protobuf.Duration
-	(DecisionType)(0),             // 71: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 72: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 73: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 74: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 75: loom.v1.Narrative
-	(*Pulse)(nil),                 // 76: loom.v1.Pulse
-	(*Ballot)(nil),                // 77: loom.v1.Ballot
-	(*AddDecision)(nil),           // 78: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 79: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 80: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 81: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 82: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 83: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 84: loom.v1.ImportDecisions
-	(*KeepMemory)(nil),            // 85: loom.v1.KeepMemory
-	(*ChangeMemory)(nil),          // 86: loom.v1.ChangeMemory
-	(*ForgetMemory)(nil),          // 87: loom.v1.ForgetMemory
+	(*SigningKey)(nil),            // 60: loom.v1.SigningKey
+	(*KeyChange)(nil),             // 61: loom.v1.KeyChange
+	(*SignedCommand)(nil),         // 62: loom.v1.SignedCommand
+	(*Toolkit)(nil),               // 63: loom.v1.Toolkit
+	(*MemoryEntry)(nil),           // 64: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 65: loom.v1.MemoryContext
+	(*MemoryOffer)(nil),           // 66: loom.v1.MemoryOffer
+	(*Usage)(nil),                 // 67: loom.v1.Usage
+	(*Cursor)(nil),                // 68: loom.v1.Cursor
+	(*Notice)(nil),                // 69: loom.v1.Notice
+	(*JournalCut)(nil),            // 70: loom.v1.JournalCut
+	(*DecisionNode)(nil),          // 71: loom.v1.DecisionNode
+	(*Identity)(nil),              // 72: loom.v1.Identity
+	(*durationpb.Duration)(nil),   // 73: google.protobuf.Duration
+	(DecisionType)(0),             // 74: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 75: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 76: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 77: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 78: loom.v1.Narrative
+	(*Pulse)(nil),                 // 79: loom.v1.Pulse
+	(*Ballot)(nil),                // 80: loom.v1.Ballot
+	(*AddDecision)(nil),           // 81: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 82: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 83: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 84: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 85: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 86: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 87: loom.v1.ImportDecisions
+	(*KeepMemory)(nil),            // 88: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 89: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 90: loom.v1.ForgetMemory
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
 	41,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
@@ -4831,77 +4865,80 @@ var file_loom_v1_service_proto_depIdxs = []int32{
 	39,  // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
 	58,  // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
 	59,  // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	60,  // 41: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
-	61,  // 42: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
-	62,  // 43: loom.v1.View.found:type_name -> loom.v1.MemoryContext
-	63,  // 44: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
-	17,  // 45: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
-	64,  // 46: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
-	65,  // 47: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	41,  // 48: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	47,  // 49: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	66,  // 50: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	65,  // 51: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	67,  // 52: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	47,  // 53: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	26,  // 54: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	47,  // 55: loom.v1.WhyReply.error:type_name -> loom.v1.Error
-	41,  // 56: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
-	50,  // 57: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
-	48,  // 58: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
-	51,  // 59: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
-	24,  // 60: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
-	68,  // 61: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
-	25,  // 62: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
-	25,  // 63: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
-	68,  // 64: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
-	41,  // 65: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	69,  // 66: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	47,  // 67: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	31,  // 68: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	41,  // 69: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	30,  // 70: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
-	58,  // 71: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
-	70,  // 72: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
-	47,  // 73: loom.v1.HostReply.damage:type_name -> loom.v1.Error
-	29,  // 74: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
-	70,  // 75: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
-	41,  // 76: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
-	0,   // 77: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	71,  // 78: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	72,  // 79: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	73,  // 80: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	41,  // 81: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	47,  // 82: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	52,  // 83: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	74,  // 84: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	75,  // 85: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	76,  // 86: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	77,  // 87: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	40,  // 88: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	78,  // 89: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	79,  // 90: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	80,  // 91: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	81,  // 92: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	82,  // 93: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	83,  // 94: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	84,  // 95: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	85,  // 96: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
-	86,  // 97: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
-	87,  // 98: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
-	1,   // 99: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	41,  // 100: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	41,  // 101: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	47,  // 102: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	38,  // 103: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	38,  // 104: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	41,  // 105: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	13,  // 106: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	107, // [107:107] is the sub-list for method output_type
-	107, // [107:107] is the sub-list for method input_type
-	107, // [107:107] is the sub-list for extension type_name
-	107, // [107:107] is the sub-list for extension extendee
-	0,   // [0:107] is the sub-list for field type_name
+	60,  // 41: loom.v1.View.keys:type_name -> loom.v1.SigningKey
+	61,  // 42: loom.v1.View.key_changes:type_name -> loom.v1.KeyChange
+	62,  // 43: loom.v1.View.key_orders:type_name -> loom.v1.SignedCommand
+	63,  // 44: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
+	64,  // 45: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
+	65,  // 46: loom.v1.View.found:type_name -> loom.v1.MemoryContext
+	66,  // 47: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
+	17,  // 48: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
+	67,  // 49: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
+	68,  // 50: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	41,  // 51: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	47,  // 52: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	69,  // 53: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	68,  // 54: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	70,  // 55: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	47,  // 56: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	26,  // 57: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	47,  // 58: loom.v1.WhyReply.error:type_name -> loom.v1.Error
+	41,  // 59: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
+	50,  // 60: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
+	48,  // 61: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
+	51,  // 62: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
+	24,  // 63: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
+	71,  // 64: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
+	25,  // 65: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
+	25,  // 66: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
+	71,  // 67: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
+	41,  // 68: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	72,  // 69: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	47,  // 70: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	31,  // 71: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	41,  // 72: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	30,  // 73: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
+	58,  // 74: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
+	73,  // 75: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
+	47,  // 76: loom.v1.HostReply.damage:type_name -> loom.v1.Error
+	29,  // 77: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
+	73,  // 78: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
+	41,  // 79: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	0,   // 80: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	74,  // 81: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	75,  // 82: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	76,  // 83: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	41,  // 84: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	47,  // 85: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	52,  // 86: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	77,  // 87: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	78,  // 88: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	79,  // 89: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	80,  // 90: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	40,  // 91: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	81,  // 92: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	82,  // 93: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	83,  // 94: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	84,  // 95: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	85,  // 96: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	86,  // 97: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	87,  // 98: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	88,  // 99: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
+	89,  // 100: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
+	90,  // 101: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
+	1,   // 102: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	41,  // 103: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	41,  // 104: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	47,  // 105: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	38,  // 106: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	38,  // 107: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	41,  // 108: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	13,  // 109: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	110, // [110:110] is the sub-list for method output_type
+	110, // [110:110] is the sub-list for method input_type
+	110, // [110:110] is the sub-list for extension type_name
+	110, // [110:110] is the sub-list for extension extendee
+	0,   // [0:110] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -4914,6 +4951,7 @@ func file_loom_v1_service_proto_init() {
 	file_loom_v1_cut_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_journal_proto_init()
+	file_loom_v1_keys_proto_init()
 	file_loom_v1_lock_proto_init()
 	file_loom_v1_memory_proto_init()
 	file_loom_v1_permission_proto_init()

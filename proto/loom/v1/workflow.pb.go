@@ -1844,7 +1844,9 @@ type NodeDefinition struct {
 	// What it is in its process; unset for a node of a plain workflow.
 	Phase *Phase `protobuf:"bytes,19,opt,name=phase,proto3" json:"phase,omitempty"`
 	// What whoever works on it may read of the project's memory, and write.
-	Memory        *MemoryAccess `protobuf:"bytes,20,opt,name=memory,proto3" json:"memory,omitempty"`
+	Memory *MemoryAccess `protobuf:"bytes,20,opt,name=memory,proto3" json:"memory,omitempty"`
+	// Of an approval node: how many different keys have to sign that work goes on; 0 means 1.
+	Keys          uint32 `protobuf:"varint,21,opt,name=keys,proto3" json:"keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2017,6 +2019,13 @@ func (x *NodeDefinition) GetMemory() *MemoryAccess {
 		return x.Memory
 	}
 	return nil
+}
+
+func (x *NodeDefinition) GetKeys() uint32 {
+	if x != nil {
+		return x.Keys
+	}
+	return 0
 }
 
 // MemoryAccess is what a node may read and write of the memory: "session",
@@ -5009,7 +5018,11 @@ type Approval struct {
 	Usage *Usage `protobuf:"bytes,31,opt,name=usage,proto3" json:"usage,omitempty"`
 	// The newest decisions of the execution and the options that were weighed, at most
 	// 20, oldest first.
-	Considered    []*Considered `protobuf:"bytes,32,rep,name=considered,proto3" json:"considered,omitempty"`
+	Considered []*Considered `protobuf:"bytes,32,rep,name=considered,proto3" json:"considered,omitempty"`
+	// How many different keys have to sign that work goes on; 0 means 1.
+	Keys uint32 `protobuf:"varint,33,opt,name=keys,proto3" json:"keys,omitempty"`
+	// The keys that have signed so far that work goes on, where it takes more than one.
+	Signed        []*KeyAnswer `protobuf:"bytes,34,rep,name=signed,proto3" json:"signed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5268,6 +5281,98 @@ func (x *Approval) GetConsidered() []*Considered {
 	return nil
 }
 
+func (x *Approval) GetKeys() uint32 {
+	if x != nil {
+		return x.Keys
+	}
+	return 0
+}
+
+func (x *Approval) GetSigned() []*KeyAnswer {
+	if x != nil {
+		return x.Signed
+	}
+	return nil
+}
+
+// KeyAnswer is the answer of one key to an approval that takes several.
+type KeyAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the key.
+	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Decision      ApprovalDecision       `protobuf:"varint,2,opt,name=decision,proto3,enum=loom.v1.ApprovalDecision" json:"decision,omitempty"`
+	Comment       string                 `protobuf:"bytes,3,opt,name=comment,proto3" json:"comment,omitempty"`
+	At            *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=at,proto3" json:"at,omitempty"`
+	Choice        string                 `protobuf:"bytes,5,opt,name=choice,proto3" json:"choice,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeyAnswer) Reset() {
+	*x = KeyAnswer{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyAnswer) ProtoMessage() {}
+
+func (x *KeyAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyAnswer.ProtoReflect.Descriptor instead.
+func (*KeyAnswer) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *KeyAnswer) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *KeyAnswer) GetDecision() ApprovalDecision {
+	if x != nil {
+		return x.Decision
+	}
+	return ApprovalDecision_APPROVAL_DECISION_UNSPECIFIED
+}
+
+func (x *KeyAnswer) GetComment() string {
+	if x != nil {
+		return x.Comment
+	}
+	return ""
+}
+
+func (x *KeyAnswer) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *KeyAnswer) GetChoice() string {
+	if x != nil {
+		return x.Choice
+	}
+	return ""
+}
+
 // Considered is an entry of the decision graph, as an approval shows it.
 type Considered struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -5283,7 +5388,7 @@ type Considered struct {
 
 func (x *Considered) Reset() {
 	*x = Considered{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[40]
+	mi := &file_loom_v1_workflow_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5295,7 +5400,7 @@ func (x *Considered) String() string {
 func (*Considered) ProtoMessage() {}
 
 func (x *Considered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[40]
+	mi := &file_loom_v1_workflow_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5308,7 +5413,7 @@ func (x *Considered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Considered.ProtoReflect.Descriptor instead.
 func (*Considered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Considered) GetId() string {
@@ -5365,7 +5470,7 @@ type FileClaim struct {
 
 func (x *FileClaim) Reset() {
 	*x = FileClaim{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[41]
+	mi := &file_loom_v1_workflow_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5377,7 +5482,7 @@ func (x *FileClaim) String() string {
 func (*FileClaim) ProtoMessage() {}
 
 func (x *FileClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[41]
+	mi := &file_loom_v1_workflow_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5390,7 +5495,7 @@ func (x *FileClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileClaim.ProtoReflect.Descriptor instead.
 func (*FileClaim) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *FileClaim) GetPath() string {
@@ -5513,7 +5618,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
 	"model_tier\x18\x06 \x01(\rR\tmodelTier\x12+\n" +
 	"\x11verification_tier\x18\a \x01(\rR\x10verificationTier\x12\x14\n" +
-	"\x05check\x18\b \x01(\tR\x05check\"\xdf\x06\n" +
+	"\x05check\x18\b \x01(\tR\x05check\"\xf3\x06\n" +
 	"\x0eNodeDefinition\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x11.loom.v1.NodeTypeR\x04type\x12\x12\n" +
@@ -5536,7 +5641,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\apersona\x18\x11 \x01(\tR\apersona\x12*\n" +
 	"\abackoff\x18\x12 \x01(\v2\x10.loom.v1.BackoffR\abackoff\x12$\n" +
 	"\x05phase\x18\x13 \x01(\v2\x0e.loom.v1.PhaseR\x05phase\x12-\n" +
-	"\x06memory\x18\x14 \x01(\v2\x15.loom.v1.MemoryAccessR\x06memory\x1a:\n" +
+	"\x06memory\x18\x14 \x01(\v2\x15.loom.v1.MemoryAccessR\x06memory\x12\x12\n" +
+	"\x04keys\x18\x15 \x01(\rR\x04keys\x1a:\n" +
 	"\fOutcomeEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"8\n" +
@@ -5818,7 +5924,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x06output\x18\x05 \x01(\v2\x10.loom.v1.BlobRefR\x06output\".\n" +
 	"\x06Choice\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
-	"\x05title\x18\x02 \x01(\tR\x05title\"\x81\t\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\"\xc1\t\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -5860,7 +5966,15 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x05usage\x18\x1f \x01(\v2\x0e.loom.v1.UsageR\x05usage\x123\n" +
 	"\n" +
 	"considered\x18  \x03(\v2\x13.loom.v1.ConsideredR\n" +
-	"considered\"\xa0\x01\n" +
+	"considered\x12\x12\n" +
+	"\x04keys\x18! \x01(\rR\x04keys\x12*\n" +
+	"\x06signed\x18\" \x03(\v2\x12.loom.v1.KeyAnswerR\x06signed\"\xb2\x01\n" +
+	"\tKeyAnswer\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x125\n" +
+	"\bdecision\x18\x02 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
+	"\acomment\x18\x03 \x01(\tR\acomment\x12*\n" +
+	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x16\n" +
+	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xa0\x01\n" +
 	"\n" +
 	"Considered\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12)\n" +
@@ -5981,7 +6095,7 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
 	(Severity)(0),                 // 1: loom.v1.Severity
@@ -6038,31 +6152,32 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(*CheckRun)(nil),              // 52: loom.v1.CheckRun
 	(*Choice)(nil),                // 53: loom.v1.Choice
 	(*Approval)(nil),              // 54: loom.v1.Approval
-	(*Considered)(nil),            // 55: loom.v1.Considered
-	(*FileClaim)(nil),             // 56: loom.v1.FileClaim
-	nil,                           // 57: loom.v1.Definition.MetadataEntry
-	nil,                           // 58: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 59: loom.v1.Execution.NodesEntry
-	nil,                           // 60: loom.v1.Execution.EdgesEntry
-	nil,                           // 61: loom.v1.Execution.NamedChecksEntry
-	(*timestamppb.Timestamp)(nil), // 62: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 63: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 64: google.protobuf.Struct
-	(Priority)(0),                 // 65: loom.v1.Priority
-	(*Usage)(nil),                 // 66: loom.v1.Usage
-	(*Budget)(nil),                // 67: loom.v1.Budget
-	(*Mark)(nil),                  // 68: loom.v1.Mark
-	(*Said)(nil),                  // 69: loom.v1.Said
-	(*Draft)(nil),                 // 70: loom.v1.Draft
-	(*Identity)(nil),              // 71: loom.v1.Identity
-	(*TodoList)(nil),              // 72: loom.v1.TodoList
-	(*BlobRef)(nil),               // 73: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 74: loom.v1.PermissionQuestion
-	(DecisionType)(0),             // 75: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 76: loom.v1.DecisionStatus
+	(*KeyAnswer)(nil),             // 55: loom.v1.KeyAnswer
+	(*Considered)(nil),            // 56: loom.v1.Considered
+	(*FileClaim)(nil),             // 57: loom.v1.FileClaim
+	nil,                           // 58: loom.v1.Definition.MetadataEntry
+	nil,                           // 59: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 60: loom.v1.Execution.NodesEntry
+	nil,                           // 61: loom.v1.Execution.EdgesEntry
+	nil,                           // 62: loom.v1.Execution.NamedChecksEntry
+	(*timestamppb.Timestamp)(nil), // 63: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 64: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 65: google.protobuf.Struct
+	(Priority)(0),                 // 66: loom.v1.Priority
+	(*Usage)(nil),                 // 67: loom.v1.Usage
+	(*Budget)(nil),                // 68: loom.v1.Budget
+	(*Mark)(nil),                  // 69: loom.v1.Mark
+	(*Said)(nil),                  // 70: loom.v1.Said
+	(*Draft)(nil),                 // 71: loom.v1.Draft
+	(*Identity)(nil),              // 72: loom.v1.Identity
+	(*TodoList)(nil),              // 73: loom.v1.TodoList
+	(*BlobRef)(nil),               // 74: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 75: loom.v1.PermissionQuestion
+	(DecisionType)(0),             // 76: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 77: loom.v1.DecisionStatus
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
-	57,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
+	58,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
 	25,  // 1: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
 	31,  // 2: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
 	21,  // 3: loom.v1.Definition.guide:type_name -> loom.v1.Guide
@@ -6070,16 +6185,16 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	16,  // 5: loom.v1.Definition.checkout:type_name -> loom.v1.Checkout
 	19,  // 6: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
 	20,  // 7: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
-	62,  // 8: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
+	63,  // 8: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
 	22,  // 9: loom.v1.Guide.rules:type_name -> loom.v1.Rule
 	23,  // 10: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
 	0,   // 11: loom.v1.Rule.type:type_name -> loom.v1.RuleType
 	1,   // 12: loom.v1.Rule.severity:type_name -> loom.v1.Severity
 	2,   // 13: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
 	3,   // 14: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	63,  // 15: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	64,  // 15: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
 	4,   // 16: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	58,  // 17: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	59,  // 17: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
 	29,  // 18: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
 	27,  // 19: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
 	6,   // 20: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
@@ -6087,63 +6202,63 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	24,  // 22: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
 	26,  // 23: loom.v1.NodeDefinition.memory:type_name -> loom.v1.MemoryAccess
 	5,   // 24: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	63,  // 25: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	63,  // 26: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	64,  // 25: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	64,  // 26: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
 	30,  // 27: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
 	7,   // 28: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
 	8,   // 29: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	59,  // 30: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	60,  // 31: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	64,  // 32: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	62,  // 33: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	62,  // 34: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	65,  // 35: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	60,  // 30: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	61,  // 31: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	65,  // 32: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	63,  // 33: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	63,  // 34: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	66,  // 35: loom.v1.Execution.priority:type_name -> loom.v1.Priority
 	44,  // 36: loom.v1.Execution.change:type_name -> loom.v1.Change
 	47,  // 37: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
 	48,  // 38: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
 	50,  // 39: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	66,  // 40: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	61,  // 41: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	67,  // 40: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	62,  // 41: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
 	33,  // 42: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
 	34,  // 43: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
 	35,  // 44: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	67,  // 45: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	62,  // 46: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	63,  // 47: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	68,  // 48: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	62,  // 49: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	69,  // 50: loom.v1.Execution.said:type_name -> loom.v1.Said
+	68,  // 45: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	63,  // 46: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	64,  // 47: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	69,  // 48: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	63,  // 49: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	70,  // 50: loom.v1.Execution.said:type_name -> loom.v1.Said
 	51,  // 51: loom.v1.Execution.car:type_name -> loom.v1.Car
 	18,  // 52: loom.v1.Execution.plan:type_name -> loom.v1.Plan
-	68,  // 53: loom.v1.Execution.closing:type_name -> loom.v1.Mark
-	70,  // 54: loom.v1.Execution.draft:type_name -> loom.v1.Draft
-	62,  // 55: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	69,  // 53: loom.v1.Execution.closing:type_name -> loom.v1.Mark
+	71,  // 54: loom.v1.Execution.draft:type_name -> loom.v1.Draft
+	63,  // 55: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
 	10,  // 56: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	62,  // 57: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	71,  // 58: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	63,  // 57: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	72,  // 58: loom.v1.Pause.by:type_name -> loom.v1.Identity
 	9,   // 59: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
 	37,  // 60: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
 	37,  // 61: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
 	42,  // 62: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	62,  // 63: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	63,  // 63: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
 	13,  // 64: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	62,  // 65: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	62,  // 66: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	63,  // 65: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	63,  // 66: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
 	41,  // 67: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	62,  // 68: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	63,  // 68: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
 	42,  // 69: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	62,  // 70: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	62,  // 71: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	62,  // 72: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	63,  // 73: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	63,  // 70: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	63,  // 71: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	63,  // 72: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	64,  // 73: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
 	38,  // 74: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
-	72,  // 75: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
+	73,  // 75: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
 	39,  // 76: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
 	40,  // 77: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
 	42,  // 78: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
 	41,  // 79: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
 	11,  // 80: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	64,  // 81: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	65,  // 81: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
 	44,  // 82: loom.v1.Outcome.change:type_name -> loom.v1.Change
 	48,  // 83: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
 	50,  // 84: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
@@ -6151,40 +6266,43 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	43,  // 86: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
 	1,   // 87: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
 	46,  // 88: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	73,  // 89: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	74,  // 89: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
 	45,  // 90: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
 	12,  // 91: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
-	62,  // 92: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	63,  // 92: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
 	49,  // 93: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
 	48,  // 94: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
 	52,  // 95: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	73,  // 96: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	74,  // 96: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
 	13,  // 97: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
 	44,  // 98: loom.v1.Approval.change:type_name -> loom.v1.Change
 	37,  // 99: loom.v1.Approval.history:type_name -> loom.v1.Attempt
 	14,  // 100: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	62,  // 101: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	63,  // 101: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
 	14,  // 102: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	71,  // 103: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	62,  // 104: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	72,  // 103: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	63,  // 104: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
 	53,  // 105: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	56,  // 106: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	74,  // 107: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	67,  // 108: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	57,  // 106: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	75,  // 107: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	68,  // 108: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
 	18,  // 109: loom.v1.Approval.plan:type_name -> loom.v1.Plan
 	37,  // 110: loom.v1.Approval.work:type_name -> loom.v1.Attempt
-	66,  // 111: loom.v1.Approval.usage:type_name -> loom.v1.Usage
-	55,  // 112: loom.v1.Approval.considered:type_name -> loom.v1.Considered
-	75,  // 113: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
-	76,  // 114: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
-	41,  // 115: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	62,  // 116: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	36,  // 117: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	118, // [118:118] is the sub-list for method output_type
-	118, // [118:118] is the sub-list for method input_type
-	118, // [118:118] is the sub-list for extension type_name
-	118, // [118:118] is the sub-list for extension extendee
-	0,   // [0:118] is the sub-list for field type_name
+	67,  // 111: loom.v1.Approval.usage:type_name -> loom.v1.Usage
+	56,  // 112: loom.v1.Approval.considered:type_name -> loom.v1.Considered
+	55,  // 113: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
+	14,  // 114: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
+	63,  // 115: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
+	76,  // 116: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
+	77,  // 117: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
+	41,  // 118: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	63,  // 119: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	36,  // 120: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	121, // [121:121] is the sub-list for method output_type
+	121, // [121:121] is the sub-list for method input_type
+	121, // [121:121] is the sub-list for extension type_name
+	121, // [121:121] is the sub-list for extension extendee
+	0,   // [0:121] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -6202,7 +6320,7 @@ func file_loom_v1_workflow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
 			NumEnums:      15,
-			NumMessages:   47,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

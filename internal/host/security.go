@@ -6,27 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/loomrun/loom/internal/core/project"
-	"github.com/loomrun/loom/internal/net/ceokey"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
-
-// rotated records the CEO's new key in the deployment, once the project of the
-// deployment itself has taken it: it is the one that projects begin with. Doing
-// it again changes nothing.
-func (h *Host) rotated(ctx context.Context, signed *loomv1.SignedCommand) error {
-	cmd := &loomv1.CeoCommand{}
-	if err := proto.Unmarshal(signed.Payload, cmd); err != nil || cmd.GetRotate() == nil || cmd.Project != project.System {
-		return nil //nolint:nilerr // it was read before
-	}
-	public, err := ceokey.Public(cmd.GetRotate().PublicKey)
-	if err != nil {
-		return err
-	}
-	return h.broker.SetCEO(ctx, public)
-}
 
 // noteSecurity puts on record what this host does less safely than it would by
 // itself: a port that is open to the network without TLS, commands of agents that

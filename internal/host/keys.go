@@ -1,0 +1,84 @@
+package host
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/time/rate"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// registerOne registers a project. One that is new takes over the deployment's keys, by
+// the orders that made them in the project "system", which it checks again; without them
+// it would begin with the first key, which may be revoked.
+func (h *Host) registerOne(ctx context.Context, c *loomv1.ProjectConfig) error {
+	r := &loomv1.RegisterProject{Config: c}
+	view, err := h.projects.Look(ctx, project.Keys, &loomv1.Query{Project: project.System, Filter: project.KeyOrders})
+	switch fault.Code(err) {
+	case "":
+		r.Keys = view.KeyOrders
+	case "submit/unknown-project", "project/unknown": // it has no events yet
+	default:
+		return err
+	}
+	return h.do(ctx, c.Id, &loomv1.Command{Body: &loomv1.Command_RegisterProject{RegisterProject: r}})
+}
+
+// serveCommand takes a signed command from anybody who may ask at all: they knock, and
+// the signature is the authority. It is the same door as the CEO's account has.
+func (h *Host) serveCommand(ctx context.Context, c call) proto.Message {
+	cmd := &loomv1.SignedCommand{}
+	if err := actors.Decode(c.contentType, c.data, cmd); err != nil {
+		return &loomv1.Answer{Error: fault.From(err).Proto()}
+	}
+	if !h.knocks.allow(c.from.GetName()) { // a refusal is on record, and must not fill the journal
+		return &loomv1.Answer{Error: fault.New("request/too-many", "more than %d commands a second, and %d at once", knocksPerSecond, knocksAtOnce).Proto()}
+	}
+	return h.projects.Decide(ctx, &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: c.from.GetName()}, cmd)
+}
+
+// How many signed commands somebody may present who has no way in of the CEO's, for
+// each name.
+const (
+	knocksPerSecond = 2
+	knocksAtOnce    = 30
+	mostKnocking    = 1000 // names that are kept
+)
+
+// knocks bounds who presents signed commands.
+type knocks struct {
+	mu     sync.Mutex
+	limits map[string]*rate.Limiter
+}
+
+func (k *knocks) allow(who string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.limits == nil || len(k.limits) >= mostKnocking {
+		k.limits = map[string]*rate.Limiter{}
+	}
+	if k.limits[who] == nil {
+		k.limits[who] = rate.NewLimiter(knocksPerSecond, knocksAtOnce)
+	}
+	return k.limits[who].Allow()
+}
+
+// serveRespond takes an operator's answer, which the project accepts where it leaves that
+// to operators.
+func (h *Host) serveRespond(ctx context.Context, c call) proto.Message {
+	v := &loomv1.DecideApproval{}
+	if err := actors.Decode(c.contentType, c.data, v); err != nil {
+		return &loomv1.SubmitReply{Error: fault.From(err).Proto()}
+	}
+	cmd := &loomv1.Command{Project: project.Of(v.Approval), Actor: c.from, Body: &loomv1.Command_AnswerApproval{AnswerApproval: v}}
+	answer, err := h.projects.Do(ctx, cmd)
+	if err != nil {
+		return &loomv1.SubmitReply{Error: fault.From(err).Proto()}
+	}
+	return answer.GetSubmit()
+}
