@@ -248,7 +248,7 @@ var bugs = append([]bug{
 // projectBugs are those of what composes the cores.
 var projectBugs = []bug{
 	{"digest not checked", whole + "approval.go", `if subtle.ConstantTimeCompare([]byte(a.Digest), []byte(v.Digest)) != 1 {`, `if subtle.ConstantTimeCompare([]byte(a.Digest), []byte(v.Digest)) == 7 {`, ""},
-	{"signature not checked", whole + "approval.go", `if !ed25519.Verify(d.s.ceo(), SignedBytes(c.Payload), c.Signature) {`, `if false {`, ""},
+	{"signature not checked", "internal/core/keyring/keyring.go", `len(k.PublicKey) == ed25519.PublicKeySize && ed25519.Verify(k.PublicKey, SignedBytes(c.GetPayload()), c.GetSignature()), nil`, `len(k.PublicKey) == ed25519.PublicKeySize, nil`, ""},
 	{"an agent may present what the CEO signed", whole + "approval.go", `if d.actor.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_CEO {`, `if false {`, ""},
 	{"an expired command is taken", whole + "approval.go", `!d.wall.Before(asTime(cmd.NotAfter)) {`, `false {`, ""},
 	{"a command of another deployment is taken", whole + "approval.go", `if cmd.Deployment != d.s.cfg.Deployment || cmd.Project != d.s.cfg.ID {`, `if false {`, ""},

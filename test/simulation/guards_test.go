@@ -20,6 +20,24 @@ var guards = []guard{
 		whole, "TestP09_OnlyTheCEOsSignatureOnThisDigestCounts",
 	},
 	{
+		bug{"a revoked key's answer is taken", "internal/core/keyring/keyring.go", `case k.RevokedAt != nil:
+			return nil, fault.New("key/revoked"`, `case false:
+			return nil, fault.New("key/revoked"`, ""},
+		whole, "TestSIGN02_AnswersNameTheirKeyAndARevokedOneSignsNoMore",
+	},
+	{
+		bug{"two answers of one key count as two of N", whole + "keys.go", `if o.Key != d.signer.Name && d.s.ring.Holds(o.Key)`, `if d.s.ring.Holds(o.Key)`, ""},
+		whole, "TestSIGN02_TwoOfNAreTwoDifferentKeys",
+	},
+	{
+		bug{"what a revoked key signed counts towards N", whole + "keys.go", `d.s.ring.Holds(o.Key) && o.Decision`, `o.Decision`, ""},
+		whole, "TestSIGN02_TwoOfNAreTwoDifferentKeys",
+	},
+	{
+		bug{"a passkey's evidence is for any payload", "internal/core/keyring/passkey.go", `case subtle.ConstantTimeCompare([]byte(said.Challenge),`, `case said.Challenge == "" && 1 != subtle.ConstantTimeCompare([]byte(said.Challenge),`, ""},
+		"internal/core/keyring/", "TestSIGN04_EvidenceIsForOnePayloadOnOnePageByAPersonWhoWasVerified",
+	},
+	{
 		bug{"a call looks at no budget of a parent", whole + "reserve.go", `for y := x; y != nil; y = s.execution(y.Parent) {`, `for y := x; y != nil; y = nil {`, ""},
 		whole, "TestBYD05_ACallFitsIntoWhatThoseAboveHave",
 	},

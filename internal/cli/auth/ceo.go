@@ -21,8 +21,8 @@ func (a *Commands) ceo() *cobra.Command {
 	cmd.Use = "ceo [COMMAND] [flags]"
 	cmd.Long = `Ceo shows the public half of the key that approvals are signed with, and where
 the key is kept. The key is outside every data directory; whoever can read the
-file can approve. It is the first of the deployment's keys: "loom key" enrols and
-revokes others. "enrol" is for when every key is lost.`
+file can approve. It is the first of the deployment's keys: "loom key" enrols
+and revokes others. "enrol" is for when every key is lost.`
 	cmd.Example = "  loom auth ceo\n  loom auth ceo enrol --lost-key --key ceo-2.nk"
 	cmd.AddCommand(a.ceoShow(), a.ceoEnrol())
 	return cmd

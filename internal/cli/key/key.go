@@ -2,7 +2,6 @@
 package key
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -206,7 +205,10 @@ func (a *Commands) change(ctx context.Context, by *approval.OrderFlags, name str
 				break
 			}
 		}
-		return cmp.Or(errors.Join(errs...), a.tell(ctx, c, name, cmd))
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		return a.tell(ctx, c, name, cmd)
 	})
 }
 
