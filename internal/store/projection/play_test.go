@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/loomrun/loom/internal/core/keyring"
 	core "github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/core/workflow/workflowtest"
@@ -223,7 +224,7 @@ func (p *player) sign(cmd *loomv1.CeoCommand) {
 		p.t.Fatal(err)
 	}
 	p.do(&loomv1.Command{Actor: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: "ceo"}, Body: &loomv1.Command_Signed{
-		Signed: &loomv1.SignedCommand{Payload: payload, PublicKey: "U", Signature: ed25519.Sign(p.key, core.SignedBytes(payload))},
+		Signed: &loomv1.SignedCommand{Payload: payload, PublicKey: "U", Signature: ed25519.Sign(p.key, keyring.SignedBytes(payload))},
 	}})
 }
 
