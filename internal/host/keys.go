@@ -13,9 +13,9 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// registerOne registers a project. One that is new takes over the deployment's keys, by
-// the orders that made them in the project "system", which it checks again; without them
-// it would begin with the first key, which may be revoked.
+// registerOne registers a project. It takes over the deployment's keys, by the orders that
+// made them in the project "system", which it checks again: a new one would begin with the
+// first key, which may be revoked, and one that was not served may have missed that.
 func (h *Host) registerOne(ctx context.Context, c *loomv1.ProjectConfig) error {
 	r := &loomv1.RegisterProject{Config: c}
 	view, err := h.projects.Look(ctx, project.Keys, &loomv1.Query{Project: project.System, Filter: project.KeyOrders})

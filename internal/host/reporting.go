@@ -67,7 +67,7 @@ func (h *Host) registerReporting(ctx context.Context) error {
 		if err := h.withReporting(ctx, c, nil); err != nil {
 			return err
 		}
-		if err := h.do(ctx, c.Id, &loomv1.Command{Body: &loomv1.Command_RegisterProject{RegisterProject: &loomv1.RegisterProject{Config: c}}}); err != nil {
+		if err := h.registerOne(ctx, c); err != nil {
 			return err
 		}
 	}

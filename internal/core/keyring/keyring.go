@@ -34,7 +34,7 @@ const (
 	MostAsked = 5
 
 	maxKeys    = 100 // that ever held
-	maxPending = 20
+	maxPending = 5   // that one key has signed: what it fills keeps no other from signing
 )
 
 var wellNamed = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
@@ -80,6 +80,12 @@ func (r *Ring) Pending() []*loomv1.KeyChange {
 		return nil
 	}
 	return r.p.Pending
+}
+
+// Done says whether what an order asks for is so already.
+func (r *Ring) Done(cmd *loomv1.CeoCommand) bool {
+	done, err := r.checkChange(&loomv1.KeyChange{Enrol: cmd.GetEnrolKey(), Revoke: cmd.GetRevokeKey()})
+	return done && err == nil
 }
 
 // Orders returns the signed commands that made the ring, in their order.
@@ -166,8 +172,8 @@ func (r *Ring) Decide(by string, c *loomv1.SignedCommand, cmd *loomv1.CeoCommand
 	if len(r.live()) >= Guarded {
 		i := slices.IndexFunc(r.Pending(), func(p *loomv1.KeyChange) bool { return same(p, change) })
 		switch {
-		case i < 0 && len(r.Pending()) >= maxPending:
-			return nil, fault.New("key/invalid", "%d changes of the keys wait for another signature, as many as can", maxPending)
+		case i < 0 && r.waiting(by) >= maxPending:
+			return nil, fault.New("key/invalid", "%d changes of the keys that key %q has signed wait for another signature, as many as can", maxPending, by)
 		case i < 0:
 			return &loomv1.Event{Fact: &loomv1.Event_KeyAwaited{KeyAwaited: &loomv1.KeyAwaited{Root: r.root, Change: change, Signed: c}}}, nil
 		case r.Pending()[i].By == by: // twice by one is once
@@ -181,6 +187,16 @@ func (r *Ring) Decide(by string, c *loomv1.SignedCommand, cmd *loomv1.CeoCommand
 	k := proto.CloneOf(change.Enrol.Key)
 	k.EnrolledBy, k.Reason = signers, change.Enrol.Reason
 	return &loomv1.Event{Fact: &loomv1.Event_KeyEnrolled{KeyEnrolled: &loomv1.KeyEnrolled{Root: r.root, Key: k, Signed: c}}}, nil
+}
+
+// waiting counts the changes that wait and were signed by a key.
+func (r *Ring) waiting(by string) (n int) {
+	for _, p := range r.Pending() {
+		if p.By == by {
+			n++
+		}
+	}
+	return n
 }
 
 // same says whether two keys have signed the same change, for whatever reason.

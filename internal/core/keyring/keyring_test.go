@@ -124,6 +124,33 @@ func TestSIGN02_KeysAreEnrolledAndRevokedByKeysThatHold(t *testing.T) {
 	}
 }
 
+// TestSIGN02_NoKeyFillsTheQueueOfTheOthers: a key that was stolen signs changes that no
+// other would, as many as it can; the others revoke it all the same.
+func TestSIGN02_NoKeyFillsTheQueueOfTheOthers(t *testing.T) {
+	r := keyring.Restore(public(1), nil)
+	for i, cmd := range []*loomv1.CeoCommand{enrol("phone", 2), enrol("stolen", 3)} {
+		if _, err := do(r, 1, cmd); err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+	}
+	refused := false
+	for n := byte(10); n < 40; n++ {
+		_, err := do(r, 3, enrol(fmt.Sprint("evil", n), n))
+		refused = refused || fault.Code(err) == "key/invalid"
+	}
+	if !refused {
+		t.Errorf("one key has %d changes wait", len(r.Pending()))
+	}
+	for _, n := range []byte{1, 2} {
+		if _, err := do(r, n, revoke("stolen")); err != nil {
+			t.Errorf("key %d: %v", n, err)
+		}
+	}
+	if r.Holds("stolen") || len(r.Pending()) > 0 {
+		t.Errorf("the stolen key holds: %t, and %d changes wait", r.Holds("stolen"), len(r.Pending()))
+	}
+}
+
 // A passkey that was enrolled is also no key in a file, and the other way around: one
 // key must not count as two.
 func TestSIGN02_OneKeyIsOneWhateverItSignsAs(t *testing.T) {

@@ -49,7 +49,7 @@ func (d *decision) decideApproval(signed *loomv1.SignedCommand, v *loomv1.Decide
 	if a == nil {
 		return fault.New("approval/unknown", "approval %q is not known in project %q", v.Approval, d.s.cfg.ID).At("approval")
 	}
-	if a.Decision == v.Decision && a.Digest == v.Digest && a.Comment == v.Comment && d.chosen(a, v.Choice) && a.DecidedBy.GetName() == d.actor.Name {
+	if a.Decision == v.Decision && a.Digest == v.Digest && a.Comment == v.Comment && d.chosen(a, v.Choice) && a.DecidedBy.GetName() == d.actor.Name || d.signedBefore(a, v) {
 		return nil
 	}
 	switch used, err := d.usedBefore(signed, nonceOf(signed)); {

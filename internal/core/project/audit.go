@@ -51,14 +51,44 @@ type several struct {
 	signed map[string]string // key to its answer
 }
 
+// Begin has the auditor go on from what the journal of a project begins with, where its
+// past was cut off: the keys that held then, what was asked, and the nonces that were used.
+func (a *Auditor) Begin(id string, p *loomv1.ProjectState) {
+	a.prepare()
+	for _, root := range a.Roots {
+		a.rings[id] = append(a.rings[id], keyring.Restore(root, proto.CloneOf(p.GetKeyring())))
+	}
+	for _, q := range p.GetApprovals() {
+		a.ask(id, q)
+		for _, s := range q.Signed {
+			if of := a.asked[id+"\x00"+q.Id]; of != nil {
+				of.signed[s.Key] = wording(s.Decision, s.Choice)
+			}
+		}
+	}
+	for nonce := range p.GetNonces() {
+		a.nonces[id+"\x00"+nonce] = 0
+	}
+}
+
+func (a *Auditor) prepare() {
+	if a.rings == nil {
+		a.nonces, a.rings = map[string]uint64{}, map[string][]*keyring.Ring{}
+		a.asked, a.calls = map[string]*several{}, map[string]bool{}
+	}
+}
+
 // Look returns the act that e records, or nil when it is none.
 func (a *Auditor) Look(e *loomv1.Event) *Act {
 	act := actOf(e)
 	if act == nil {
 		return nil
 	}
+	a.prepare()
 	act.Event = e
-	a.note(e)
+	if p := e.GetApprovalRequested().GetApproval(); p != nil {
+		a.ask(e.Project, p)
+	}
 	if act.Signed && a.leftToOperators(e) {
 		act.Signed = false
 	}
@@ -75,9 +105,6 @@ func (a *Auditor) Look(e *loomv1.Event) *Act {
 
 // ringsOf returns what is known of a project's keys, for each root.
 func (a *Auditor) ringsOf(id string) []*keyring.Ring {
-	if a.rings == nil {
-		a.rings = map[string][]*keyring.Ring{}
-	}
 	if a.rings[id] == nil {
 		for _, root := range a.Roots {
 			a.rings[id] = append(a.rings[id], keyring.Restore(root, nil))
@@ -279,7 +306,7 @@ func (a *Auditor) enough(e *loomv1.Event, v *loomv1.DecideApproval, ring *keyrin
 	if p == nil || !GoesOn(v.GetDecision()) {
 		return nil
 	}
-	answer := fmt.Sprint(v.Decision, v.Choice)
+	answer := wording(v.Decision, v.Choice)
 	p.signed[key] = answer
 	if e.GetApprovalDecided() == nil {
 		return nil
@@ -304,29 +331,23 @@ func (a *Auditor) leftToOperators(e *loomv1.Event) bool {
 		(d.Decision == loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE || d.Decision == loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT)
 }
 
-// note keeps what is asked where an operator may answer, or it takes the signatures of
+// ask keeps what is asked where an operator may answer, or it takes the signatures of
 // several keys.
-func (a *Auditor) note(e *loomv1.Event) {
-	p := e.GetApprovalRequested().GetApproval()
-	if a.asked == nil {
-		a.asked, a.calls = map[string]*several{}, map[string]bool{}
-	}
+func (a *Auditor) ask(id string, p *loomv1.Approval) {
 	if p.GetPermission() != nil {
-		a.calls[e.Project+"\x00"+p.Id] = true
+		a.calls[id+"\x00"+p.Id] = true
 	}
-	if p.GetKeys() < 2 {
-		return
+	if p.GetKeys() > 1 {
+		a.asked[id+"\x00"+p.Id] = &several{int(p.Keys), map[string]string{}}
 	}
-	a.asked[e.Project+"\x00"+p.Id] = &several{int(p.Keys), map[string]string{}}
 }
+
+func wording(v loomv1.ApprovalDecision, choice string) string { return fmt.Sprint(v, choice) }
 
 // once returns approval/replayed when a nonce was used before.
 func (a *Auditor) once(e *loomv1.Event, nonce string) error {
 	if nonce == "" {
 		return errors.New("it has no nonce")
-	}
-	if a.nonces == nil {
-		a.nonces = map[string]uint64{}
 	}
 	key := e.Project + "\x00" + nonce
 	if before, used := a.nonces[key]; used {

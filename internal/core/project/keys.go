@@ -1,6 +1,8 @@
 package project
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -18,14 +20,15 @@ func (d *decision) changeKeys(c *loomv1.SignedCommand, cmd *loomv1.CeoCommand) e
 	return d.emit(fact)
 }
 
-// keysOf returns the facts with which a new project takes over the keys of the deployment:
+// keysOf returns the facts with which a project takes over the keys of the deployment:
 // from the signed orders that made them, in their order. Each is checked again, but for
-// its time, which is over.
+// its time, which is over. A project that is there already takes what it has missed, a
+// revocation above all, and passes by what its own keys refuse.
 func (d *decision) keysOf(orders []*loomv1.SignedCommand) ([]*loomv1.Event, error) {
 	if len(orders) > 0 && d.actor.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_HOST {
-		return nil, fault.New("command/unauthorized", "only a host says which keys a new project begins with")
+		return nil, fault.New("command/unauthorized", "only a host says which keys the deployment has")
 	}
-	ring := keyring.Restore(d.s.cfg.CEO, nil)
+	ring := keyring.Restore(d.s.cfg.CEO, proto.CloneOf(d.s.p.Keyring))
 	var facts []*loomv1.Event
 	for i, c := range orders {
 		cmd := &loomv1.CeoCommand{}
@@ -35,12 +38,15 @@ func (d *decision) keysOf(orders []*loomv1.SignedCommand) ([]*loomv1.Event, erro
 		if cmd.Deployment != d.s.cfg.Deployment || cmd.Project != System {
 			return nil, fault.New("approval/identity", "order %d about the keys was signed for project %q of deployment %q", i+1, cmd.Project, cmd.Deployment)
 		}
-		key, err := ring.Signer(c)
-		if err != nil {
-			return nil, err
+		if ring.Done(cmd) {
+			continue
 		}
-		fact, err := ring.Decide(key.Name, c, cmd)
-		if err != nil {
+		key, err := ring.Signer(c)
+		var fact *loomv1.Event
+		if err == nil {
+			fact, err = ring.Decide(key.Name, c, cmd)
+		}
+		if err != nil && d.s.p.Config == nil {
 			return nil, err
 		}
 		if fact == nil {
@@ -66,6 +72,14 @@ func GoesOn(v loomv1.ApprovalDecision) bool {
 	return v != loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT && v != loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES
 }
 
+// signedBefore says whether the key has given this very answer, and it waits for those of
+// other keys.
+func (d *decision) signedBefore(a *loomv1.Approval, v *loomv1.DecideApproval) bool {
+	return a.Decision == loomv1.ApprovalDecision_APPROVAL_DECISION_UNSPECIFIED && a.Digest == v.Digest && slices.ContainsFunc(a.Signed, func(o *loomv1.KeyAnswer) bool {
+		return o.Key == d.signer.Name && o.Decision == v.Decision && o.Choice == v.Choice && o.Comment == v.Comment
+	})
+}
+
 // countersign says whether an answer waits for those of other keys, and records it then.
 func (d *decision) countersign(c *loomv1.SignedCommand, a *loomv1.Approval, v *loomv1.DecideApproval) (waits bool, err error) {
 	if a.Keys < 2 || !GoesOn(v.Decision) {
@@ -79,11 +93,6 @@ func (d *decision) countersign(c *loomv1.SignedCommand, a *loomv1.Approval, v *l
 	}
 	if signed >= int(a.Keys) {
 		return false, nil
-	}
-	for _, o := range a.Signed {
-		if o.Key == d.signer.Name && o.Decision == v.Decision && o.Choice == v.Choice && o.Comment == v.Comment {
-			return true, nil // it has said so before
-		}
 	}
 	return true, d.emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalSigned{ApprovalSigned: &loomv1.ApprovalSigned{
 		Approval: a.Id, Decision: v.Decision, Comment: v.Comment, Digest: v.Digest, Signed: c, Choice: v.Choice,

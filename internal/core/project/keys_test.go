@@ -192,6 +192,60 @@ func TestSIGN02_ANewProjectTakesTheKeysOver(t *testing.T) {
 	}
 }
 
+// TestSIGN02_AProjectThatWasNotServedTakesWhatItMissed: registered again, it takes the
+// orders that were given meanwhile, and changes nothing where it has them.
+func TestSIGN02_AProjectThatWasNotServedTakesWhatItMissed(t *testing.T) {
+	d := newDesk(t)
+	phone := d.enrol("phone")
+	inSystem := func(edit func(*loomv1.CeoCommand)) *loomv1.SignedCommand {
+		return d.order(func(c *loomv1.CeoCommand) { edit(c); c.Project = project.System })
+	}
+	first := d.key
+	orders := []*loomv1.SignedCommand{inSystem(enrols("phone", phone.Public().(ed25519.PublicKey)))}
+	d.key = phone
+	orders = append(orders, inSystem(revokes("first")))
+	d.key = first
+	again := func(kind loomv1.IdentityKind, orders []*loomv1.SignedCommand) error {
+		_, err := d.do(&loomv1.Command{
+			Actor: &loomv1.Identity{Kind: kind, Name: "h1"},
+			Body: &loomv1.Command_RegisterProject{RegisterProject: &loomv1.RegisterProject{
+				Config: &loomv1.ProjectConfig{Id: "shop", Repository: "/src/shop", TargetBranch: "main"}, Keys: orders,
+			}},
+		})
+		return err
+	}
+	d.now = d.now.Add(24 * time.Hour)
+	if err := again(anOperator, orders); fault.Code(err) != "command/unauthorized" {
+		t.Errorf("an operator says which keys there are: %v", err)
+	}
+	for _, want := range []int{1, 0} {
+		n := len(d.events)
+		if err := again(loomv1.IdentityKind_IDENTITY_KIND_HOST, orders); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.since(n); len(got) != want || want > 0 && got[0].GetKeyRevoked().GetName() != "first" {
+			t.Fatalf("taken: %v, want %d facts", got, want)
+		}
+	}
+	if err := d.present(ceo, d.order(pauses(allWork, "", "says the thief"))); fault.Code(err) != "key/revoked" {
+		t.Errorf("the key that was revoked meanwhile: %v", err)
+	}
+	// What was revoked here alone does not come back by an order of the deployment.
+	d.key = phone
+	d.enrol("tablet")
+	d.give(revokes("tablet"))
+	n := len(d.events)
+	if err := again(loomv1.IdentityKind_IDENTITY_KIND_HOST, append(orders, inSystem(enrols("tablet", first.Public().(ed25519.PublicKey))))); err != nil || len(d.since(n)) > 0 {
+		t.Errorf("a name that was revoked: %v, %v", d.since(n), err)
+	}
+	audit := &project.Auditor{Deployment: "dp-1", Roots: []ed25519.PublicKey{d.cfg.CEO}}
+	for _, e := range d.events {
+		if act := audit.Look(e); act != nil && act.Err != nil {
+			t.Errorf("the audit of %s %s: %v", act.Kind, act.What, act.Err)
+		}
+	}
+}
+
 // twoKeyed is a desk whose bugs are approved with two keys.
 func twoKeyed(t *testing.T) *desk {
 	d := newDesk(t)
@@ -228,6 +282,13 @@ func TestSIGN02_TwoOfNAreTwoDifferentKeys(t *testing.T) {
 	again := d.inbox() // it still waits, and shows who has signed
 	if len(again.Signed) != 1 || again.Signed[0].Key != "first" || d.status(bead) != "waiting" {
 		t.Fatalf("signed by one: %v", again.Signed)
+	}
+	twice := d.sign(a, approve, nil)
+	for range 2 { // and what is sent twice is heard once
+		n := len(d.events)
+		if err := d.present(ceo, twice); err != nil || len(d.since(n)) > 0 {
+			t.Errorf("the same again: %v, %v", d.since(n), err)
+		}
 	}
 	x := again.Execution
 	for what, edit := range map[string]func(*loomv1.CeoCommand){"past it": moves(x, "commit", "I want it"), "to the end": moves(x, "land", "I want it")} {
@@ -272,6 +333,27 @@ func TestSIGN02_TwoOfNAreTwoDifferentKeys(t *testing.T) {
 		}
 		if want := map[bool]string{true: "", false: "key/missing"}[name == "as it was"]; strings.Join(bad, " ") != want {
 			t.Errorf("%s: the audit says %q, want %q", name, bad, want)
+		}
+	}
+	// It goes on where the past was cut off, from the state as of any event.
+	for cut := range d.events {
+		s := project.New(d.cfg)
+		for _, e := range d.events[:cut] {
+			if err := s.Apply(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		audit := &project.Auditor{Deployment: "dp-1", Roots: []ed25519.PublicKey{d.cfg.CEO}}
+		audit.Begin("shop", s.Snapshot())
+		for i, e := range d.events[cut:] {
+			if act := audit.Look(e); act != nil && act.Err != nil {
+				t.Errorf("cut at %d: event %d, %s: %v", cut, cut+i, act.Kind, act.Err)
+			}
+		}
+		for _, e := range d.events[:cut] {
+			if act := audit.Look(e); act != nil && act.Signed && act.Err == nil {
+				t.Errorf("cut at %d: %s from before it counts again", cut, act.Kind)
+			}
 		}
 	}
 	// To refuse takes one.

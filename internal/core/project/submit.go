@@ -50,20 +50,16 @@ func (d *decision) register(r *loomv1.RegisterProject) error {
 		return fault.New("project/invalid", "registration of another project was sent to project %q", d.s.cfg.ID).Got(c.Id)
 	}
 	old := d.s.p.Config
+	keys, err := d.keysOf(r.Keys)
+	if err != nil {
+		return err
+	}
 	if proto.Equal(c, old) {
-		return nil
+		return d.all(keys, nil)
 	}
 	if old != nil && len(d.s.open) > 0 && (c.Repository != old.Repository || c.TargetBranch != old.TargetBranch) {
 		return fault.New("project/conflict", "project %q has %d executions under way, approved for branch %s of %s", c.Id, len(d.s.open), old.TargetBranch, old.Repository).
 			At("project").Want("let them end before work is to land elsewhere")
-	}
-	var keys []*loomv1.Event
-	if old == nil {
-		facts, err := d.keysOf(r.Keys)
-		if err != nil {
-			return err
-		}
-		keys = facts
 	}
 	if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_ProjectRegistered{ProjectRegistered: &loomv1.ProjectRegistered{Config: c}}}); err != nil {
 		return err

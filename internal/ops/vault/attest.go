@@ -98,6 +98,10 @@ type passkey struct {
 	ClientDataJSON    []byte `json:"clientDataJSON"`
 }
 
+func passkeys(list []*loomv1.SigningKey) []*loomv1.SigningKey {
+	return slices.DeleteFunc(slices.Clone(list), func(k *loomv1.SigningKey) bool { return k.GetPasskey() == nil })
+}
+
 // answerOf is what a key of that name signed; of passkeys, keys has those that were
 // enrolled.
 func answerOf(c *loomv1.SignedCommand, name string, keys []*loomv1.SigningKey) answer {
@@ -158,14 +162,22 @@ func (s *Store) Export(ctx context.Context, approval string, key *ceokey.Key) (*
 	var last *loomv1.SignedCommand
 	others := map[string]*loomv1.SignedCommand{}
 	for part := range s.Manifest.Partitions {
-		_, err := s.walk(ctx, part, func(seq uint64, b *loomv1.Batch) error {
+		base, err := s.base(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range base.GetProjects() {
+			keys = append(keys, passkeys(b.State.GetKeyring().GetKeys())...)
+			if a := b.State.GetApprovals()[approval]; a != nil { // it was asked before the cut
+				shown, p.Project, p.AskedAt = a, b.Project, a.AskedAt.AsTime()
+			}
+		}
+		_, err = s.walk(ctx, part, func(seq uint64, b *loomv1.Batch) error {
 			for i, e := range b.Events {
 				if a := e.GetApprovalRequested().GetApproval(); a.GetId() == approval {
 					shown, p.Project, p.AskedAt = a, e.Project, e.Time.AsTime()
 				}
-				if k := e.GetKeyEnrolled().GetKey(); k.GetPasskey() != nil {
-					keys = append(keys, k)
-				}
+				keys = append(keys, passkeys([]*loomv1.SigningKey{e.GetKeyEnrolled().GetKey()})...)
 				if d := e.GetApprovalSigned(); d.GetApproval() == approval {
 					others[e.Actor.GetName()] = d.Signed
 				}

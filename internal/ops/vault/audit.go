@@ -63,6 +63,13 @@ func (s *Store) Audit(ctx context.Context) (*Audit, error) {
 			continue
 		}
 		s.say("reading " + natsjournal.Stream(p))
+		base, err := s.base(ctx, p)
+		if err != nil {
+			a.Damage = append(a.Damage, fault.From(err))
+		}
+		for _, b := range base.GetProjects() {
+			auditor.Begin(b.Project, b.State)
+		}
 		found, err := s.walk(ctx, p, func(seq uint64, b *loomv1.Batch) error {
 			for i, e := range b.Events {
 				a.look(auditor, &loomv1.Position{Partition: b.Partition, Epoch: b.Epoch, Sequence: seq, Index: uint32(i)}, e)

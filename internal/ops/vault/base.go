@@ -2,8 +2,11 @@ package vault
 
 import (
 	"bytes"
+	"context"
 
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/store/blob"
+	"github.com/loomrun/loom/internal/store/natsjournal"
 	"github.com/loomrun/loom/internal/store/retention"
 	"github.com/loomrun/loom/internal/store/streamfile"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -56,6 +59,32 @@ func (p *parts) bases(visit func(cut *loomv1.JournalCut, base *loomv1.JournalBas
 		visit(cut, base)
 	}
 	return nil
+}
+
+// base returns what a partition's journal begins with, or nil when that is its first batch.
+func (s *Store) base(ctx context.Context, partition int) (found *loomv1.JournalBase, err error) {
+	journal, err := s.stream(natsjournal.Stream(partition))
+	if err != nil {
+		return nil, err
+	}
+	cut, err := newestCut(ctx, journal, s.marks[partition])
+	if err != nil || cut == nil {
+		return nil, err
+	}
+	p := &parts{}
+	p.want(cut)
+	blobs, err := s.stream("OBJ_" + blob.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	if err := readParts(blobs, p); err != nil {
+		return nil, err
+	}
+	err = p.bases(func(_ *loomv1.JournalCut, base *loomv1.JournalBase) { found = base })
+	if err == nil && found == nil {
+		err = fault.New("blob/missing", "what journal %d begins with is not there: its past was cut at %d", partition, cut.Sequence)
+	}
+	return found, err
 }
 
 // baseBlobs passes every blob that the bases of cuts name to visit.
