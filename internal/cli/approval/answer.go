@@ -2,6 +2,7 @@ package approval
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 
@@ -33,21 +34,7 @@ approvals are signed: "loom approve" and "loom reject".`,
 				v.Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT
 			}
 			return a.With(cmd.Context(), func(c *client.Client) error {
-				view, err := c.Inbox(cmd.Context(), &loomv1.Query{Project: project.Of(v.Approval), Id: v.Approval})
-				if err != nil {
-					return err
-				}
-				asked := view.Approvals[0]
-				if len(view.Approvals) > 1 || asked.Id != v.Approval {
-					return whichOne(v.Approval, view.Approvals)
-				}
-				if asked.DecidedAt == nil { // else the host says who answered
-					if err := cmp.Or(project.CheckAnswer(asked, v), workflow.CheckShown(asked, view.Diff)); err != nil {
-						return err
-					}
-				}
-				v.Digest = asked.Digest
-				if _, err := c.Respond(cmd.Context(), v); err != nil {
+				if err := a.respond(cmd.Context(), c, v); err != nil {
 					return err
 				}
 				return a.Print(v, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", v.Approval, Answered(v.Decision)) })
@@ -57,4 +44,34 @@ approvals are signed: "loom approve" and "loom reject".`,
 	cmd.Flags().StringVar(&v.Comment, "comment", "", "`TEXT` of the answer, which the agent is told")
 	cmd.Flags().BoolVar(&no, "no", false, "there is no answer, or the call may not be made")
 	return cmd
+}
+
+// respond gives an answer as an operator, to a question as it stands or as v's digest says
+// that it was shown.
+func (a *Commands) respond(ctx context.Context, c *client.Client, v *loomv1.DecideApproval) error {
+	asked, err := a.asked(ctx, c, project.Of(v.Approval), v)
+	if err != nil {
+		return err
+	}
+	v.Digest = wholeDigest(v.Digest, asked.Digest)
+	_, err = c.Respond(ctx, v)
+	return err
+}
+
+// asked returns the approval that an answer is to. It refuses a bead's id, which may
+// stand for several questions, an answer that is not offered, and what is not what the
+// digest covers.
+func (a *Commands) asked(ctx context.Context, c *client.Client, name string, d *loomv1.DecideApproval) (*loomv1.Approval, error) {
+	v, err := c.Inbox(ctx, &loomv1.Query{Project: name, Id: d.Approval})
+	if err != nil {
+		return nil, err
+	}
+	asked := v.Approvals[0]
+	if len(v.Approvals) > 1 || asked.Id != d.Approval {
+		return nil, whichOne(d.Approval, v.Approvals)
+	}
+	if asked.DecidedAt != nil { // the host says who answered, and when
+		return asked, nil
+	}
+	return asked, cmp.Or(project.CheckAnswer(asked, d), workflow.CheckShown(asked, v.Diff))
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/loomrun/loom/internal/cli/bead"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/project"
-	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/net/ceokey"
 	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -122,8 +121,12 @@ func (a *Commands) decide(ctx context.Context, key *ceokey.Key, name string, d *
 		if err != nil {
 			return err
 		}
-		err = a.Print(d, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", d.Approval, Answered(d.Decision)) })
-		if err != nil || !wait {
+		words, waits, err := a.became(ctx, c, name, asked, d)
+		if err != nil {
+			return err
+		}
+		err = a.Print(d, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", d.Approval, words) })
+		if err != nil || waits || !wait {
 			return err
 		}
 		return bead.New(a.Console).Wait(ctx, c, asked.Bead, d.Approval)
@@ -131,21 +134,11 @@ func (a *Commands) decide(ctx context.Context, key *ceokey.Key, name string, d *
 }
 
 // sign signs an answer to an approval as it stands and presents it, and returns the
-// approval. It refuses before it signs: a bead's id, which may stand for several
-// questions, an answer that is not offered, and what is not what the digest covers.
+// approval. What cannot be answered so is refused before it is signed.
 func (a *Commands) sign(ctx context.Context, c *client.Client, key *ceokey.Key, deployment, name string, d *loomv1.DecideApproval) (*loomv1.Approval, error) {
-	v, err := c.Inbox(ctx, &loomv1.Query{Project: name, Id: d.Approval})
+	asked, err := a.asked(ctx, c, name, d)
 	if err != nil {
 		return nil, err
-	}
-	if asked := v.Approvals[0]; len(v.Approvals) > 1 || asked.Id != d.Approval {
-		return nil, whichOne(d.Approval, v.Approvals)
-	}
-	asked := v.Approvals[0]
-	if asked.DecidedAt == nil { // else the host says when it was answered
-		if err := cmp.Or(project.CheckAnswer(asked, d), workflow.CheckShown(asked, v.Diff)); err != nil {
-			return nil, err
-		}
 	}
 	d.Digest = wholeDigest(d.Digest, asked.Digest)
 	cmd, err := key.Decide(deployment, name, d)
@@ -153,6 +146,22 @@ func (a *Commands) sign(ctx context.Context, c *client.Client, key *ceokey.Key, 
 		return nil, err
 	}
 	return asked, a.present(ctx, cmd)
+}
+
+// became says what became of an answer that was accepted: where it takes several keys, it
+// may wait for another's.
+func (a *Commands) became(ctx context.Context, c *client.Client, name string, asked *loomv1.Approval, d *loomv1.DecideApproval) (words string, waits bool, err error) {
+	if asked.Keys < 2 {
+		return Answered(d.Decision), false, nil
+	}
+	v, err := c.Inbox(ctx, &loomv1.Query{Project: name, Id: asked.Id})
+	if err != nil {
+		return "", false, err
+	}
+	if now := v.Approvals[0]; now.DecidedAt == nil {
+		return fmt.Sprintf("signed; it takes %d different keys, and another has to sign the same", now.Keys), true, nil
+	}
+	return Answered(d.Decision), false, nil
 }
 
 // whichOne asks for the very question that an answer is to.

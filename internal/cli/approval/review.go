@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -19,7 +20,7 @@ import (
 type review struct {
 	*Commands
 	client     *client.Client
-	key        *ceokey.Key
+	key        *ceokey.Key // nil where it is not at hand
 	deployment string
 	keys       *console.Keyboard
 
@@ -34,8 +35,11 @@ func (a *Commands) review(ctx context.Context, q *loomv1.Query, keyPath string) 
 		return fault.New("usage/argument", "-i is for people").At("--json").Want("loom inbox --json, and loom approve")
 	}
 	key, err := OpenKey(keyPath)
-	if err != nil {
+	if err != nil && (keyPath != "" || !errors.Is(err, fs.ErrNotExist)) {
 		return err
+	}
+	if key == nil {
+		fmt.Fprintln(a.Err, "note: the CEO's key is not here; what agents ask can be answered, and approvals are signed elsewhere")
 	}
 	return a.With(ctx, func(c *client.Client) error {
 		about, err := c.Host(ctx, &loomv1.HostRequest{})
@@ -108,17 +112,51 @@ func (r *review) one(ctx context.Context, at int) (step int, err error) {
 		if d == nil {
 			return step, nil
 		}
-		if _, err = r.sign(ctx, r.client, r.key, r.deployment, project.Of(id), d); err != nil {
+		done, err := r.give(ctx, p, d)
+		if err != nil {
 			if fault.From(err).Code == "internal/error" || ctx.Err() != nil {
 				return 0, err
 			}
 			r.Fail(err) // it is asked again, or left
 			continue
 		}
-		r.answered[id] = Answered(d.Decision)
+		r.answered[id] = done
 		fmt.Fprintf(r.Out, "%s: %s\n", id, r.answered[id])
 		return 1, nil
 	}
+}
+
+// give signs an answer, or gives it as an operator where the CEO's key is not at hand, and
+// says what became of it.
+func (r *review) give(ctx context.Context, p *loomv1.Approval, d *loomv1.DecideApproval) (string, error) {
+	if r.key == nil {
+		if p.Permission == nil {
+			return "", r.whoSigns(ctx, p)
+		}
+		return Answered(d.Decision), r.respond(ctx, r.client, d)
+	}
+	asked, err := r.sign(ctx, r.client, r.key, r.deployment, project.Of(p.Id), d)
+	if err != nil {
+		return "", err
+	}
+	words, _, err := r.became(ctx, r.client, project.Of(p.Id), asked, d)
+	return words, err
+}
+
+// whoSigns says whose keys an approval takes.
+func (r *review) whoSigns(ctx context.Context, p *loomv1.Approval) error {
+	v, err := r.client.Key(ctx, &loomv1.Query{Project: project.Of(p.Id)})
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, k := range v.Keys {
+		if k.RevokedAt == nil {
+			names = append(names, k.Name)
+		}
+	}
+	return fault.New("answer/signature", "approval %q takes the signature of %s", p.Id, strings.Join(names, " or ")).
+		At("approval").Want("loom inbox -i --key FILE, or loom approve %s --key FILE", p.Id)
 }
 
 // pass asks where to go from what needs no answer.
