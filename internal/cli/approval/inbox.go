@@ -33,8 +33,8 @@ what may be answered.
 
 With -i it goes through what waits, one after the other: summary, diff and
 question. Press a key, without a terminal a key and Enter; each answer is signed
-and sent at once. Where the CEO's key is not at hand, what agents ask is answered
-as "loom answer" does:
+and sent at once. Where the CEO's key is not at hand, what agents ask is
+answered, as "loom answer" does:
 
   a, y  approve          r, n  reject (asks why)
   c     comment, which asks for changes

@@ -63,7 +63,8 @@ func TestCLI01_TablesAlignAndEndWithoutBlanks(t *testing.T) {
 
 func TestCLI01_WhoFiledIt(t *testing.T) {
 	for want, id := range map[string]*loomv1.Identity{
-		"the CEO":                      {Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: "UAXGDV"},
+		"the CEO":                      {Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO},
+		"the CEO (phone)":              {Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: "phone"},
 		"a client without credentials": {Kind: loomv1.IdentityKind_IDENTITY_KIND_ANONYMOUS, Name: "anonymous"},
 		"a publisher":                  {Kind: loomv1.IdentityKind_IDENTITY_KIND_PUBLISHER},
 		"billing":                      {Kind: loomv1.IdentityKind_IDENTITY_KIND_PUBLISHER, Name: "billing"},

@@ -274,8 +274,11 @@ func TestSIGN02_TwoOfNAreTwoDifferentKeys(t *testing.T) {
 	if once.Keys = 1; workflow.Digest(once) == a.Digest {
 		t.Error("the digest does not cover how many keys it takes")
 	}
-	for range 3 {
-		if err := d.answer(a, approve); err != nil {
+	saying := func(comment string) *loomv1.SignedCommand {
+		return d.sign(a, approve, func(c *loomv1.CeoCommand) { c.GetDecide().Comment = comment })
+	}
+	for _, comment := range []string{"", "I mean it", "still"} {
+		if err := d.present(ceo, saying(comment)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -283,7 +286,7 @@ func TestSIGN02_TwoOfNAreTwoDifferentKeys(t *testing.T) {
 	if len(again.Signed) != 1 || again.Signed[0].Key != "first" || d.status(bead) != "waiting" {
 		t.Fatalf("signed by one: %v", again.Signed)
 	}
-	twice := d.sign(a, approve, nil)
+	twice := saying("still")
 	for range 2 { // and what is sent twice is heard once
 		n := len(d.events)
 		if err := d.present(ceo, twice); err != nil || len(d.since(n)) > 0 {
