@@ -3,8 +3,6 @@ package simulation
 import (
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -58,19 +56,11 @@ func (o *oracle) escalated(x *execution, n *nodeOracle, a *loomv1.Approval) {
 	}
 }
 
-// signed returns the command that the CEO signed, or nil.
-func (o *oracle) signed(c *loomv1.SignedCommand) *loomv1.CeoCommand {
-	cmd := &loomv1.CeoCommand{}
-	if c == nil || !o.w.ceo.signed[string(c.Payload)+string(c.Signature)] || proto.Unmarshal(c.Payload, cmd) != nil || cmd.Deployment != deployment {
-		return nil
-	}
-	return cmd
-}
-
 // decided checks a decision as somebody would who believes nobody.
-func (o *oracle) decided(f *loomv1.ApprovalDecided) {
-	a, cmd := o.approvals[f.Approval], o.signed(f.Signed)
-	if a == nil || cmd == nil {
+func (o *oracle) decided(e *loomv1.Event, f *loomv1.ApprovalDecided) {
+	a := o.approvals[f.Approval]
+	cmd, by := o.signed(f.Signed)
+	if a == nil || cmd == nil || e.Actor.GetName() != by {
 		o.broken(11, "approval %s is decided without a question or with a wrong signature", f.Approval)
 		return
 	}
@@ -82,6 +72,7 @@ func (o *oracle) decided(f *loomv1.ApprovalDecided) {
 		o.broken(11, "approval %s is decided with nonce %s, which was used before", f.Approval, cmd.Nonce)
 	}
 	o.nonces[cmd.Nonce] = true
+	o.enough(a, d, by)
 	o.closed(a)
 	if a.Node == "" {
 		return

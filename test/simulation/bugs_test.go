@@ -4,6 +4,7 @@ const (
 	flow  = "internal/core/workflow/"
 	whole = "internal/core/project/"
 	locks = "internal/core/commitlock/"
+	rings = "internal/core/keyring/keyring.go"
 )
 
 // bugs are those of the cores that stand by themselves; see also projectBugs.
@@ -248,7 +249,17 @@ var bugs = append([]bug{
 // projectBugs are those of what composes the cores.
 var projectBugs = []bug{
 	{"digest not checked", whole + "approval.go", `if subtle.ConstantTimeCompare([]byte(a.Digest), []byte(v.Digest)) != 1 {`, `if subtle.ConstantTimeCompare([]byte(a.Digest), []byte(v.Digest)) == 7 {`, ""},
-	{"signature not checked", "internal/core/keyring/keyring.go", `len(k.PublicKey) == ed25519.PublicKeySize && ed25519.Verify(k.PublicKey, SignedBytes(c.GetPayload()), c.GetSignature()), nil`, `len(k.PublicKey) == ed25519.PublicKeySize, nil`, ""},
+	{"signature not checked", rings, `len(k.PublicKey) == ed25519.PublicKeySize && ed25519.Verify(k.PublicKey, SignedBytes(c.GetPayload()), c.GetSignature()), nil`, `len(k.PublicKey) == ed25519.PublicKeySize, nil`, ""},
+	{"what a revoked key signs is taken", rings, `		case k.RevokedAt != nil:
+			return nil, fault.New("key/revoked"`, `		case false:
+			return nil, fault.New("key/revoked"`, ""},
+	{"a key revokes itself", rings, `	case name == by:`, `	case false:`, ""},
+	{"one key changes a set of three", rings, `	if len(r.live()) >= Guarded {`, `	if len(r.live()) >= 100*Guarded {`, ""},
+	{"one key twice changes a set of three", rings, `		case r.Pending()[i].By == by: // twice by one is once
+			return nil, nil
+`, ``, ""},
+	{"one key is two of N", whole + "keys.go", `if o.Key != d.signer.Name && d.s.ring.Holds(o.Key)`, `if d.s.ring.Holds(o.Key)`, ""},
+	{"a revoked key is one of N", whole + "keys.go", `d.s.ring.Holds(o.Key) && o.Decision`, `o.Decision`, ""},
 	{"an agent may present what the CEO signed", whole + "approval.go", `if d.actor.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_CEO {`, `if false {`, ""},
 	{"an expired command is taken", whole + "approval.go", `!d.wall.Before(asTime(cmd.NotAfter)) {`, `false {`, ""},
 	{"a command of another deployment is taken", whole + "approval.go", `if cmd.Deployment != d.s.cfg.Deployment || cmd.Project != d.s.cfg.ID {`, `if false {`, ""},

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -19,7 +20,7 @@ type ceo struct {
 	digest  string           // of an approval that was seen before
 	nonces  int
 	clicked []*loomv1.SignedCommand
-	signed  map[string]bool       // payloads with signatures that are hers
+	signed  map[string]string     // payloads with signatures that are hers, and the key
 	taken   map[string]bool       // signatures of orders that were carried out
 	refused *loomv1.SignedCommand // the last order that was refused for what it asks
 	asked   map[string]int        // escalations by node, while all is calm
@@ -57,6 +58,10 @@ func (w *world) decide(a *loomv1.Approval) {
 		w.forge(a)
 		return
 	}
+	if w.calm && a.Keys > 1 && len(w.oracle.keys.live) < 2 {
+		w.changeKeys()
+		return
+	}
 	d := w.opinion(a)
 	digest := a.Digest
 	if w.ceo.digest != "" && w.ceo.digest != digest && w.chance(ceoReadsOld) {
@@ -66,8 +71,16 @@ func (w *world) decide(a *loomv1.Approval) {
 	if w.chance(ceoContradicts) { // what was used for another approval
 		nonce = fmt.Sprintf("n%d", 1+w.rng.IntN(w.ceo.nonces))
 	}
-	c := w.sign(ceoKey, w.command(a, digest, d, nonce))
-	w.present(c, loomv1.IdentityKind_IDENTITY_KIND_CEO, 0)
+	var c *loomv1.SignedCommand
+	for i, key := range w.signers(a, d) {
+		if i > 0 {
+			nonce = w.nonce()
+		}
+		cmd := w.command(a, digest, d, nonce)
+		cmd.GetDecide().Comment += strings.Repeat(", again", i)
+		c = w.sign(key, cmd)
+		w.present(c, loomv1.IdentityKind_IDENTITY_KIND_CEO, 0)
+	}
 	if w.chance(ceoClicksTwice) {
 		w.see("double click")
 		w.present(c, loomv1.IdentityKind_IDENTITY_KIND_CEO, 0)
@@ -112,7 +125,7 @@ func (w *world) contradict(a *loomv1.Approval, d loomv1.ApprovalDecision) {
 	if w.one(2) { // a copy of what was signed, with another answer
 		nonce = fmt.Sprintf("n%d", w.ceo.nonces-1)
 	}
-	w.present(w.sign(ceoKey, w.command(a, a.Digest, other, nonce)), loomv1.IdentityKind_IDENTITY_KIND_CEO, 0)
+	w.present(w.sign(w.signer(), w.command(a, a.Digest, other, nonce)), loomv1.IdentityKind_IDENTITY_KIND_CEO, 0)
 }
 
 func (w *world) nonce() string {
@@ -143,8 +156,11 @@ func (w *world) sign(key ed25519.PrivateKey, cmd *loomv1.CeoCommand) *loomv1.Sig
 		panic(err)
 	}
 	c := &loomv1.SignedCommand{Payload: payload, PublicKey: "U", Signature: ed25519.Sign(key, keyring.SignedBytes(payload))}
-	if key.Equal(ceoKey) {
-		w.ceo.signed[string(c.Payload)+string(c.Signature)] = true
+	for i, of := range pairs {
+		if key.Equal(of) {
+			w.ceo.signed[string(c.Payload)+string(c.Signature)] = keyName(i)
+			break
+		}
 	}
 	return c
 }

@@ -46,7 +46,8 @@
 //     gate holds;
 //   - 10, 12 duties belong to their roles, nobody verifies their own work;
 //   - 11 an approval is decided once, an order carried out once, by a valid
-//     signature over what it is about with a nonce that is new;
+//     signature over what it is about with a nonce that is new, of a key that was
+//     enrolled and not revoked; where it takes several keys, by as many;
 //   - 13, 14, 19 one holder of the commit lock, tokens that rise, turns kept;
 //   - 15, 16, 17 every ref is moved under the newest fence by the grant's
 //     holder, nothing that has an effect has it twice, the target has what the

@@ -200,7 +200,7 @@ func (o *oracle) busy(x *execution) bool {
 
 // ordered wants an order to be signed by the CEO, new, and with a reason.
 func (o *oracle) ordered(e *loomv1.Event, f *loomv1.OverrideGiven) {
-	cmd := o.signed(f.Signed)
+	cmd, _ := o.signed(f.Signed)
 	switch {
 	case cmd == nil || e.Actor.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_CEO:
 		o.broken(11, "an order to %s %s that the CEO has not signed", f.Verb, f.About)
@@ -217,7 +217,7 @@ func (o *oracle) ordered(e *loomv1.Event, f *loomv1.OverrideGiven) {
 // refusedForGood wants an order that was refused for what it asks to have used
 // up its nonce.
 func (o *oracle) refusedForGood(c *loomv1.SignedCommand) {
-	if cmd := o.signed(c); !o.nonces[cmd.GetNonce()] {
+	if cmd, _ := o.hers(c); !o.nonces[cmd.GetNonce()] {
 		o.broken(11, "an order with nonce %s is refused for what it asks, and may come again", cmd.GetNonce())
 	}
 }

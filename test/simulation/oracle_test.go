@@ -19,6 +19,7 @@ import (
 type oracle struct {
 	w    *world
 	twin *project.State
+	keys keys
 
 	memories map[string]bool   // entries, and whether they count
 	said     map[string]uint32 // how often each was said
@@ -162,7 +163,7 @@ func newOracle(w *world) *oracle {
 		beads: map[string]*loomv1.Bead{}, ended: map[string]bool{}, executions: map[string]*execution{},
 		attempts: map[string]*attempt{}, approvals: map[string]*asked{}, nonces: map[string]bool{}, answers: map[string]bool{},
 		tasks: map[string]*given{}, polls: map[string]*poll{}, requests: map[string]time.Time{}, gone: map[string]bool{}, links: map[string][]string{}, decisions: map[string]bool{},
-		memories: map[string]bool{}, said: map[string]uint32{},
+		memories: map[string]bool{}, said: map[string]uint32{}, keys: newKeys(),
 	}
 	if w.careful {
 		o.twin = project.New(w.config(0))
@@ -230,7 +231,9 @@ func (o *oracle) sawFact(x *execution, e *loomv1.Event) {
 	case *loomv1.Event_ApprovalRequested:
 		o.asked(x, f.ApprovalRequested.Approval)
 	case *loomv1.Event_ApprovalDecided:
-		o.decided(f.ApprovalDecided)
+		o.decided(e, f.ApprovalDecided)
+	case *loomv1.Event_KeyEnrolled, *loomv1.Event_KeyRevoked, *loomv1.Event_KeyAwaited, *loomv1.Event_ApprovalSigned:
+		o.sawKeys(e)
 	case *loomv1.Event_DefinitionStored:
 		o.stored(e, f.DefinitionStored)
 	case *loomv1.Event_RolesReported:

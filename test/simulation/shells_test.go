@@ -91,7 +91,7 @@ func (b *bench) see(what string) {
 }
 
 func newBench(t *testing.T, seed uint64) *bench {
-	w := newWorld(recipe{Seed: seed}, nil)
+	w := newWorld(recipe{Seed: seed, OneKey: true}, nil)
 	w.keeper, w.now = &keeper{w: w}, time.Now()
 	w.careful = true
 	w.oracle = newOracle(w)

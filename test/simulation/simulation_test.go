@@ -47,6 +47,7 @@ var sometimes = []string{
 	"task given", "task done", "task failed", "task of a task", "waits for its team", "went on after its team", "question answered",
 	"team refused: team/cycle", "team refused: team/depth", "team refused: team/limit", "team refused: team/invalid",
 	"mail: question", "mail: note", "mail: answered", "mail: the runtime answers", "mail: not answered in time", "mail: news", "mail: heard", "team refused: team/deadlock", "team refused: team/unknown",
+	"key enrolled", "key revoked", "change of the keys waits for another", "answer waits for another key", "one key twice", "decided by two keys",
 	"vote ended", "vote ends early or with its time",
 	"train", "landed with its train", "train with a culprit", "refused by a train", "train settled",
 	"landed", "landing settled", "no landing settled", "completed", "rejected",

@@ -18,6 +18,10 @@ const (
 
 // steer has the CEO give an order, or somebody who is not.
 func (w *world) steer() {
+	if w.keyed && w.one(3) {
+		w.changeKeys()
+		return
+	}
 	x := w.someExecution()
 	switch {
 	case x == nil:
@@ -102,7 +106,7 @@ func (w *world) order(verb string, cmd *loomv1.CeoCommand) {
 	case w.chance(ceoContradicts) && w.ceo.nonces > 1:
 		cmd.Nonce = fmt.Sprintf("n%d", 1+w.rng.IntN(w.ceo.nonces-1))
 	}
-	c := w.sign(ceoKey, cmd)
+	c := w.sign(w.signer(), cmd)
 	w.presentOrder(verb, c, loomv1.IdentityKind_IDENTITY_KIND_CEO, 0)
 	if w.chance(ceoClicksTwice) {
 		w.see("order twice")
@@ -135,7 +139,7 @@ func (w *world) presentOrder(verb string, c *loomv1.SignedCommand, as loomv1.Ide
 			w.broken(7, "an order that was carried out is refused when it comes again")
 		case got != "":
 			w.see("order refused: " + got)
-			if verb != "" && got != "approval/replayed" && got != "approval/expired" {
+			if verb != "" && !slices.Contains([]string{"approval/replayed", "approval/expired", "approval/signature", "key/revoked"}, got) {
 				w.ceo.refused = c
 				w.oracle.refusedForGood(c)
 			}

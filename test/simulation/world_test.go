@@ -34,6 +34,8 @@ type recipe struct {
 	Seed uint64 `json:"seed"`
 	// Off are kinds of trouble that never happen.
 	Off []string `json:"off,omitempty"`
+	// OneKey leaves the CEO the first key, in all seeds.
+	OneKey bool `json:"one_key,omitempty"`
 	// Steps are those that are taken; nil takes all.
 	Steps []int `json:"steps,omitempty"`
 	// Why says what the run was kept for.
@@ -68,6 +70,7 @@ type world struct {
 	hosts      []*host
 	agents     []*agent
 	ceo        ceo
+	keyed      bool // the CEO has several keys, and some approvals take two
 	publisher  publisher
 	definition *loomv1.Definition // besides auto
 	child      *loomv1.Definition // that nodes of it may be done by
@@ -94,7 +97,10 @@ func newWorld(r recipe, tell func(string)) *world {
 	w.lease = []time.Duration{30 * time.Second, 5 * time.Minute}[w.rng.IntN(2)]
 	w.definition, w.child = drawn(w.rng.IntN(definitions)), subprocess(w.rng.IntN(smallOnes))
 	w.forks = map[string]forked{}
-	w.ceo.signed, w.ceo.taken = map[string]bool{}, map[string]bool{}
+	w.ceo.signed, w.ceo.taken = map[string]string{}, map[string]bool{}
+	if w.keyed = r.Seed%keyedEvery == 1 && !r.OneKey; w.keyed {
+		w.definition = withTwoKeys(w.definition)
+	}
 	w.reports, w.tickets = w.one(2), !w.one(3)
 	if w.one(3) {
 		w.train = 2 + w.rng.IntN(3)
