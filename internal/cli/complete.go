@@ -11,6 +11,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/cli/mcp"
+	"github.com/loomrun/loom/internal/core/keyring"
 	"github.com/loomrun/loom/internal/core/notice"
 	"github.com/loomrun/loom/internal/net/client"
 	"github.com/loomrun/loom/processes"
@@ -149,9 +150,9 @@ func keyNames(ctx context.Context, c *client.Client, q *loomv1.Query) (list []st
 	if err != nil {
 		return nil
 	}
-	for _, k := range v.Keys {
-		if k.RevokedAt == nil && !slices.Contains(list, k.Name) {
-			list = append(list, k.Name)
+	for _, name := range keyring.Live(v.Keys) {
+		if !slices.Contains(list, name) { // each project has it
+			list = append(list, name)
 		}
 	}
 	return list

@@ -68,10 +68,7 @@ func (o *oracle) decided(e *loomv1.Event, f *loomv1.ApprovalDecided) {
 	if a.closed || o.ended[a.Id] || d.GetApproval() != a.Id || d.GetDigest() != a.Digest || d.GetDecision() != f.Decision {
 		o.broken(11, "approval %s is decided by a command about something else: %v", f.Approval, cmd)
 	}
-	if o.nonces[cmd.Nonce] {
-		o.broken(11, "approval %s is decided with nonce %s, which was used before", f.Approval, cmd.Nonce)
-	}
-	o.nonces[cmd.Nonce] = true
+	o.spend(cmd.Nonce, "the decision of approval "+f.Approval)
 	o.enough(a, d, by)
 	o.closed(a)
 	if a.Node == "" {

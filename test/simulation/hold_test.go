@@ -207,10 +207,8 @@ func (o *oracle) ordered(e *loomv1.Event, f *loomv1.OverrideGiven) {
 		return
 	case strings.TrimSpace(f.Reason) == "":
 		o.broken(23, "an order to %s %s without a reason", f.Verb, f.About)
-	case o.nonces[cmd.Nonce]:
-		o.broken(11, "an order to %s %s with nonce %s, which was used before", f.Verb, f.About, cmd.Nonce)
 	}
-	o.nonces[cmd.Nonce] = true
+	o.spend(cmd.Nonce, "an order to "+f.Verb+" "+f.About)
 	o.order = f
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/net/ceokey"
 	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -63,10 +64,7 @@ func (a *Commands) OrderAll(ctx context.Context, by *OrderFlags, done string, wh
 		defer ceo.Close()
 		var errs []error
 		for _, o := range list {
-			signed, err := key.Sign(about.Deployment, o.Project, o.Cmd)
-			if err == nil {
-				err = ceo.Present(ctx, VerbOf(o.Cmd), signed)
-			}
+			err := Give(ctx, ceo, key, about.Deployment, o.Project, o.Cmd)
 			errs = append(errs, a.tell(o, done, err, len(list) > 1))
 		}
 		return errors.Join(errs...)
@@ -87,8 +85,17 @@ func (a *Commands) tell(o Ordered, done string, err error, many bool) error {
 	return a.Print(o.Cmd, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", o.About, done) })
 }
 
-// VerbOf is the last word of the subject that a command is presented on.
-func VerbOf(cmd *loomv1.CeoCommand) string {
+// Give signs a command for a project, to, and presents it.
+func Give(ctx context.Context, ceo *client.Client, key *ceokey.Key, deployment, to string, cmd *loomv1.CeoCommand) error {
+	signed, err := key.Sign(deployment, to, cmd)
+	if err != nil {
+		return err
+	}
+	return ceo.Present(ctx, verbOf(cmd), signed)
+}
+
+// verbOf is the last word of the subject that a command is presented on.
+func verbOf(cmd *loomv1.CeoCommand) string {
 	m := cmd.ProtoReflect()
 	return string(m.WhichOneof(m.Descriptor().Oneofs().ByName("verb")).Name())
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/core/keyring"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/net/ceokey"
 	"github.com/loomrun/loom/internal/net/client"
@@ -149,13 +150,7 @@ func (r *review) whoSigns(ctx context.Context, p *loomv1.Approval) error {
 	if err != nil {
 		return err
 	}
-	var names []string
-	for _, k := range v.Keys {
-		if k.RevokedAt == nil {
-			names = append(names, k.Name)
-		}
-	}
-	return fault.New("answer/signature", "approval %q takes the signature of %s", p.Id, strings.Join(names, " or ")).
+	return fault.New("answer/signature", "approval %q takes the signature of %s", p.Id, strings.Join(keyring.Live(v.Keys), " or ")).
 		At("approval").Want("loom inbox -i --key FILE, or loom approve %s --key FILE", p.Id)
 }
 

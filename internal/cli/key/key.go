@@ -117,8 +117,8 @@ func keyOf(name, fresh, public, passkey string) (*loomv1.SigningKey, error) {
 		return readPasskey(name, passkey)
 	}
 	if fresh != "" {
-		if !keyring.WellNamed(name) { // before a file is made
-			return nil, keyring.CheckKey(&loomv1.SigningKey{Name: name})
+		if err := keyring.CheckName(name); err != nil { // before a file is made
+			return nil, err
 		}
 		k, _, err := ceokey.OpenOrCreate(fresh)
 		if err != nil {
@@ -194,10 +194,7 @@ func (a *Commands) change(ctx context.Context, by *approval.OrderFlags, name str
 		defer ceo.Close()
 		var errs []error
 		for _, id := range append([]string{project.System}, about.Projects...) {
-			signed, err := key.Sign(about.Deployment, id, cmd)
-			if err == nil {
-				err = ceo.Present(ctx, approval.VerbOf(cmd), signed)
-			}
+			err := approval.Give(ctx, ceo, key, about.Deployment, id, cmd)
 			if err != nil {
 				err = fault.From(err).At("project " + id)
 			}

@@ -62,12 +62,21 @@ func Restore(root ed25519.PublicKey, p *loomv1.Keyring) *Ring {
 // Snapshot returns what Restore takes. It may be read only.
 func (r *Ring) Snapshot() *loomv1.Keyring { return r.p }
 
+// changed returns what was changed under the ring's root, or nil: then the first key is
+// all there is.
+func (r *Ring) changed() *loomv1.Keyring {
+	if r.p == nil || !bytes.Equal(r.p.Root, r.root) {
+		return nil
+	}
+	return r.p
+}
+
 // Keys returns all keys that hold or held once, in the order of their enrolment; they
 // may be read only.
 func (r *Ring) Keys() []*loomv1.SigningKey {
-	switch {
-	case r.p != nil && bytes.Equal(r.p.Root, r.root):
-		return r.p.Keys
+	switch p := r.changed(); {
+	case p != nil:
+		return p.Keys
 	case len(r.root) != ed25519.PublicKeySize:
 		return nil
 	}
@@ -75,12 +84,7 @@ func (r *Ring) Keys() []*loomv1.SigningKey {
 }
 
 // Pending returns the changes that wait for another key's signature.
-func (r *Ring) Pending() []*loomv1.KeyChange {
-	if r.p == nil || !bytes.Equal(r.p.Root, r.root) {
-		return nil
-	}
-	return r.p.Pending
-}
+func (r *Ring) Pending() []*loomv1.KeyChange { return r.changed().GetPending() }
 
 // Done says whether what an order asks for is so already.
 func (r *Ring) Done(cmd *loomv1.CeoCommand) bool {
@@ -89,12 +93,7 @@ func (r *Ring) Done(cmd *loomv1.CeoCommand) bool {
 }
 
 // Orders returns the signed commands that made the ring, in their order.
-func (r *Ring) Orders() []*loomv1.SignedCommand {
-	if r.p == nil || !bytes.Equal(r.p.Root, r.root) {
-		return nil
-	}
-	return r.p.Orders
-}
+func (r *Ring) Orders() []*loomv1.SignedCommand { return r.changed().GetOrders() }
 
 // Holds says whether a key of that name may sign.
 func (r *Ring) Holds(name string) bool {
@@ -102,8 +101,16 @@ func (r *Ring) Holds(name string) bool {
 	return k != nil && k.RevokedAt == nil
 }
 
-func (r *Ring) live() []*loomv1.SigningKey {
-	return slices.DeleteFunc(slices.Clone(r.Keys()), func(k *loomv1.SigningKey) bool { return k.RevokedAt != nil })
+func (r *Ring) live() []string { return Live(r.Keys()) }
+
+// Live returns the names of the keys that hold, of a list.
+func Live(keys []*loomv1.SigningKey) (names []string) {
+	for _, k := range keys {
+		if k.RevokedAt == nil {
+			names = append(names, k.Name)
+		}
+	}
+	return names
 }
 
 func (r *Ring) named(name string) *loomv1.SigningKey {
@@ -233,10 +240,7 @@ func (r *Ring) checkChange(c *loomv1.KeyChange) (done bool, err error) {
 }
 
 func (r *Ring) checkRevoke(name, by string) (done bool, err error) {
-	var known []string
-	for _, k := range r.live() {
-		known = append(known, k.Name)
-	}
+	known := r.live()
 	switch k := r.named(name); {
 	case k == nil:
 		return false, fault.New("key/unknown", "no such key").At("name").Got(name).Want("%s", suggest.Among(name, known))
@@ -250,23 +254,26 @@ func (r *Ring) checkRevoke(name, by string) (done bool, err error) {
 	return false, nil
 }
 
-// WellNamed says whether a key can have a name.
-func WellNamed(name string) bool { return wellNamed.MatchString(name) }
+// CheckName returns key/invalid unless a key can have a name.
+func CheckName(name string) error {
+	if !wellNamed.MatchString(name) {
+		return fault.New("key/invalid", "a key's name has letters a to z, digits and dashes, at most 32").At("name").Got(name)
+	}
+	return nil
+}
 
 // CheckKey returns key/invalid unless k, as an order has it, can be enrolled.
 func CheckKey(k *loomv1.SigningKey) error {
-	bad := func(field, format string, args ...any) error {
-		return fault.New("key/invalid", format, args...).At(field)
+	if err := CheckName(k.GetName()); err != nil {
+		return err
 	}
 	switch {
-	case !wellNamed.MatchString(k.GetName()):
-		return fault.New("key/invalid", "a key's name has letters a to z, digits and dashes, at most 32").At("name").Got(k.GetName())
 	case len(k.EnrolledBy)+len(k.RevokedBy) > 0 || k.EnrolledAt != nil || k.RevokedAt != nil || k.Reason+k.Project != "":
-		return bad("key", "the order sets what the project sets")
+		return fault.New("key/invalid", "the order sets what the project sets").At("key")
 	case k.Passkey != nil:
 		return checkPasskey(k)
 	case len(k.PublicKey) != ed25519.PublicKeySize:
-		return bad("public_key", "the key has %d bytes, want %d", len(k.PublicKey), ed25519.PublicKeySize)
+		return fault.New("key/invalid", "the key has %d bytes, want %d", len(k.PublicKey), ed25519.PublicKeySize).At("public_key")
 	}
 	return nil
 }
@@ -319,7 +326,7 @@ func (r *Ring) settle(c *loomv1.KeyChange) {
 
 // under keeps the order of a fact, and begins anew where that is about another root.
 func (r *Ring) under(root []byte, order *loomv1.SignedCommand) {
-	if r.p == nil || !bytes.Equal(r.p.Root, root) {
+	if !bytes.Equal(r.p.GetRoot(), root) {
 		r.p = &loomv1.Keyring{Root: root, Keys: []*loomv1.SigningKey{{Name: First, PublicKey: root}}}
 	}
 	r.p.Orders = append(r.p.Orders, order)

@@ -49,7 +49,7 @@ func (d *decision) decideApproval(signed *loomv1.SignedCommand, v *loomv1.Decide
 	if a == nil {
 		return fault.New("approval/unknown", "approval %q is not known in project %q", v.Approval, d.s.cfg.ID).At("approval")
 	}
-	if a.Decision == v.Decision && a.Digest == v.Digest && a.Comment == v.Comment && d.chosen(a, v.Choice) && a.DecidedBy.GetName() == d.actor.Name || d.signedBefore(a, v) {
+	if d.decidedSo(a, v) || d.signedBefore(a, v) {
 		return nil
 	}
 	switch used, err := d.usedBefore(signed, nonceOf(signed)); {
@@ -92,6 +92,11 @@ func (d *decision) decideApproval(signed *loomv1.SignedCommand, v *loomv1.Decide
 		}
 	}
 	return d.run(x).Decide(a, v)
+}
+
+// decidedSo says whether an approval has this very answer, of this very name.
+func (d *decision) decidedSo(a *loomv1.Approval, v *loomv1.DecideApproval) bool {
+	return a.Decision == v.Decision && a.Digest == v.Digest && a.Comment == v.Comment && d.chosen(a, v.Choice) && a.DecidedBy.GetName() == d.actor.Name
 }
 
 // countersigned is countersign, about the execution that is asked about.

@@ -98,12 +98,8 @@ type passkey struct {
 	ClientDataJSON    []byte `json:"clientDataJSON"`
 }
 
-func passkeys(list []*loomv1.SigningKey) []*loomv1.SigningKey {
-	return slices.DeleteFunc(slices.Clone(list), func(k *loomv1.SigningKey) bool { return k.GetPasskey() == nil })
-}
-
-// answerOf is what a key of that name signed; of passkeys, keys has those that were
-// enrolled.
+// answerOf is what a key of that name signed; keys are those that were enrolled, which
+// say what a passkey is.
 func answerOf(c *loomv1.SignedCommand, name string, keys []*loomv1.SigningKey) answer {
 	a := answer{Command: c.GetPayload(), Signature: c.GetSignature(), PublicKey: c.GetPublicKey(), Key: name}
 	for _, k := range keys {
@@ -167,7 +163,7 @@ func (s *Store) Export(ctx context.Context, approval string, key *ceokey.Key) (*
 			return nil, err
 		}
 		for _, b := range base.GetProjects() {
-			keys = append(keys, passkeys(b.State.GetKeyring().GetKeys())...)
+			keys = append(keys, b.State.GetKeyring().GetKeys()...)
 			if a := b.State.GetApprovals()[approval]; a != nil { // it was asked before the cut
 				shown, p.Project, p.AskedAt = a, b.Project, a.AskedAt.AsTime()
 			}
@@ -177,7 +173,9 @@ func (s *Store) Export(ctx context.Context, approval string, key *ceokey.Key) (*
 				if a := e.GetApprovalRequested().GetApproval(); a.GetId() == approval {
 					shown, p.Project, p.AskedAt = a, e.Project, e.Time.AsTime()
 				}
-				keys = append(keys, passkeys([]*loomv1.SigningKey{e.GetKeyEnrolled().GetKey()})...)
+				if k := e.GetKeyEnrolled().GetKey(); k != nil {
+					keys = append(keys, k)
+				}
 				if d := e.GetApprovalSigned(); d.GetApproval() == approval {
 					others[e.Actor.GetName()] = d.Signed
 				}
