@@ -394,7 +394,7 @@ func (f *fleet) events(i int, project string) (all []*loomv1.Event) {
 			return all
 		}
 		if rest(ctx, 50*time.Millisecond); ctx.Err() != nil {
-			f.t.Fatalf("the journal through host %d: %v", i, err)
+			f.t.Fatalf("the journal through host %d: %v; it says:\n%s", i, err, f.host(i).text())
 		}
 	}
 }

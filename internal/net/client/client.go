@@ -24,9 +24,10 @@ import (
 type Client struct {
 	Services
 
-	nc  *nats.Conn // nil of a client that is Over something else
-	off error      // what such a one says to who wants a connection
-	ceo string     // in whose name commands are presented; empty means "ceo"
+	nc   *nats.Conn    // nil of a client that is Over something else
+	off  error         // what such a one says to who wants a connection
+	page time.Duration // how long Follow waits for a page
+	ceo  string        // in whose name commands are presented; empty means "ceo"
 
 	// Cut, if not nil, is told by Follow of a journal whose beginning is not read,
 	// because it was cut off.
@@ -52,7 +53,7 @@ func of(nc *nats.Conn, err error) (*Client, error) {
 
 // New returns a client over a connection, which Close ends.
 func New(nc *nats.Conn) *Client {
-	c := &Client{nc: nc}
+	c := &Client{nc: nc, page: pageWithin}
 	c.Services.host = c.call
 	c.refusals.listen(nc)
 	return c
@@ -61,7 +62,7 @@ func New(nc *nats.Conn) *Client {
 // Over returns a client whose services something else than a running host answers, in
 // their encodings. Whoever wants to follow, or to present a command, is told off.
 func Over(host func(ctx context.Context, service string, request []byte) ([]byte, error), off error) *Client {
-	c := &Client{off: off}
+	c := &Client{off: off, page: pageWithin}
 	c.Services.host = func(ctx context.Context, service string, req proto.Message, reply answer) error {
 		data, err := proto.Marshal(req)
 		if err != nil {
@@ -106,6 +107,10 @@ func (c *Client) Present(ctx context.Context, verb string, cmd *loomv1.SignedCom
 // pollEvery is how long a follower waits for a wake-up before it looks anyway.
 const pollEvery = 2 * time.Second
 
+// pageWithin is how long a page of the journal may take: what tells a request that was
+// lost, with the host that had taken it, from one that is answered late.
+const pageWithin = 20 * time.Second
+
 // Follow calls fn for every notice that q asks for, from its cursor on, each
 // once and in order, until fn or ctx ends it. With live it waits for more at
 // the end of the journal; else it returns there. Subscriptions only wake it up:
@@ -115,6 +120,8 @@ const pollEvery = 2 * time.Second
 func (c *Client) Follow(ctx context.Context, q *loomv1.NoticesRequest, live bool, fn func(*loomv1.Notice) error) error {
 	q = proto.CloneOf(q)
 	return c.follow(ctx, live, func() (followed, error) {
+		ctx, cancel := context.WithTimeout(ctx, c.page)
+		defer cancel()
 		page, err := c.Notices(ctx, q)
 		if page.GetNext() != nil {
 			q.After = page.Next
