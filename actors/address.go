@@ -81,7 +81,7 @@ func ofSystem(cmd *loomv1.Command) bool {
 
 // watchTurns gives up the state of projects whose turn does not end, until ctx ends.
 func (p *partition) watchTurns(ctx context.Context) {
-	look := time.NewTicker(p.TurnMost / 10)
+	look := time.NewTicker(p.TurnMost / 5)
 	defer look.Stop()
 	for {
 		select {

@@ -59,7 +59,7 @@ func (b *Broker) PrepareWork(ctx context.Context, role string) error {
 // returns host/unavailable when no host serves the queue.
 func Pull(ctx context.Context, nc *nats.Conn, role string) (*Delivery, error) {
 	for {
-		msg, err := pullOne(ctx, nc, workStream, role)
+		msg, err := pullOne(ctx, nc, workStream, role, farBeat)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()

@@ -12,10 +12,12 @@ import (
 )
 
 const (
-	// beat is how often the server tells a waiting puller that it lives.
-	beat = 500 * time.Millisecond
-	// silence is when a puller gives its request up for lost.
-	silence = 4 * beat
+	// farBeat is how often a server that can be lost tells a waiting puller that it
+	// lives. One in the process of the puller ends with it; homeBeat is for the request
+	// that is lost all the same, with a consumer that is made anew.
+	farBeat, homeBeat = 500 * time.Millisecond, 10 * time.Second
+	// silences is after how many beats a puller gives its request up for lost.
+	silences = 4
 	// stay is how long a request waits at the server.
 	stay = 30 * time.Second
 )
@@ -28,7 +30,7 @@ const (
 // lose a wake-up and sit idle with work pending, and its single requests lose
 // the message that crosses with their end, which then comes again only after
 // the time for acknowledgements.
-func pullOne(ctx context.Context, nc *nats.Conn, stream, consumer string) (*nats.Msg, error) {
+func pullOne(ctx context.Context, nc *nats.Conn, stream, consumer string, beat time.Duration) (*nats.Msg, error) {
 	inbox, answers := nc.NewInbox(), make(chan *nats.Msg, 8)
 	sub, err := nc.ChanSubscribe(inbox, answers)
 	if err != nil {
@@ -38,7 +40,7 @@ func pullOne(ctx context.Context, nc *nats.Conn, stream, consumer string) (*nats
 	if err := nc.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+stream+"."+consumer, inbox, request); err != nil {
 		return nil, errors.Join(err, sub.Unsubscribe())
 	}
-	msg, err := answer(ctx, answers)
+	msg, err := answer(ctx, answers, silences*beat)
 	if msg != nil {
 		return msg, sub.Unsubscribe() // nothing more can come
 	}
@@ -52,8 +54,17 @@ func pullOne(ctx context.Context, nc *nats.Conn, stream, consumer string) (*nats
 	return nil, err
 }
 
-// answer waits for a message, the end of its request, or that of ctx.
-func answer(ctx context.Context, answers <-chan *nats.Msg) (*nats.Msg, error) {
+// beat is how often the server is to say that it lives.
+func (b *Broker) beat() time.Duration {
+	if b.config.External == nil && !b.config.clustered() {
+		return homeBeat
+	}
+	return farBeat
+}
+
+// answer waits for a message, the end of its request, or that of ctx. After so much
+// silence it fails.
+func answer(ctx context.Context, answers <-chan *nats.Msg, silence time.Duration) (*nats.Msg, error) {
 	quiet := time.NewTimer(silence)
 	defer quiet.Stop()
 	for {

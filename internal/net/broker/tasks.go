@@ -155,7 +155,7 @@ func unhurried(ctx context.Context) (context.Context, context.CancelFunc) {
 func (b *Broker) consume(ctx context.Context, consumer jetstream.Consumer, handle func(context.Context, Task) error) error {
 	asked, cancel := unhurried(ctx)
 	defer cancel()
-	first, err := consumer.Fetch(1, jetstream.FetchContext(asked), jetstream.FetchHeartbeat(beat))
+	first, err := consumer.Fetch(1, jetstream.FetchContext(asked), jetstream.FetchHeartbeat(b.beat()))
 	if err != nil {
 		return err
 	}

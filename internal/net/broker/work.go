@@ -169,7 +169,7 @@ func (b *Broker) pull(ctx context.Context, role subject.Token) (*nats.Msg, error
 	if err := b.worker(ctx, role); err != nil {
 		return nil, b.pullFailed(ctx, role, err)
 	}
-	msg, err := pullOne(ctx, b.Core(), workStream, role.String())
+	msg, err := pullOne(ctx, b.Core(), workStream, role.String(), b.beat())
 	if err != nil {
 		return nil, b.pullFailed(ctx, role, err)
 	}

@@ -33,7 +33,7 @@ type Store interface {
 const FileName = "identities.json"
 
 // lookEvery is how often a file is looked at.
-const lookEvery = 250 * time.Millisecond
+const lookEvery = time.Second
 
 // File is a Store in a data directory. It is safe for several processes.
 type File struct {
@@ -61,7 +61,7 @@ func (f *File) Change(_ context.Context, change func([]User) ([]User, error)) er
 	})
 }
 
-// Watch implements Store; it looks at the file four times a second.
+// Watch implements Store; it looks at the file once a second.
 func (f *File) Watch(ctx context.Context, told func([]User, error)) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
