@@ -9,7 +9,9 @@ import (
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/store/blob"
+	"github.com/loomrun/loom/internal/store/natsjournal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/proto/subject"
 )
 
 // Trouble injects an internal error.
@@ -84,3 +86,23 @@ func (h *Host) AwaitSpace(ctx context.Context) error { return h.awaitSpace(ctx) 
 
 // Data is the data directory.
 func (h *Host) Data() string { return h.dir.Path() }
+
+// FailFirstWrite leaves the journal of a partition as a server does that had no room for
+// the first write of it: counted, and not there.
+func (h *Host) FailFirstWrite(ctx context.Context, partition int) error {
+	js, err := jetstream.New(h.broker.Core())
+	if err != nil {
+		return err
+	}
+	if _, err := js.Publish(ctx, subject.Journal(partition), []byte("lost"), jetstream.WithExpectLastSequence(0)); err != nil {
+		return err
+	}
+	s, err := js.Stream(ctx, natsjournal.Stream(partition))
+	if err != nil {
+		return err
+	}
+	return s.Purge(ctx)
+}
+
+// PartitionOf is the partition of a project, of a host's usual number.
+func (h *Host) PartitionOf(project string) int { return h.partition(project) }

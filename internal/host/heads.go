@@ -35,6 +35,27 @@ func (h *Host) checkHead(ctx context.Context, log journal.Log) error {
 	return headmark.Check(ctx, log, stream, cut, h.heads.Known(log.Partition()).Head)
 }
 
+// renewUnwritten makes a journal anew whose first write of all found the disk full: its
+// server counts that batch, holds nothing, and refuses another first one for good. It
+// does so only if neither a mark nor the tables have ever seen a batch of it. Where there
+// are several hosts, those that could write have the journal.
+func (h *Host) renewUnwritten(ctx context.Context, log *natsjournal.Log) error {
+	known := h.heads.Known(log.Partition())
+	if h.broker.Clustered() || h.config.External != nil || known.Head.Sequence > 0 || known.Cut.Sequence > 0 {
+		return nil
+	}
+	seen, _, err := h.projection.Position(ctx, log.Partition())
+	if err != nil || seen > 0 {
+		return err
+	}
+	unwritten, err := log.Unwritten(ctx)
+	if err != nil || !unwritten {
+		return err
+	}
+	h.log.Warn("the first write of a journal had failed; it begins anew", "partition", log.Partition())
+	return h.broker.RenewJournal(ctx, log.Partition())
+}
+
 // checkCut refuses a journal whose beginning is gone without a cut that says so,
 // and notes the cut that does.
 func (h *Host) checkCut(ctx context.Context, log journal.Log) (journal.Head, error) {

@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -77,6 +78,48 @@ func TestP3_AJournalThatLostItsEndIsRefused(t *testing.T) {
 	}
 	refused(t, c, "journal/behind", stream, fmt.Sprintf("sequence %d ", marks[most].Head.Sequence))
 	refused(t, c, "journal/behind", stream) // and again: the mark stays
+}
+
+// TestP24_AJournalWhoseFirstWriteFailedBeginsAnew has the first write of all to a journal
+// fail, after which its server refuses every other first one. The next start mends that,
+// also after one that crashed between the steps.
+func TestP24_AJournalWhoseFirstWriteFailedBeginsAnew(t *testing.T) {
+	c := config(t, scripted.New("quick", nothing))
+	h := start(t, c)
+	h.Stop(t.Context())
+	marks, _, err := headmark.Read(filepath.Join(c.Data, headmark.Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unused := 0
+	for marks[unused].Head.Sequence > 0 {
+		unused++
+	}
+	name := "project"
+	for n := 0; h.PartitionOf(name) != unused; n++ {
+		name = fmt.Sprintf("project%d", n)
+	}
+	c.Projects, c.Model = append(c.Projects, host.Project{ID: name, Repository: config(t, c.Model).Projects[0].Repository}), scripted.New("quick", nothing)
+
+	h = start(t, host.Config{Data: c.Data, Model: c.Model, CEOKey: c.CEOKey, Unsandboxed: true})
+	if err := h.FailFirstWrite(t.Context(), unused); err != nil {
+		t.Fatal(err)
+	}
+	h.Stop(t.Context())
+	dir, err := datadir.Open(c.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(dir.Renewing(fmt.Sprintf("LOOM_J_%02d", unused)), dir.Close()); err != nil { // and crashed there
+		t.Fatal(err)
+	}
+	h = start(t, c)
+	view, err := connect(t, h, "operator").Project(t.Context(), &loomv1.Query{Project: name})
+	if err != nil || len(view.Projects) != 1 {
+		t.Fatalf("the project of that journal: %v, %v", view, err)
+	}
+	h.Stop(t.Context())
+	start(t, c) // it is there, and whole
 }
 
 // TestP7_AJournalThatGitHasSeenMoreOfIsRefused raises the repository's fence

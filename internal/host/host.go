@@ -212,7 +212,10 @@ func (h *Host) openProjection(ctx context.Context) error {
 	if opening.SetAside != "" {
 		h.log.Warn("projection set aside and rebuilt", "kept", opening.SetAside, "because", opening.Reason)
 	}
-	for _, log := range h.logs {
+	for i, log := range h.logs {
+		if err := h.renewUnwritten(ctx, h.keeping.streams[i]); err != nil {
+			return err
+		}
 		if err := h.checkHead(ctx, log); err != nil {
 			return err
 		}

@@ -117,6 +117,23 @@ func (b *Broker) create(ctx context.Context, s stream) error {
 	return err
 }
 
+// RenewJournal makes the stream of a partition's journal anew, in which nothing was ever
+// written. It is safe to repeat after a crash at any moment.
+func (b *Broker) RenewJournal(ctx context.Context, partition int) error {
+	s := b.config.row(natsjournal.Stream(partition))
+	if err := b.config.Dir.Renewing(s.config.Name); err != nil {
+		return err
+	}
+	err := b.js[s.account].DeleteStream(ctx, s.config.Name)
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fault.New("host/unavailable", "stream %s cannot be made anew", s.config.Name).Because(err)
+	}
+	if err := b.create(ctx, s); err != nil {
+		return err
+	}
+	return b.config.Dir.Created(s.config.Name)
+}
+
 // compare makes a derived stream anew when it differs from the table, and
 // refuses a truth stream that does. How much a stream may hold is a matter of
 // configuration, and adjusted.

@@ -291,6 +291,15 @@ func (d *Dir) Created(streams ...string) error {
 	})
 }
 
+// Renewing records that the named truth streams, in which nothing was ever written, are
+// about to be made anew: they may be absent again until they are [Dir.Created].
+func (d *Dir) Renewing(streams ...string) error {
+	return d.update(func(m *Manifest) {
+		m.Intended = merge(m.Intended, streams)
+		m.Truth = slices.DeleteFunc(slices.Clone(m.Truth), func(s string) bool { return slices.Contains(streams, s) })
+	})
+}
+
 // WriteFile puts a file of mode 0600 below the data directory, whole or not at
 // all, and returns when it is on the disk.
 func (d *Dir) WriteFile(data []byte, parts ...string) error {

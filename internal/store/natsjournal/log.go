@@ -233,6 +233,17 @@ func (l *Log) last(ctx context.Context) (uint64, *loomv1.Batch, error) {
 	return msg.Sequence, b, err
 }
 
+// Unwritten says that the log looks as after a first write for which the disk had no
+// room: the server counts that one, and then refuses every other first. Only who knows
+// that no batch was ever acknowledged can tell it from a log that lost its only one.
+func (l *Log) Unwritten(ctx context.Context) (bool, error) {
+	info, err := l.stream.Info(ctx)
+	if err != nil {
+		return false, l.failed(ctx, err)
+	}
+	return info.State.Msgs == 0 && info.State.FirstSeq == 2 && info.State.LastSeq == 1, nil
+}
+
 // first tells a log that was just found empty from one that lost its batches:
 // it returns nothing for the former, and the newest batch if the first one came
 // meanwhile.
