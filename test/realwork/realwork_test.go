@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,9 +79,9 @@ func (r repository) mend(t *testing.T, theirs []git.File) {
 	m, done := r.model(t, cancel)
 	began := time.Now()
 	result, err := errand.Run(ctx, errand.Options{
-		Data: filepath.Join(dir, "data"), CEOKey: filepath.Join(dir, "ceo.nk"), Workspace: repo, Model: m, Checks: []string{r.check},
+		Config:    host.Config{Data: filepath.Join(dir, "data"), CEOKey: filepath.Join(dir, "ceo.nk"), Model: m},
+		Workspace: repo, Project: host.Project{Checks: []string{r.check}}, View: view{t, began},
 		Submission: &loomv1.Submission{Goal: r.goal, Description: r.tells, Type: loomv1.BeadType_BEAD_TYPE_BUG, Process: "auto-bug-workflow"},
-		Logger:     slog.New(slog.DiscardHandler), View: view{t, began},
 	})
 	if cause := context.Cause(ctx); cause != nil {
 		t.Fatalf("the answers lead no further: %v", cause)

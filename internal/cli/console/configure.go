@@ -65,7 +65,7 @@ func (a *Console) Secrets() []kept {
 // configured are the commands that take all that a host is configured with.
 // The others take what every command has, such as --data, and no word of a
 // workspace's.
-var configured = []string{"loom up", "loom doctor", "loom config show", "loom role list", "loom role show"}
+var configured = []string{"loom up", commandRun, "loom doctor", "loom config show", "loom role list", "loom role show"}
 
 // unconfigured are the commands that read no configuration, so that a mistake
 // in one cannot keep them from working.
@@ -89,6 +89,9 @@ func (a *Console) Configure(cmd *cobra.Command) error {
 	whole := slices.Contains(configured, path)
 	schema := a.Settings()
 	places := a.places()
+	if path == commandRun {
+		places = a.PlacesOf(cmd.Flags().Lookup("workspace").Value.String())
+	}
 	environ := slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, ProcessPath+"=") })
 	if !whole {
 		places.Workspace = ""
@@ -102,7 +105,9 @@ func (a *Console) Configure(cmd *cobra.Command) error {
 		return err
 	}
 	a.Given = given(cmd.Flags())
-	if whole && a.Mistakes == nil {
+	if path == commandRun {
+		a.here = projectIn(c, cmd.Flags().Lookup("workspace").Value.String())
+	} else if whole && a.Mistakes == nil {
 		if places.Remembered, err = a.rememberedIn(cmd.Flags(), c); err != nil {
 			return err
 		}
@@ -123,7 +128,7 @@ func (a *Console) Configure(cmd *cobra.Command) error {
 		}
 	})
 	a.defaults()
-	if err == nil && path == "loom up" {
+	if err == nil && (path == "loom up" || path == commandRun) {
 		err = a.checkSecrets()
 	}
 	if err == nil {
@@ -226,12 +231,18 @@ func Slice(flags *pflag.FlagSet, f *pflag.Flag) []string {
 // settle gives a flag what is configured and was not given.
 func (a *Console) settle(flags *pflag.FlagSet, f *pflag.Flag) error {
 	entries, was := a.Given[f.Name]
-	if was && Slice(flags, f) == nil || a.Overruled(f.Name) {
+	if was && Slice(flags, f) == nil || a.Overruled(f.Name) || f.Name == ProcessTableKey { // a table, and no flag of a host's
 		return nil
 	}
 	args := a.Config.Arguments(f.Name, func(entry string) bool {
 		return slices.Contains(entries, entry) && (entry != "" || was)
 	})
+	if a.ofOnlyProject(f) {
+		if was {
+			return nil
+		}
+		args = a.valuesHere(f.Name)
+	}
 	if len(args) == 0 {
 		return nil
 	}

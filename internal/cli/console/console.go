@@ -43,6 +43,7 @@ type Console struct {
 	Config     *config.Config        // what files and environment say; nil before they are read
 	Given      map[string][]string   // flags of the command line, and their entries
 	Tree       func() *cobra.Command // all commands anew, for what their flags say of settings
+	here       string                // project of the configuration that lies in the workspace of this command
 	Mistakes   error                 // in the configuration, for the command that goes on in spite of them
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"maps"
 	"os"
 	"path"
@@ -230,10 +229,12 @@ func (t *trial) options(top, name string, test *processes.Test, policy scripted.
 		Prepared: func(ctx context.Context) error {
 			return process.New(t.Console).TrustTools(ctx, data, t.entry, t.unsandboxed)
 		},
-		Data: data, Workspace: work, Out: filepath.Join(top, "out"), Submission: s,
-		Processes: t.catalog.Library().With(processes.NewLibrary(t.entry.Definition)), Checks: test.Checks,
-		Model: scripted.New(name, policy), CEOKey: filepath.Join(top, "ceo.nk"), Unsandboxed: t.unsandboxed,
-		Tape: t.tape, Logger: slog.New(slog.DiscardHandler), View: &errandView{demoView: &demoView{Commands: t.quiet(), auto: true, spin: console.NewSpinner(t.Commands.Console)}},
+		Workspace: work, Out: filepath.Join(top, "out"), Submission: s, Project: host.Project{Checks: test.Checks},
+		Config: host.Config{
+			Data: data, CEOKey: filepath.Join(top, "ceo.nk"), Unsandboxed: t.unsandboxed, Model: scripted.New(name, policy), Tape: t.tape,
+			Processes: t.catalog.Library().With(processes.NewLibrary(t.entry.Definition)),
+		},
+		View: &errandView{demoView: &demoView{Commands: t.quiet(), auto: true, spin: console.NewSpinner(t.Commands.Console)}},
 	}, nil
 }
 

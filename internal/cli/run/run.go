@@ -9,13 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loomrun/loom/internal/agents/model/recording"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/bead"
 	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/cli/means"
 	"github.com/loomrun/loom/internal/cli/models"
 	"github.com/loomrun/loom/internal/cli/process"
-	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/net/client"
 	"github.com/loomrun/loom/internal/ops/config"
 	"github.com/loomrun/loom/internal/ops/errand"
@@ -26,12 +25,8 @@ import (
 // errandFlags are what run takes beside a submission.
 type errandFlags struct {
 	workspace, out, approve string
-	record                  string
-	chosen                  models.Models
-	agents                  map[string]int
-	unsandboxed             bool
-	checks                  []string
-	key                     string
+	with                    *means.Means
+	project                 means.Project
 	planner                 string
 	plan                    bool
 }
@@ -39,7 +34,7 @@ type errandFlags struct {
 // Run returns the command of that name.
 func (a *Commands) Run() *cobra.Command {
 	s := &loomv1.Submission{Type: loomv1.BeadType_BEAD_TYPE_TASK}
-	var f errandFlags
+	f := errandFlags{with: means.New(a.Console, false)}
 	var values []string
 	cmd := &cobra.Command{
 		Use: "run GOAL... [flags]", Short: "reach a goal in this directory, by a process", Args: cobra.ArbitraryArgs,
@@ -64,22 +59,18 @@ Without --process it is loom.toml's, [process] default, or the workspace's only.
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&s.Process, "process", "", "`NAME` of a process, or a file or directory that holds one")
+	fl.StringVar(&s.Process, "process", "", "`NAME` of a process, or a file or directory of one")
 	fl.StringVarP(&f.workspace, "workspace", "w", ".", "work in this `DIR`, also -w")
-	fl.StringVar(&f.out, "out", "", "write what is delivered to `DIR` (default: the workspace)")
-	fl.StringVar(&f.approve, "approve", "", "`HOW` to answer: ask, auto or later (default: ask at a terminal, else later)")
+	fl.StringVar(&f.out, "out", "", "write what is delivered to `DIR`, not the workspace")
+	fl.StringVar(&f.approve, "approve", "", "`HOW` to answer: ask (if at a terminal), auto, later")
 	fl.BoolVar(&f.plan, "plan", false, "ask about the plan before anything of it is done")
-	fl.StringVar(&f.planner, "planner", "", "`WHO` plans what is not strict: model or rules (default: model)")
+	fl.StringVar(&f.planner, "planner", "", "`WHO` plans what is free: model (default) or rules")
 	fl.StringVar(&s.Description, "description", "", "`TEXT` with everything else worth knowing")
-	fl.StringArrayVar(&values, "set", nil, "context value `KEY=VALUE` (VALUE is JSON, else text); may be given again")
+	fl.StringArrayVar(&values, "set", nil, "context value `KEY=VALUE` (VALUE is JSON, else text)")
 	fl.StringVar(&s.IdempotencyKey, "idempotency-key", "", "`KEY`: the same goes on with work that was cut off")
-	fl.StringArrayVar(&f.checks, "check", nil, "`COMMAND` that verification must see pass; may be given again")
-	fl.StringToIntVar(&f.agents, "agents", nil, "agents of a role, `ROLE=N,...`")
-	fl.BoolVar(&f.unsandboxed, "unsandboxed", false, "run tools, checks and hooks without a sandbox")
-	models.RecordFlag(fl, &f.record)
-	fl.StringVar(&f.key, "key", "", "the CEO's key `FILE`, made if absent (default: yours)")
-	f.chosen.Console = a.Console
-	f.chosen.Flags(fl)
+	f.project.Flags(fl)
+	f.with.Flags(fl)
+	means.Hide(fl, "grace", "push", "train")
 	return cmd
 }
 
@@ -104,21 +95,19 @@ func (a *Commands) runErrand(ctx context.Context, s *loomv1.Submission, f *erran
 		return err
 	}
 	s.Process = e.Name
-	o := errand.Options{
-		Data: a.Data, Workspace: f.workspace, Out: f.out, Submission: s, Checks: f.checks, CEOKey: f.key, Agents: f.agents, Roles: a.Known,
-		Processes: c.Library().With(processes.NewLibrary(e.Definition)), Unsandboxed: f.unsandboxed,
-	}
-	hc := &host.Config{}
-	if err := f.chosen.Open(hc, a.RoleSet()); err != nil {
+	o := errand.Options{Workspace: f.workspace, Out: f.out, Submission: s}
+	o.Config.Processes = c.Library().With(processes.NewLibrary(e.Definition))
+	if err := f.project.Fill(&o.Project); err != nil {
 		return err
 	}
-	o.Model, o.Models, o.Tiers = hc.Model, hc.Models, hc.Tiers
+	if err := f.with.Fill(&o.Config); err != nil {
+		return err
+	}
 	if o.View, err = a.errandView(f.approve); err != nil {
 		return err
 	}
 	var r *errand.Result
-	err = models.New(a.Console).Recorded(f.record, "run", o.Model, func(w *recording.Writer) (err error) {
-		o.Tape, o.Secrets = w, models.New(a.Console).Confidential()
+	err = f.with.Recorded("run", &o.Config, func() (err error) {
 		r, err = a.carryOut(ctx, o)
 		return err
 	})
@@ -144,8 +133,8 @@ func (a *Commands) toGoOn(r *errand.Result, key string) {
 }
 
 func (a *Commands) carryOut(ctx context.Context, o errand.Options) (*errand.Result, error) {
-	if by := models.StandIn(o.Model); by != "" {
-		o.View.Say("model " + o.Model.Name() + ": " + by + " stands in for the language model, and for nothing else")
+	if by := models.StandIn(o.Config.Model); by != "" {
+		o.View.Say("model " + o.Config.Model.Name() + ": " + by + " stands in for the language model, and for nothing else")
 	}
 	r, err := errand.Run(ctx, o)
 	o.View.(*errandView).spin.Stop()

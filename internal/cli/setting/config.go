@@ -17,6 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/cli/hosting"
+	"github.com/loomrun/loom/internal/cli/means"
 	"github.com/loomrun/loom/internal/cli/process"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/ops/config"
@@ -108,7 +109,7 @@ type foundSetup struct {
 
 // setups looks at the setup of each project.
 func (a *Commands) setups(ctx context.Context, flags *pflag.FlagSet) ([]foundSetup, error) {
-	registered, err := projectsOf(flags)
+	registered, err := means.ProjectsOf(flags)
 	all := []foundSetup{}
 	for _, p := range registered {
 		found := foundSetup{Project: p.ID}

@@ -15,7 +15,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/console"
-	"github.com/loomrun/loom/internal/cli/hosting"
+	"github.com/loomrun/loom/internal/cli/means"
 	"github.com/loomrun/loom/internal/cli/models"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/net/client"
@@ -77,7 +77,7 @@ func (a *Commands) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 		}
 		return said, err
 	}
-	m.Roles, m.Openings = a.RoleSet(), hosting.New(a.Console).Openings(console.Slice(flags, flags.Lookup("source")), m.Unsandboxed)
+	m.Roles, m.Openings = a.RoleSet(), means.Openings(a.Console, console.Slice(flags, flags.Lookup("source")), m.Unsandboxed)
 	limits, err := flags.GetStringToString("sandbox-limit")
 	if err != nil {
 		return m, err
@@ -111,7 +111,7 @@ func (a *Commands) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 	if m.HTTP == "off" {
 		m.HTTP = ""
 	}
-	registered, err := projectsOf(flags)
+	registered, err := means.ProjectsOf(flags)
 	if err != nil {
 		return m, err
 	}
@@ -132,14 +132,6 @@ func (a *Commands) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 	}
 	err = a.modelsOf(flags, &m)
 	return m, err
-}
-
-// projectsOf are the projects that the flags of "up" name, with their setups.
-func projectsOf(flags *pflag.FlagSet) ([]host.Project, error) {
-	var c host.Config
-	values := func(name string) []string { return console.Slice(flags, flags.Lookup(name)) }
-	err := hosting.FillProjects(&c, values("project"), values("check"), values("setup"), values("setup-reads"), values("setup-makes"), values("setup-registry"), values("memory"), values("operators-answer"))
-	return c.Projects, err
 }
 
 // hostsHere asks the host that runs on the data directory.

@@ -131,10 +131,12 @@ func TestPROC05_TwentyPhasesAtOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	r, err := errand.Run(ctx, errand.Options{
-		Data: filepath.Join(top, "data"), Workspace: work, CEOKey: filepath.Join(top, "ceo.nk"),
+		Workspace: work, View: told,
 		Submission: &loomv1.Submission{Type: loomv1.BeadType_BEAD_TYPE_TASK, Goal: "all at once", Process: "fan"},
-		Processes:  processes.NewLibrary(def), Model: scripted.New("meeting", m.answer), Agents: map[string]int{processes.Analyst: phases},
-		Unsandboxed: !host.CanSandbox(), View: told,
+		Config: host.Config{
+			Data: filepath.Join(top, "data"), CEOKey: filepath.Join(top, "ceo.nk"), Processes: processes.NewLibrary(def), Unsandboxed: !host.CanSandbox(),
+			Model: scripted.New("meeting", m.answer), Agents: map[string]int{processes.Analyst: phases},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -3,12 +3,9 @@ package errand
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"path/filepath"
 	"time"
 
-	"github.com/loomrun/loom/internal/agents/model"
-	"github.com/loomrun/loom/internal/agents/model/recording"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/verify"
@@ -16,9 +13,7 @@ import (
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/net/ceokey"
 	"github.com/loomrun/loom/internal/net/client"
-	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
-	"github.com/loomrun/loom/roles"
 )
 
 // View is where an errand shows itself and asks.
@@ -37,39 +32,21 @@ var ErrLater = errors.New("to be answered later")
 
 // Options says what to do, where, and with what.
 type Options struct {
-	// Data is the data directory of the host.
-	Data string
+	// Config is how the host runs. Its projects and addresses are set here; for a
+	// script it asks no language servers unless it names some.
+	Config host.Config
+	// Project has what the workspace's project is registered with, beside its id,
+	// repository and branch, which are set here.
+	Project host.Project
 	// Workspace is the directory to work in, and Out the one to write to; empty
 	// means the workspace.
 	Workspace, Out string
 	// Submission has goal and process; its project is set here.
 	Submission *loomv1.Submission
-	// Processes are given to the project beside those that come with Loom.
-	Processes *processes.Library
-	// Roles are who can work. Nil means the built-in ones.
-	Roles *roles.Set
-	// Checks are commands that every verification must see pass.
-	Checks []string
-	// Model answers for the agents; Models and Tiers where they say more.
-	Model  model.Provider
-	Models map[string]model.Provider
-	Tiers  map[int]model.Provider
-	// Tape records what models answer and what tools give. Nil records nothing.
-	Tape *recording.Writer
-
-	// Secrets are values, "NAME=VALUE" each, that go into no prompt, event or change.
-	Secrets []string
 	// Prepared is called once there is a data directory, before the goal is filed.
 	// Nil does nothing.
 	Prepared func(ctx context.Context) error
-	// Agents is how many agents of a role there are.
-	Agents map[string]int
-	// CEOKey is the path of the CEO's key; empty means the user's own.
-	CEOKey string
-	// Unsandboxed lets tools run on this machine as it is.
-	Unsandboxed bool
-	Logger      *slog.Logger
-	View        View
+	View     View
 }
 
 // Result is what an errand ends with.
@@ -134,21 +111,22 @@ func (e *errand) begun() *Result {
 }
 
 func (e *errand) start(ctx context.Context) (err error) {
-	if e.ws, err = open(ctx, e.Workspace, e.Data); err != nil {
+	if e.ws, err = open(ctx, e.Workspace, e.Config.Data); err != nil {
 		return err
 	}
 	if err := e.checkOut(); err != nil {
 		return err
 	}
-	p := host.Project{ID: e.ws.id, Repository: e.ws.repository, Checks: e.Checks}
+	p, c := e.Project, e.Config
+	p.ID, p.Repository = e.ws.id, e.ws.repository
 	if e.ws.own {
 		p.Branch = Branch
 	}
-	e.host, err = host.Start(ctx, host.Config{
-		LanguageServers: host.LanguageServersFor(e.Model),
-		Data:            e.Data, Model: e.Model, Models: e.Models, Tiers: e.Tiers, Tape: e.Tape, Secrets: e.Secrets, CEOKey: e.CEOKey, Agents: e.Agents, Roles: e.Roles,
-		Projects: []host.Project{p}, Processes: e.Processes, Unsandboxed: e.Unsandboxed, Logger: e.Logger,
-	})
+	if c.LanguageServers == nil {
+		c.LanguageServers = host.LanguageServersFor(c.Model)
+	}
+	c.Projects, c.Listen, c.HTTP = []host.Project{p}, "", ""
+	e.host, err = host.Start(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -268,7 +246,7 @@ func (e *errand) decide(ctx context.Context, id string) error {
 }
 
 func (e *errand) openKey() (*ceokey.Key, error) {
-	path := e.CEOKey
+	path := e.Config.CEOKey
 	if path == "" {
 		var err error
 		if path, err = ceokey.DefaultPath(); err != nil {

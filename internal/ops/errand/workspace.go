@@ -232,10 +232,10 @@ func (e *errand) checkOut() error {
 
 // delivers says whether the process promises files.
 func (e *errand) delivers() bool {
-	if e.Processes == nil {
+	if e.Config.Processes == nil {
 		return false
 	}
-	def, _ := e.Processes.Get(e.Submission.GetProcess())
+	def, _ := e.Config.Processes.Get(e.Submission.GetProcess())
 	return slices.ContainsFunc(def.GetNodes(), func(n *loomv1.NodeDefinition) bool { return len(n.GetPhase().GetDeliverables()) > 0 })
 }
 

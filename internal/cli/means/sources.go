@@ -1,4 +1,4 @@
-package hosting
+package means
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
+	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/roles"
 )
@@ -14,8 +15,8 @@ import (
 var sourceKinds = []string{"edgar", "search", "web"}
 
 // Openings says what a host with these sources opens to its agents.
-func (a *Commands) Openings(given []string, unsandboxed bool) roles.Openings {
-	o := roles.Openings{Unsandboxed: unsandboxed, Web: a.Env("BRAVE_API_KEY") != "", Data: a.Env("ALPHA_VANTAGE_API_KEY") != ""}
+func Openings(c *console.Console, given []string, unsandboxed bool) roles.Openings {
+	o := roles.Openings{Unsandboxed: unsandboxed, Web: c.Env("BRAVE_API_KEY") != "", Data: c.Env("ALPHA_VANTAGE_API_KEY") != ""}
 	for _, s := range given {
 		kind, _, _ := strings.Cut(s, "=")
 		o.Web = o.Web || kind == "web" || kind == "search"
@@ -28,8 +29,8 @@ func (a *Commands) Openings(given []string, unsandboxed bool) roles.Openings {
 // each, web=HOST any number of times. Keys are from the environment, or from
 // the files that it names; they are never flags, which other users of the
 // machine can see.
-func (a *Commands) fillSources(c *host.Config, given []string) error {
-	c.Sources.BraveKey, c.Sources.AlphaVantageKey = a.Env("BRAVE_API_KEY"), a.Env("ALPHA_VANTAGE_API_KEY")
+func fillSources(console *console.Console, c *host.Config, given []string) error {
+	c.Sources.BraveKey, c.Sources.AlphaVantageKey = console.Env("BRAVE_API_KEY"), console.Env("ALPHA_VANTAGE_API_KEY")
 	for _, s := range given {
 		kind, value, _ := strings.Cut(s, "=")
 		value = strings.TrimSpace(value)

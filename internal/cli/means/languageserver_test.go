@@ -1,4 +1,4 @@
-package hosting
+package means
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package hosting
+package means
 
 import (
 	"testing"
@@ -8,16 +8,16 @@ import (
 
 func TestBYD05_WhatAProjectMaySpend(t *testing.T) {
 	for _, tt := range []struct {
-		limits        projectLimits
+		limits        budget
 		tokens, money int64
 		refused       bool
 	}{
-		{projectLimits{}, 0, 0, false},
-		{projectLimits{tokens: 5}, 5, 0, false},
-		{projectLimits{usd: 2.5}, 0, 2_500_000, false},
-		{projectLimits{tokens: -1}, 0, 0, true},
-		{projectLimits{usd: -0.1}, 0, 0, true},
-		{projectLimits{usd: 2e6}, 0, 0, true},
+		{budget{}, 0, 0, false},
+		{budget{tokens: 5}, 5, 0, false},
+		{budget{usd: 2.5}, 0, 2_500_000, false},
+		{budget{tokens: -1}, 0, 0, true},
+		{budget{usd: -0.1}, 0, 0, true},
+		{budget{usd: 2e6}, 0, 0, true},
 	} {
 		var c host.Config
 		err := tt.limits.fill(&c)

@@ -1,0 +1,206 @@
+package means
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/core/patchscan"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/ops/config"
+)
+
+// setting is something that a project is registered with, beside its place.
+type setting struct {
+	flag, value, usage string
+	shown              bool // in help
+	served             bool // only a host that serves has a use for it
+	take               func(p *host.Project, values []string) error
+}
+
+var settings = []setting{
+	{flag: "check", value: "COMMAND", usage: "`%s` that a project's work must pass", shown: true, take: checks},
+	{flag: "setup", value: "COMMAND", usage: "`%s` that makes a checkout ready for its own code", take: setup},
+	{flag: "setup-reads", value: "PATH", usage: "`%s` that the result of a project's setup depends on", take: setupReads},
+	{flag: "setup-makes", value: "PATH", usage: "`%s` of a directory that a project's setup makes, to be kept", take: setupMakes},
+	{flag: "setup-registry", value: "HOST", usage: "`%s` that a project's setup may reach", take: registries},
+	{flag: "memory", value: "NAMESPACE", usage: "`%s` shared/NAME that a project shares its memory under", take: memory},
+	{flag: "push", value: "REMOTE", usage: "remote or URL that work lands on first, `%s`", shown: true, take: remote},
+	{flag: "patch", value: "KIND=LEVEL", usage: "what a change may contain, `%s`", take: patch},
+	{flag: "process-for", value: "[RULE=]PROCESS", usage: "process of what names none, `%s`", served: true, take: processFor},
+	{flag: "operators-answer", value: "WHAT", usage: "`%s` a project leaves to operators: questions, permissions or none", served: true, take: operatorsAnswer},
+}
+
+func checks(p *host.Project, values []string) error {
+	p.Checks = append(p.Checks, values...)
+	return nil
+}
+
+func setup(p *host.Project, values []string) error {
+	p.Setup = append(p.Setup, values...)
+	return nil
+}
+
+func setupReads(p *host.Project, values []string) error {
+	p.SetupReads = append(p.SetupReads, values...)
+	return nil
+}
+
+func setupMakes(p *host.Project, values []string) error {
+	p.SetupMakes = append(p.SetupMakes, values...)
+	return nil
+}
+
+func registries(p *host.Project, values []string) error {
+	p.Registries = append(p.Registries, values...)
+	return nil
+}
+
+func memory(p *host.Project, values []string) error {
+	p.Memory = append(p.Memory, values...)
+	return nil
+}
+
+func operatorsAnswer(p *host.Project, values []string) error {
+	p.OperatorsAnswer = append(p.OperatorsAnswer, values...)
+	return nil
+}
+
+// remote takes the last that is named.
+func remote(p *host.Project, values []string) error {
+	p.Remote = values[len(values)-1]
+	return nil
+}
+
+func patch(p *host.Project, values []string) (err error) {
+	p.Patch, err = patchscan.ParsePolicy(values)
+	return err
+}
+
+func processFor(p *host.Project, values []string) error {
+	for _, rule := range values {
+		r, err := project.ParseProcess(rule)
+		if err != nil {
+			return fault.From(err).Want("NAME=PROCESS, NAME=task=PROCESS, NAME=bug=PROCESS or NAME=label:LABEL=PROCESS")
+		}
+		p.Processes = append(p.Processes, r)
+	}
+	return nil
+}
+
+// Projects reads the flags that say which projects a host serves, and what is
+// said of each: NAME=VALUE.
+type Projects struct {
+	named []string
+	said  map[string]*[]string
+}
+
+// Flags adds the flags.
+func (p *Projects) Flags(f *pflag.FlagSet) {
+	f.StringArrayVar(&p.named, config.ProjectKey, nil, "project, `NAME=PATH` or NAME=PATH@BRANCH, repeatable")
+	p.said = add(f, settings, "NAME=")
+}
+
+// ProjectsOf are the projects that flags name which [Projects.Flags] has added, with
+// what is said of their checkouts: the rest may be wrong when it is only looked at.
+func ProjectsOf(f *pflag.FlagSet) ([]host.Project, error) {
+	p := Projects{named: console.Slice(f, f.Lookup(config.ProjectKey)), said: map[string]*[]string{}}
+	for _, s := range settings {
+		var values []string
+		if !slices.Contains([]string{"push", "patch", "process-for"}, s.flag) {
+			values = console.Slice(f, f.Lookup(s.flag))
+		}
+		p.said[s.flag] = &values
+	}
+	return p.All()
+}
+
+// All returns the projects.
+func (p *Projects) All() (all []host.Project, err error) {
+	for _, s := range p.named {
+		name, path, ok := strings.Cut(s, "=")
+		if !ok || path == "" {
+			return nil, fault.New("usage/argument", "not NAME=PATH").At("--project").Got(s)
+		}
+		path, branch := console.CutBranch(path)
+		all = append(all, host.Project{ID: name, Repository: path, Branch: branch})
+	}
+	for _, s := range settings {
+		of, err := s.byProject(*p.said[s.flag], all)
+		if err != nil {
+			return nil, err
+		}
+		for i := range all {
+			if err := s.give(&all[i], of[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// byProject sorts NAME=VALUE by the places of the projects.
+func (s *setting) byProject(given []string, projects []host.Project) (map[int][]string, error) {
+	of := map[int][]string{}
+	for _, g := range given {
+		name, value, ok := strings.Cut(g, "=")
+		if !ok || value == "" {
+			return nil, fault.New("usage/argument", "not NAME=%s", s.value).At("--"+s.flag).Got(config.Shown(g)).
+				Want("NAME is that of a --project, as in --%s shop=%s", s.flag, s.value)
+		}
+		i := slices.IndexFunc(projects, func(p host.Project) bool { return p.ID == name })
+		if i < 0 {
+			return nil, fault.New("usage/argument", "a value for project %q, which no --project names", name).At("--" + s.flag).Got(config.Shown(value))
+		}
+		of[i] = append(of[i], value)
+	}
+	return of, nil
+}
+
+func (s *setting) give(p *host.Project, values []string) error {
+	if len(values) == 0 {
+		return nil
+	}
+	if err := s.take(p, values); err != nil {
+		return fault.From(err).At("--" + s.flag)
+	}
+	return nil
+}
+
+// Project reads what is said of the only project that there is: the flags of
+// [Projects] without NAME=, but for those that only a host that serves has a use
+// for.
+type Project struct{ said map[string]*[]string }
+
+// Flags adds the flags.
+func (p *Project) Flags(f *pflag.FlagSet) {
+	p.said = add(f, slices.DeleteFunc(slices.Clone(settings), func(s setting) bool { return s.served }), "")
+}
+
+// Fill puts what is said into a project.
+func (p *Project) Fill(into *host.Project) error {
+	for _, s := range settings {
+		if values := p.said[s.flag]; values != nil {
+			if err := s.give(into, *values); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add adds flags of settings, each of which takes its value behind prefix.
+func add(f *pflag.FlagSet, all []setting, prefix string) map[string]*[]string {
+	said := map[string]*[]string{}
+	for _, s := range all {
+		said[s.flag] = f.StringArray(s.flag, nil, strings.Replace(s.usage, "%s", prefix+s.value, 1))
+		if !s.shown {
+			Hide(f, s.flag) // docs/operating.md and docs/setup.md say what it is
+		}
+	}
+	return said
+}
