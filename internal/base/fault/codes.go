@@ -34,6 +34,8 @@ var codes = map[string]Exit{
 	"project/invalid":           Invalid,
 	"project/conflict":          Conflict,
 	"project/quarantined":       Integrity,
+	"project/has-work":          Conflict,
+	"project/removed":           Refused,
 	"command/malformed":         Invalid,
 	"command/secret":            Invalid,
 	"command/unauthorized":      Refused,

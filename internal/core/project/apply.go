@@ -77,6 +77,8 @@ func (s *State) applyOwn(e *loomv1.Event) error {
 	switch f := e.Fact.(type) {
 	case *loomv1.Event_ProjectRegistered:
 		s.applyRegistered(f.ProjectRegistered)
+	case *loomv1.Event_ProjectRemoved:
+		return s.applyRemoved(e)
 	case *loomv1.Event_DefinitionStored:
 		return s.applyDefinition(e, f.DefinitionStored)
 	case *loomv1.Event_BeadFiled:

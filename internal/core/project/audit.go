@@ -151,6 +151,10 @@ func actOf(e *loomv1.Event) *Act {
 		return &Act{Kind: "host-drained", What: draining(f.HostDrained), Why: f.HostDrained.Reason}
 	case *loomv1.Event_MembersChanged:
 		return &Act{Kind: "members-changed", What: membership.Words(f.MembersChanged), Why: f.MembersChanged.Reason}
+	case *loomv1.Event_ProjectRegistered:
+		return byPerson(e, "project-registered", e.Project+": "+f.ProjectRegistered.GetConfig().GetRepository())
+	case *loomv1.Event_ProjectRemoved:
+		return &Act{Kind: "project-removed", What: e.Project, Why: f.ProjectRemoved.Reason}
 	case *loomv1.Event_BeadFiled:
 		return byPerson(e, "bead-filed", e.Bead+": "+f.BeadFiled.GetBead().GetGoal())
 	case *loomv1.Event_BeadUpdated:

@@ -73,9 +73,14 @@ type decision struct {
 }
 
 func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
+	if err := d.s.takes(cmd); err != nil {
+		return nil, err
+	}
 	switch c := cmd.Body.(type) {
 	case *loomv1.Command_RegisterProject:
 		return nil, d.register(c.RegisterProject)
+	case *loomv1.Command_RemoveProject:
+		return nil, d.removeProject(c.RemoveProject)
 	case *loomv1.Command_StoreDefinition:
 		return nil, d.store(c.StoreDefinition.Definition, false)
 	case *loomv1.Command_FileBead:

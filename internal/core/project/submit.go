@@ -61,7 +61,10 @@ func (d *decision) register(r *loomv1.RegisterProject) error {
 		return fault.New("project/conflict", "project %q has %d executions under way, approved for branch %s of %s", c.Id, len(d.s.open), old.TargetBranch, old.Repository).
 			At("project").Want("let them end before work is to land elsewhere")
 	}
-	if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_ProjectRegistered{ProjectRegistered: &loomv1.ProjectRegistered{Config: c}}}); err != nil {
+	if r.AskedBy != nil && d.actor.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_HOST {
+		return fault.New("command/unauthorized", "only a host registers a project for somebody")
+	}
+	if err := d.emit(&loomv1.Event{Actor: r.AskedBy, Fact: &loomv1.Event_ProjectRegistered{ProjectRegistered: &loomv1.ProjectRegistered{Config: c}}}); err != nil {
 		return err
 	}
 	return d.all(keys, nil)
@@ -82,6 +85,9 @@ func checkConfig(c *loomv1.ProjectConfig) error {
 	}
 	if c.Grace != nil && (c.Grace.CheckValid() != nil || c.Grace.AsDuration() < 0) {
 		return fault.New("project/invalid", "project %q: grace is less than no time", c.Id).At("grace").Got(c.Grace.AsDuration().String())
+	}
+	if c.Removed != nil {
+		return fault.New("project/invalid", "project %q cannot be registered as removed", c.Id).At("removed")
 	}
 	if c.Crashes > MaxCrashes {
 		return fault.New("project/invalid", "project %q: an attempt ends after %d crashes, where %d is the most", c.Id, c.Crashes, MaxCrashes).At("crashes")

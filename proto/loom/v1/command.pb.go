@@ -139,6 +139,7 @@ type Command struct {
 	//	*Command_AnswerApproval
 	//	*Command_RecordLives
 	//	*Command_RecordDraft
+	//	*Command_RemoveProject
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -636,6 +637,15 @@ func (x *Command) GetRecordDraft() *RecordDraft {
 	return nil
 }
 
+func (x *Command) GetRemoveProject() *RemoveProject {
+	if x != nil {
+		if x, ok := x.Body.(*Command_RemoveProject); ok {
+			return x.RemoveProject
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -837,6 +847,10 @@ type Command_RecordDraft struct {
 	RecordDraft *RecordDraft `protobuf:"bytes,61,opt,name=record_draft,json=recordDraft,proto3,oneof"`
 }
 
+type Command_RemoveProject struct {
+	RemoveProject *RemoveProject `protobuf:"bytes,70,opt,name=remove_project,json=removeProject,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -934,6 +948,8 @@ func (*Command_AnswerApproval) isCommand_Body() {}
 func (*Command_RecordLives) isCommand_Body() {}
 
 func (*Command_RecordDraft) isCommand_Body() {}
+
+func (*Command_RemoveProject) isCommand_Body() {}
 
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
@@ -1324,7 +1340,9 @@ type RegisterProject struct {
 	Config *ProjectConfig         `protobuf:"bytes,1,opt,name=config,proto3" json:"config,omitempty"`
 	// For a new project: the signed orders that made the keys of "system", which it checks
 	// again and takes over.
-	Keys          []*SignedCommand `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
+	Keys []*SignedCommand `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
+	// Who asked for it, where a host registers it for somebody; the fact names them.
+	AskedBy       *Identity `protobuf:"bytes,3,opt,name=asked_by,json=askedBy,proto3" json:"asked_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1373,6 +1391,59 @@ func (x *RegisterProject) GetKeys() []*SignedCommand {
 	return nil
 }
 
+func (x *RegisterProject) GetAskedBy() *Identity {
+	if x != nil {
+		return x.AskedBy
+	}
+	return nil
+}
+
+// RemoveProject ends that a project takes new work. It is refused while work is open,
+// and changes nothing where it was done before. To register the project ends it.
+type RemoveProject struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveProject) Reset() {
+	*x = RemoveProject{}
+	mi := &file_loom_v1_command_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveProject) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveProject) ProtoMessage() {}
+
+func (x *RemoveProject) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveProject.ProtoReflect.Descriptor instead.
+func (*RemoveProject) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *RemoveProject) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // StoreDefinition keeps a compiled, validated definition.
 type StoreDefinition struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1383,7 +1454,7 @@ type StoreDefinition struct {
 
 func (x *StoreDefinition) Reset() {
 	*x = StoreDefinition{}
-	mi := &file_loom_v1_command_proto_msgTypes[5]
+	mi := &file_loom_v1_command_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1395,7 +1466,7 @@ func (x *StoreDefinition) String() string {
 func (*StoreDefinition) ProtoMessage() {}
 
 func (x *StoreDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[5]
+	mi := &file_loom_v1_command_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1408,7 +1479,7 @@ func (x *StoreDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreDefinition.ProtoReflect.Descriptor instead.
 func (*StoreDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *StoreDefinition) GetDefinition() *Definition {
@@ -1428,7 +1499,7 @@ type FileBead struct {
 
 func (x *FileBead) Reset() {
 	*x = FileBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[6]
+	mi := &file_loom_v1_command_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1440,7 +1511,7 @@ func (x *FileBead) String() string {
 func (*FileBead) ProtoMessage() {}
 
 func (x *FileBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[6]
+	mi := &file_loom_v1_command_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1453,7 +1524,7 @@ func (x *FileBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileBead.ProtoReflect.Descriptor instead.
 func (*FileBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *FileBead) GetSubmission() *Submission {
@@ -1473,7 +1544,7 @@ type FileError struct {
 
 func (x *FileError) Reset() {
 	*x = FileError{}
-	mi := &file_loom_v1_command_proto_msgTypes[7]
+	mi := &file_loom_v1_command_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1485,7 +1556,7 @@ func (x *FileError) String() string {
 func (*FileError) ProtoMessage() {}
 
 func (x *FileError) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[7]
+	mi := &file_loom_v1_command_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1498,7 +1569,7 @@ func (x *FileError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileError.ProtoReflect.Descriptor instead.
 func (*FileError) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *FileError) GetReport() *ErrorReport {
@@ -1519,7 +1590,7 @@ type RecordRejection struct {
 
 func (x *RecordRejection) Reset() {
 	*x = RecordRejection{}
-	mi := &file_loom_v1_command_proto_msgTypes[8]
+	mi := &file_loom_v1_command_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1531,7 +1602,7 @@ func (x *RecordRejection) String() string {
 func (*RecordRejection) ProtoMessage() {}
 
 func (x *RecordRejection) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[8]
+	mi := &file_loom_v1_command_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1544,7 +1615,7 @@ func (x *RecordRejection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordRejection.ProtoReflect.Descriptor instead.
 func (*RecordRejection) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RecordRejection) GetError() *Error {
@@ -1576,7 +1647,7 @@ type NoteSecurity struct {
 
 func (x *NoteSecurity) Reset() {
 	*x = NoteSecurity{}
-	mi := &file_loom_v1_command_proto_msgTypes[9]
+	mi := &file_loom_v1_command_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1588,7 +1659,7 @@ func (x *NoteSecurity) String() string {
 func (*NoteSecurity) ProtoMessage() {}
 
 func (x *NoteSecurity) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[9]
+	mi := &file_loom_v1_command_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1601,7 +1672,7 @@ func (x *NoteSecurity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteSecurity.ProtoReflect.Descriptor instead.
 func (*NoteSecurity) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *NoteSecurity) GetWhat() string {
@@ -1628,7 +1699,7 @@ type NoteCut struct {
 
 func (x *NoteCut) Reset() {
 	*x = NoteCut{}
-	mi := &file_loom_v1_command_proto_msgTypes[10]
+	mi := &file_loom_v1_command_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1640,7 +1711,7 @@ func (x *NoteCut) String() string {
 func (*NoteCut) ProtoMessage() {}
 
 func (x *NoteCut) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[10]
+	mi := &file_loom_v1_command_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1653,7 +1724,7 @@ func (x *NoteCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteCut.ProtoReflect.Descriptor instead.
 func (*NoteCut) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NoteCut) GetCut() *JournalCut {
@@ -1679,7 +1750,7 @@ type ClaimAttempt struct {
 
 func (x *ClaimAttempt) Reset() {
 	*x = ClaimAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[11]
+	mi := &file_loom_v1_command_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1691,7 +1762,7 @@ func (x *ClaimAttempt) String() string {
 func (*ClaimAttempt) ProtoMessage() {}
 
 func (x *ClaimAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[11]
+	mi := &file_loom_v1_command_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1704,7 +1775,7 @@ func (x *ClaimAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimAttempt.ProtoReflect.Descriptor instead.
 func (*ClaimAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ClaimAttempt) GetAttempt() string {
@@ -1749,7 +1820,7 @@ type RecordTurn struct {
 
 func (x *RecordTurn) Reset() {
 	*x = RecordTurn{}
-	mi := &file_loom_v1_command_proto_msgTypes[12]
+	mi := &file_loom_v1_command_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1761,7 +1832,7 @@ func (x *RecordTurn) String() string {
 func (*RecordTurn) ProtoMessage() {}
 
 func (x *RecordTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[12]
+	mi := &file_loom_v1_command_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1774,7 +1845,7 @@ func (x *RecordTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTurn.ProtoReflect.Descriptor instead.
 func (*RecordTurn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RecordTurn) GetAttempt() string {
@@ -1812,7 +1883,7 @@ type ReserveCall struct {
 
 func (x *ReserveCall) Reset() {
 	*x = ReserveCall{}
-	mi := &file_loom_v1_command_proto_msgTypes[13]
+	mi := &file_loom_v1_command_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1824,7 +1895,7 @@ func (x *ReserveCall) String() string {
 func (*ReserveCall) ProtoMessage() {}
 
 func (x *ReserveCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[13]
+	mi := &file_loom_v1_command_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1837,7 +1908,7 @@ func (x *ReserveCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReserveCall.ProtoReflect.Descriptor instead.
 func (*ReserveCall) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReserveCall) GetAttempt() string {
@@ -1876,7 +1947,7 @@ type SettleCall struct {
 
 func (x *SettleCall) Reset() {
 	*x = SettleCall{}
-	mi := &file_loom_v1_command_proto_msgTypes[14]
+	mi := &file_loom_v1_command_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1888,7 +1959,7 @@ func (x *SettleCall) String() string {
 func (*SettleCall) ProtoMessage() {}
 
 func (x *SettleCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[14]
+	mi := &file_loom_v1_command_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1901,7 +1972,7 @@ func (x *SettleCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleCall.ProtoReflect.Descriptor instead.
 func (*SettleCall) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SettleCall) GetAttempt() string {
@@ -1942,7 +2013,7 @@ type CallVerdict struct {
 
 func (x *CallVerdict) Reset() {
 	*x = CallVerdict{}
-	mi := &file_loom_v1_command_proto_msgTypes[15]
+	mi := &file_loom_v1_command_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1954,7 +2025,7 @@ func (x *CallVerdict) String() string {
 func (*CallVerdict) ProtoMessage() {}
 
 func (x *CallVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[15]
+	mi := &file_loom_v1_command_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1967,7 +2038,7 @@ func (x *CallVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallVerdict.ProtoReflect.Descriptor instead.
 func (*CallVerdict) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CallVerdict) GetVerdict() Verdict {
@@ -1996,7 +2067,7 @@ type ParkAttempt struct {
 
 func (x *ParkAttempt) Reset() {
 	*x = ParkAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[16]
+	mi := &file_loom_v1_command_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2008,7 +2079,7 @@ func (x *ParkAttempt) String() string {
 func (*ParkAttempt) ProtoMessage() {}
 
 func (x *ParkAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[16]
+	mi := &file_loom_v1_command_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2021,7 +2092,7 @@ func (x *ParkAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParkAttempt.ProtoReflect.Descriptor instead.
 func (*ParkAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ParkAttempt) GetAttempt() string {
@@ -2076,7 +2147,7 @@ type AnswerAttempt struct {
 
 func (x *AnswerAttempt) Reset() {
 	*x = AnswerAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[17]
+	mi := &file_loom_v1_command_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2088,7 +2159,7 @@ func (x *AnswerAttempt) String() string {
 func (*AnswerAttempt) ProtoMessage() {}
 
 func (x *AnswerAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[17]
+	mi := &file_loom_v1_command_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2101,7 +2172,7 @@ func (x *AnswerAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerAttempt.ProtoReflect.Descriptor instead.
 func (*AnswerAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AnswerAttempt) GetAttempt() string {
@@ -2144,7 +2215,7 @@ type Ticket struct {
 
 func (x *Ticket) Reset() {
 	*x = Ticket{}
-	mi := &file_loom_v1_command_proto_msgTypes[18]
+	mi := &file_loom_v1_command_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2156,7 +2227,7 @@ func (x *Ticket) String() string {
 func (*Ticket) ProtoMessage() {}
 
 func (x *Ticket) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[18]
+	mi := &file_loom_v1_command_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2169,7 +2240,7 @@ func (x *Ticket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ticket.ProtoReflect.Descriptor instead.
 func (*Ticket) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Ticket) GetAttempt() string {
@@ -2200,7 +2271,7 @@ type ReleaseAttempt struct {
 
 func (x *ReleaseAttempt) Reset() {
 	*x = ReleaseAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[19]
+	mi := &file_loom_v1_command_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2212,7 +2283,7 @@ func (x *ReleaseAttempt) String() string {
 func (*ReleaseAttempt) ProtoMessage() {}
 
 func (x *ReleaseAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[19]
+	mi := &file_loom_v1_command_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2225,7 +2296,7 @@ func (x *ReleaseAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseAttempt.ProtoReflect.Descriptor instead.
 func (*ReleaseAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReleaseAttempt) GetAttempt() string {
@@ -2269,7 +2340,7 @@ type AgentCrash struct {
 
 func (x *AgentCrash) Reset() {
 	*x = AgentCrash{}
-	mi := &file_loom_v1_command_proto_msgTypes[20]
+	mi := &file_loom_v1_command_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2281,7 +2352,7 @@ func (x *AgentCrash) String() string {
 func (*AgentCrash) ProtoMessage() {}
 
 func (x *AgentCrash) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[20]
+	mi := &file_loom_v1_command_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2294,7 +2365,7 @@ func (x *AgentCrash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentCrash.ProtoReflect.Descriptor instead.
 func (*AgentCrash) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AgentCrash) GetMessage() string {
@@ -2323,7 +2394,7 @@ type ReleaseHost struct {
 
 func (x *ReleaseHost) Reset() {
 	*x = ReleaseHost{}
-	mi := &file_loom_v1_command_proto_msgTypes[21]
+	mi := &file_loom_v1_command_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2335,7 +2406,7 @@ func (x *ReleaseHost) String() string {
 func (*ReleaseHost) ProtoMessage() {}
 
 func (x *ReleaseHost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[21]
+	mi := &file_loom_v1_command_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2348,7 +2419,7 @@ func (x *ReleaseHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseHost.ProtoReflect.Descriptor instead.
 func (*ReleaseHost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReleaseHost) GetHost() string {
@@ -2377,7 +2448,7 @@ type ReportRoles struct {
 
 func (x *ReportRoles) Reset() {
 	*x = ReportRoles{}
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2389,7 +2460,7 @@ func (x *ReportRoles) String() string {
 func (*ReportRoles) ProtoMessage() {}
 
 func (x *ReportRoles) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2402,7 +2473,7 @@ func (x *ReportRoles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRoles.ProtoReflect.Descriptor instead.
 func (*ReportRoles) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReportRoles) GetHost() string {
@@ -2435,7 +2506,7 @@ type UpdateBead struct {
 
 func (x *UpdateBead) Reset() {
 	*x = UpdateBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2447,7 +2518,7 @@ func (x *UpdateBead) String() string {
 func (*UpdateBead) ProtoMessage() {}
 
 func (x *UpdateBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2460,7 +2531,7 @@ func (x *UpdateBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateBead.ProtoReflect.Descriptor instead.
 func (*UpdateBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UpdateBead) GetBead() *Bead {
@@ -2495,7 +2566,7 @@ type CloseBead struct {
 
 func (x *CloseBead) Reset() {
 	*x = CloseBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2507,7 +2578,7 @@ func (x *CloseBead) String() string {
 func (*CloseBead) ProtoMessage() {}
 
 func (x *CloseBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2520,7 +2591,7 @@ func (x *CloseBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBead.ProtoReflect.Descriptor instead.
 func (*CloseBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CloseBead) GetBead() string {
@@ -2553,7 +2624,7 @@ type ReopenBead struct {
 
 func (x *ReopenBead) Reset() {
 	*x = ReopenBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2565,7 +2636,7 @@ func (x *ReopenBead) String() string {
 func (*ReopenBead) ProtoMessage() {}
 
 func (x *ReopenBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2578,7 +2649,7 @@ func (x *ReopenBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenBead.ProtoReflect.Descriptor instead.
 func (*ReopenBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReopenBead) GetBead() string {
@@ -2619,7 +2690,7 @@ type RecordDraft struct {
 
 func (x *RecordDraft) Reset() {
 	*x = RecordDraft{}
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2631,7 +2702,7 @@ func (x *RecordDraft) String() string {
 func (*RecordDraft) ProtoMessage() {}
 
 func (x *RecordDraft) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2644,7 +2715,7 @@ func (x *RecordDraft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordDraft.ProtoReflect.Descriptor instead.
 func (*RecordDraft) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RecordDraft) GetDraft() *Draft {
@@ -2676,7 +2747,7 @@ type ForkExecution struct {
 
 func (x *ForkExecution) Reset() {
 	*x = ForkExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2688,7 +2759,7 @@ func (x *ForkExecution) String() string {
 func (*ForkExecution) ProtoMessage() {}
 
 func (x *ForkExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2701,7 +2772,7 @@ func (x *ForkExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkExecution.ProtoReflect.Descriptor instead.
 func (*ForkExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ForkExecution) GetExecution() string {
@@ -2759,7 +2830,7 @@ type AcquireLock struct {
 
 func (x *AcquireLock) Reset() {
 	*x = AcquireLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2771,7 +2842,7 @@ func (x *AcquireLock) String() string {
 func (*AcquireLock) ProtoMessage() {}
 
 func (x *AcquireLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2784,7 +2855,7 @@ func (x *AcquireLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireLock.ProtoReflect.Descriptor instead.
 func (*AcquireLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AcquireLock) GetRequest() string {
@@ -2820,7 +2891,7 @@ type RenewLock struct {
 
 func (x *RenewLock) Reset() {
 	*x = RenewLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2832,7 +2903,7 @@ func (x *RenewLock) String() string {
 func (*RenewLock) ProtoMessage() {}
 
 func (x *RenewLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2845,7 +2916,7 @@ func (x *RenewLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLock.ProtoReflect.Descriptor instead.
 func (*RenewLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RenewLock) GetToken() uint64 {
@@ -2874,7 +2945,7 @@ type ReleaseLock struct {
 
 func (x *ReleaseLock) Reset() {
 	*x = ReleaseLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2886,7 +2957,7 @@ func (x *ReleaseLock) String() string {
 func (*ReleaseLock) ProtoMessage() {}
 
 func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2899,7 +2970,7 @@ func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseLock.ProtoReflect.Descriptor instead.
 func (*ReleaseLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReleaseLock) GetToken() uint64 {
@@ -2932,7 +3003,7 @@ type FormTrain struct {
 
 func (x *FormTrain) Reset() {
 	*x = FormTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2944,7 +3015,7 @@ func (x *FormTrain) String() string {
 func (*FormTrain) ProtoMessage() {}
 
 func (x *FormTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2957,7 +3028,7 @@ func (x *FormTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FormTrain.ProtoReflect.Descriptor instead.
 func (*FormTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *FormTrain) GetToken() uint64 {
@@ -2987,7 +3058,7 @@ type Train struct {
 
 func (x *Train) Reset() {
 	*x = Train{}
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2999,7 +3070,7 @@ func (x *Train) String() string {
 func (*Train) ProtoMessage() {}
 
 func (x *Train) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3012,7 +3083,7 @@ func (x *Train) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Train.ProtoReflect.Descriptor instead.
 func (*Train) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Train) GetFence() uint64 {
@@ -3057,7 +3128,7 @@ type TrainCar struct {
 
 func (x *TrainCar) Reset() {
 	*x = TrainCar{}
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3069,7 +3140,7 @@ func (x *TrainCar) String() string {
 func (*TrainCar) ProtoMessage() {}
 
 func (x *TrainCar) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3082,7 +3153,7 @@ func (x *TrainCar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainCar.ProtoReflect.Descriptor instead.
 func (*TrainCar) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TrainCar) GetAttempt() string {
@@ -3193,7 +3264,7 @@ type RecordTrain struct {
 
 func (x *RecordTrain) Reset() {
 	*x = RecordTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3205,7 +3276,7 @@ func (x *RecordTrain) String() string {
 func (*RecordTrain) ProtoMessage() {}
 
 func (x *RecordTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3218,7 +3289,7 @@ func (x *RecordTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTrain.ProtoReflect.Descriptor instead.
 func (*RecordTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RecordTrain) GetToken() uint64 {
@@ -3259,7 +3330,7 @@ type SettleTrain struct {
 
 func (x *SettleTrain) Reset() {
 	*x = SettleTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3271,7 +3342,7 @@ func (x *SettleTrain) String() string {
 func (*SettleTrain) ProtoMessage() {}
 
 func (x *SettleTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3284,7 +3355,7 @@ func (x *SettleTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleTrain.ProtoReflect.Descriptor instead.
 func (*SettleTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SettleTrain) GetToken() uint64 {
@@ -3328,7 +3399,7 @@ type SettleLanding struct {
 
 func (x *SettleLanding) Reset() {
 	*x = SettleLanding{}
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3340,7 +3411,7 @@ func (x *SettleLanding) String() string {
 func (*SettleLanding) ProtoMessage() {}
 
 func (x *SettleLanding) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3353,7 +3424,7 @@ func (x *SettleLanding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleLanding.ProtoReflect.Descriptor instead.
 func (*SettleLanding) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SettleLanding) GetExecution() string {
@@ -3408,7 +3479,7 @@ type AddDecision struct {
 
 func (x *AddDecision) Reset() {
 	*x = AddDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3420,7 +3491,7 @@ func (x *AddDecision) String() string {
 func (*AddDecision) ProtoMessage() {}
 
 func (x *AddDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3433,7 +3504,7 @@ func (x *AddDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddDecision.ProtoReflect.Descriptor instead.
 func (*AddDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AddDecision) GetNode() *DecisionNode {
@@ -3474,7 +3545,7 @@ type LinkDecision struct {
 
 func (x *LinkDecision) Reset() {
 	*x = LinkDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3486,7 +3557,7 @@ func (x *LinkDecision) String() string {
 func (*LinkDecision) ProtoMessage() {}
 
 func (x *LinkDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3499,7 +3570,7 @@ func (x *LinkDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkDecision.ProtoReflect.Descriptor instead.
 func (*LinkDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LinkDecision) GetEdge() *DecisionEdge {
@@ -3521,7 +3592,7 @@ type SupersedeDecision struct {
 
 func (x *SupersedeDecision) Reset() {
 	*x = SupersedeDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3533,7 +3604,7 @@ func (x *SupersedeDecision) String() string {
 func (*SupersedeDecision) ProtoMessage() {}
 
 func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3546,7 +3617,7 @@ func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SupersedeDecision.ProtoReflect.Descriptor instead.
 func (*SupersedeDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SupersedeDecision) GetOld() string {
@@ -3585,7 +3656,7 @@ type AbandonDecision struct {
 
 func (x *AbandonDecision) Reset() {
 	*x = AbandonDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3597,7 +3668,7 @@ func (x *AbandonDecision) String() string {
 func (*AbandonDecision) ProtoMessage() {}
 
 func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3610,7 +3681,7 @@ func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbandonDecision.ProtoReflect.Descriptor instead.
 func (*AbandonDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AbandonDecision) GetId() string {
@@ -3645,7 +3716,7 @@ type ImportDecisions struct {
 
 func (x *ImportDecisions) Reset() {
 	*x = ImportDecisions{}
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3657,7 +3728,7 @@ func (x *ImportDecisions) String() string {
 func (*ImportDecisions) ProtoMessage() {}
 
 func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3670,7 +3741,7 @@ func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportDecisions.ProtoReflect.Descriptor instead.
 func (*ImportDecisions) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ImportDecisions) GetPart() *DecisionGraph {
@@ -3700,7 +3771,7 @@ type OpenBallot struct {
 
 func (x *OpenBallot) Reset() {
 	*x = OpenBallot{}
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3712,7 +3783,7 @@ func (x *OpenBallot) String() string {
 func (*OpenBallot) ProtoMessage() {}
 
 func (x *OpenBallot) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3725,7 +3796,7 @@ func (x *OpenBallot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenBallot.ProtoReflect.Descriptor instead.
 func (*OpenBallot) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *OpenBallot) GetBallot() *Ballot {
@@ -3750,7 +3821,7 @@ type CastVote struct {
 
 func (x *CastVote) Reset() {
 	*x = CastVote{}
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3762,7 +3833,7 @@ func (x *CastVote) String() string {
 func (*CastVote) ProtoMessage() {}
 
 func (x *CastVote) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3775,7 +3846,7 @@ func (x *CastVote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CastVote.ProtoReflect.Descriptor instead.
 func (*CastVote) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CastVote) GetDecision() string {
@@ -3808,7 +3879,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3820,7 +3891,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3833,7 +3904,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
 }
 
 // CeoCommand is what a CEO signs.
@@ -3871,7 +3942,7 @@ type CeoCommand struct {
 
 func (x *CeoCommand) Reset() {
 	*x = CeoCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3883,7 +3954,7 @@ func (x *CeoCommand) String() string {
 func (*CeoCommand) ProtoMessage() {}
 
 func (x *CeoCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3896,7 +3967,7 @@ func (x *CeoCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CeoCommand.ProtoReflect.Descriptor instead.
 func (*CeoCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CeoCommand) GetDeployment() string {
@@ -4184,7 +4255,7 @@ type RecheckExecution struct {
 
 func (x *RecheckExecution) Reset() {
 	*x = RecheckExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4196,7 +4267,7 @@ func (x *RecheckExecution) String() string {
 func (*RecheckExecution) ProtoMessage() {}
 
 func (x *RecheckExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4209,7 +4280,7 @@ func (x *RecheckExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecheckExecution.ProtoReflect.Descriptor instead.
 func (*RecheckExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RecheckExecution) GetExecution() string {
@@ -4239,7 +4310,7 @@ type MoveExecution struct {
 
 func (x *MoveExecution) Reset() {
 	*x = MoveExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4251,7 +4322,7 @@ func (x *MoveExecution) String() string {
 func (*MoveExecution) ProtoMessage() {}
 
 func (x *MoveExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4264,7 +4335,7 @@ func (x *MoveExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveExecution.ProtoReflect.Descriptor instead.
 func (*MoveExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *MoveExecution) GetExecution() string {
@@ -4302,7 +4373,7 @@ type CloseExecution struct {
 
 func (x *CloseExecution) Reset() {
 	*x = CloseExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4314,7 +4385,7 @@ func (x *CloseExecution) String() string {
 func (*CloseExecution) ProtoMessage() {}
 
 func (x *CloseExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4327,7 +4398,7 @@ func (x *CloseExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseExecution.ProtoReflect.Descriptor instead.
 func (*CloseExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CloseExecution) GetExecution() string {
@@ -4364,7 +4435,7 @@ type PauseWork struct {
 
 func (x *PauseWork) Reset() {
 	*x = PauseWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4376,7 +4447,7 @@ func (x *PauseWork) String() string {
 func (*PauseWork) ProtoMessage() {}
 
 func (x *PauseWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4389,7 +4460,7 @@ func (x *PauseWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseWork.ProtoReflect.Descriptor instead.
 func (*PauseWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PauseWork) GetScope() PauseScope {
@@ -4425,7 +4496,7 @@ type ResumeWork struct {
 
 func (x *ResumeWork) Reset() {
 	*x = ResumeWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4437,7 +4508,7 @@ func (x *ResumeWork) String() string {
 func (*ResumeWork) ProtoMessage() {}
 
 func (x *ResumeWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4450,7 +4521,7 @@ func (x *ResumeWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWork.ProtoReflect.Descriptor instead.
 func (*ResumeWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ResumeWork) GetScope() PauseScope {
@@ -4487,7 +4558,7 @@ type ReleaseCommitLock struct {
 
 func (x *ReleaseCommitLock) Reset() {
 	*x = ReleaseCommitLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4499,7 +4570,7 @@ func (x *ReleaseCommitLock) String() string {
 func (*ReleaseCommitLock) ProtoMessage() {}
 
 func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4512,7 +4583,7 @@ func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseCommitLock.ProtoReflect.Descriptor instead.
 func (*ReleaseCommitLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReleaseCommitLock) GetToken() uint64 {
@@ -4541,7 +4612,7 @@ type ChangeDefinition struct {
 
 func (x *ChangeDefinition) Reset() {
 	*x = ChangeDefinition{}
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4553,7 +4624,7 @@ func (x *ChangeDefinition) String() string {
 func (*ChangeDefinition) ProtoMessage() {}
 
 func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4566,7 +4637,7 @@ func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDefinition.ProtoReflect.Descriptor instead.
 func (*ChangeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ChangeDefinition) GetDefinition() *Definition {
@@ -4599,7 +4670,7 @@ type DecideApproval struct {
 
 func (x *DecideApproval) Reset() {
 	*x = DecideApproval{}
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4611,7 +4682,7 @@ func (x *DecideApproval) String() string {
 func (*DecideApproval) ProtoMessage() {}
 
 func (x *DecideApproval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4624,7 +4695,7 @@ func (x *DecideApproval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideApproval.ProtoReflect.Descriptor instead.
 func (*DecideApproval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DecideApproval) GetApproval() string {
@@ -4713,7 +4784,7 @@ type Brief struct {
 
 func (x *Brief) Reset() {
 	*x = Brief{}
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4725,7 +4796,7 @@ func (x *Brief) String() string {
 func (*Brief) ProtoMessage() {}
 
 func (x *Brief) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4738,7 +4809,7 @@ func (x *Brief) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Brief.ProtoReflect.Descriptor instead.
 func (*Brief) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Brief) GetAttempt() *Attempt {
@@ -4897,7 +4968,7 @@ type AskPermission struct {
 
 func (x *AskPermission) Reset() {
 	*x = AskPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4909,7 +4980,7 @@ func (x *AskPermission) String() string {
 func (*AskPermission) ProtoMessage() {}
 
 func (x *AskPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4922,7 +4993,7 @@ func (x *AskPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskPermission.ProtoReflect.Descriptor instead.
 func (*AskPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *AskPermission) GetAttempt() string {
@@ -4958,7 +5029,7 @@ type PermissionRequest struct {
 
 func (x *PermissionRequest) Reset() {
 	*x = PermissionRequest{}
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4970,7 +5041,7 @@ func (x *PermissionRequest) String() string {
 func (*PermissionRequest) ProtoMessage() {}
 
 func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4983,7 +5054,7 @@ func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRequest.ProtoReflect.Descriptor instead.
 func (*PermissionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PermissionRequest) GetCall() *ToolCall {
@@ -5010,7 +5081,7 @@ type Permits struct {
 
 func (x *Permits) Reset() {
 	*x = Permits{}
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5022,7 +5093,7 @@ func (x *Permits) String() string {
 func (*Permits) ProtoMessage() {}
 
 func (x *Permits) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5035,7 +5106,7 @@ func (x *Permits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Permits.ProtoReflect.Descriptor instead.
 func (*Permits) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Permits) GetPermits() []*Permit {
@@ -5057,7 +5128,7 @@ type SetPermission struct {
 
 func (x *SetPermission) Reset() {
 	*x = SetPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[58]
+	mi := &file_loom_v1_command_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5069,7 +5140,7 @@ func (x *SetPermission) String() string {
 func (*SetPermission) ProtoMessage() {}
 
 func (x *SetPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[58]
+	mi := &file_loom_v1_command_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5082,7 +5153,7 @@ func (x *SetPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPermission.ProtoReflect.Descriptor instead.
 func (*SetPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *SetPermission) GetPermission() *Permission {
@@ -5110,7 +5181,7 @@ type RevokePermission struct {
 
 func (x *RevokePermission) Reset() {
 	*x = RevokePermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[59]
+	mi := &file_loom_v1_command_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5122,7 +5193,7 @@ func (x *RevokePermission) String() string {
 func (*RevokePermission) ProtoMessage() {}
 
 func (x *RevokePermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[59]
+	mi := &file_loom_v1_command_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5135,7 +5206,7 @@ func (x *RevokePermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokePermission.ProtoReflect.Descriptor instead.
 func (*RevokePermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *RevokePermission) GetId() string {
@@ -5156,7 +5227,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x9f\x18\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xe0\x18\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -5221,7 +5292,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\foffer_memory\x180 \x01(\v2\x14.loom.v1.OfferMemoryB\x04\x90\xb5\x18\x06H\x00R\vofferMemory\x12B\n" +
 	"\x0fanswer_approval\x18> \x01(\v2\x17.loom.v1.DecideApprovalH\x00R\x0eanswerApproval\x129\n" +
 	"\frecord_lives\x18< \x01(\v2\x14.loom.v1.RecordLivesH\x00R\vrecordLives\x129\n" +
-	"\frecord_draft\x18= \x01(\v2\x14.loom.v1.RecordDraftH\x00R\vrecordDraftB\x06\n" +
+	"\frecord_draft\x18= \x01(\v2\x14.loom.v1.RecordDraftH\x00R\vrecordDraft\x12?\n" +
+	"\x0eremove_project\x18F \x01(\v2\x16.loom.v1.RemoveProjectH\x00R\rremoveProjectB\x06\n" +
 	"\x04body\"\xf1\x04\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
@@ -5247,10 +5319,13 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\texecution\x18\x01 \x01(\tR\texecution\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x18\n" +
-	"\arequest\x18\x04 \x01(\tR\arequest\"m\n" +
+	"\arequest\x18\x04 \x01(\tR\arequest\"\x9b\x01\n" +
 	"\x0fRegisterProject\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12*\n" +
-	"\x04keys\x18\x02 \x03(\v2\x16.loom.v1.SignedCommandR\x04keys\"F\n" +
+	"\x04keys\x18\x02 \x03(\v2\x16.loom.v1.SignedCommandR\x04keys\x12,\n" +
+	"\basked_by\x18\x03 \x01(\v2\x11.loom.v1.IdentityR\aaskedBy\"'\n" +
+	"\rRemoveProject\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"F\n" +
 	"\x0fStoreDefinition\x123\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x13.loom.v1.DefinitionR\n" +
@@ -5544,7 +5619,7 @@ func file_loom_v1_command_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_command_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_loom_v1_command_proto_goTypes = []any{
 	(Verdict)(0),                  // 0: loom.v1.Verdict
 	(*Command)(nil),               // 1: loom.v1.Command
@@ -5552,286 +5627,289 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*Done)(nil),                  // 3: loom.v1.Done
 	(*TellExecution)(nil),         // 4: loom.v1.TellExecution
 	(*RegisterProject)(nil),       // 5: loom.v1.RegisterProject
-	(*StoreDefinition)(nil),       // 6: loom.v1.StoreDefinition
-	(*FileBead)(nil),              // 7: loom.v1.FileBead
-	(*FileError)(nil),             // 8: loom.v1.FileError
-	(*RecordRejection)(nil),       // 9: loom.v1.RecordRejection
-	(*NoteSecurity)(nil),          // 10: loom.v1.NoteSecurity
-	(*NoteCut)(nil),               // 11: loom.v1.NoteCut
-	(*ClaimAttempt)(nil),          // 12: loom.v1.ClaimAttempt
-	(*RecordTurn)(nil),            // 13: loom.v1.RecordTurn
-	(*ReserveCall)(nil),           // 14: loom.v1.ReserveCall
-	(*SettleCall)(nil),            // 15: loom.v1.SettleCall
-	(*CallVerdict)(nil),           // 16: loom.v1.CallVerdict
-	(*ParkAttempt)(nil),           // 17: loom.v1.ParkAttempt
-	(*AnswerAttempt)(nil),         // 18: loom.v1.AnswerAttempt
-	(*Ticket)(nil),                // 19: loom.v1.Ticket
-	(*ReleaseAttempt)(nil),        // 20: loom.v1.ReleaseAttempt
-	(*AgentCrash)(nil),            // 21: loom.v1.AgentCrash
-	(*ReleaseHost)(nil),           // 22: loom.v1.ReleaseHost
-	(*ReportRoles)(nil),           // 23: loom.v1.ReportRoles
-	(*UpdateBead)(nil),            // 24: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 25: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 26: loom.v1.ReopenBead
-	(*RecordDraft)(nil),           // 27: loom.v1.RecordDraft
-	(*ForkExecution)(nil),         // 28: loom.v1.ForkExecution
-	(*AcquireLock)(nil),           // 29: loom.v1.AcquireLock
-	(*RenewLock)(nil),             // 30: loom.v1.RenewLock
-	(*ReleaseLock)(nil),           // 31: loom.v1.ReleaseLock
-	(*FormTrain)(nil),             // 32: loom.v1.FormTrain
-	(*Train)(nil),                 // 33: loom.v1.Train
-	(*TrainCar)(nil),              // 34: loom.v1.TrainCar
-	(*RecordTrain)(nil),           // 35: loom.v1.RecordTrain
-	(*SettleTrain)(nil),           // 36: loom.v1.SettleTrain
-	(*SettleLanding)(nil),         // 37: loom.v1.SettleLanding
-	(*AddDecision)(nil),           // 38: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 39: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 40: loom.v1.SupersedeDecision
-	(*AbandonDecision)(nil),       // 41: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 42: loom.v1.ImportDecisions
-	(*OpenBallot)(nil),            // 43: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 44: loom.v1.CastVote
-	(*Tick)(nil),                  // 45: loom.v1.Tick
-	(*CeoCommand)(nil),            // 46: loom.v1.CeoCommand
-	(*RecheckExecution)(nil),      // 47: loom.v1.RecheckExecution
-	(*MoveExecution)(nil),         // 48: loom.v1.MoveExecution
-	(*CloseExecution)(nil),        // 49: loom.v1.CloseExecution
-	(*PauseWork)(nil),             // 50: loom.v1.PauseWork
-	(*ResumeWork)(nil),            // 51: loom.v1.ResumeWork
-	(*ReleaseCommitLock)(nil),     // 52: loom.v1.ReleaseCommitLock
-	(*ChangeDefinition)(nil),      // 53: loom.v1.ChangeDefinition
-	(*DecideApproval)(nil),        // 54: loom.v1.DecideApproval
-	(*Brief)(nil),                 // 55: loom.v1.Brief
-	(*AskPermission)(nil),         // 56: loom.v1.AskPermission
-	(*PermissionRequest)(nil),     // 57: loom.v1.PermissionRequest
-	(*Permits)(nil),               // 58: loom.v1.Permits
-	(*SetPermission)(nil),         // 59: loom.v1.SetPermission
-	(*RevokePermission)(nil),      // 60: loom.v1.RevokePermission
-	nil,                           // 61: loom.v1.RecordTrain.CarsEntry
-	(*Identity)(nil),              // 62: loom.v1.Identity
-	(*ScaleRole)(nil),             // 63: loom.v1.ScaleRole
-	(*DrainHost)(nil),             // 64: loom.v1.DrainHost
-	(*SignedCommand)(nil),         // 65: loom.v1.SignedCommand
-	(*AskTeam)(nil),               // 66: loom.v1.AskTeam
-	(*RecordMembers)(nil),         // 67: loom.v1.RecordMembers
-	(*KeepMemory)(nil),            // 68: loom.v1.KeepMemory
-	(*ChangeMemory)(nil),          // 69: loom.v1.ChangeMemory
-	(*ForgetMemory)(nil),          // 70: loom.v1.ForgetMemory
-	(*OfferMemory)(nil),           // 71: loom.v1.OfferMemory
-	(*RecordLives)(nil),           // 72: loom.v1.RecordLives
-	(*Error)(nil),                 // 73: loom.v1.Error
-	(*SubmitReply)(nil),           // 74: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 75: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 76: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 77: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 78: loom.v1.TeamReplies
-	(*MemoryEntry)(nil),           // 79: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 80: loom.v1.MemoryContext
-	(*Said)(nil),                  // 81: loom.v1.Said
-	(*ProjectConfig)(nil),         // 82: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 83: loom.v1.Definition
-	(*Submission)(nil),            // 84: loom.v1.Submission
-	(*ErrorReport)(nil),           // 85: loom.v1.ErrorReport
-	(*JournalCut)(nil),            // 86: loom.v1.JournalCut
-	(*Claimant)(nil),              // 87: loom.v1.Claimant
-	(*Event)(nil),                 // 88: loom.v1.Event
-	(*CallReservation)(nil),       // 89: loom.v1.CallReservation
-	(*Usage)(nil),                 // 90: loom.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 91: google.protobuf.Timestamp
-	(*ModelBlock)(nil),            // 92: loom.v1.ModelBlock
-	(*Outcome)(nil),               // 93: loom.v1.Outcome
-	(*HostRoles)(nil),             // 94: loom.v1.HostRoles
-	(*Bead)(nil),                  // 95: loom.v1.Bead
-	(*Draft)(nil),                 // 96: loom.v1.Draft
-	(*Execution)(nil),             // 97: loom.v1.Execution
-	(*Change)(nil),                // 98: loom.v1.Change
-	(*Candidate)(nil),             // 99: loom.v1.Candidate
-	(*Checkout)(nil),              // 100: loom.v1.Checkout
-	(*Landing)(nil),               // 101: loom.v1.Landing
-	(*DecisionEdge)(nil),          // 102: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 103: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 104: loom.v1.Ballot
-	(*Vote)(nil),                  // 105: loom.v1.Vote
-	(*EnrolKey)(nil),              // 106: loom.v1.EnrolKey
-	(*TrustTools)(nil),            // 107: loom.v1.TrustTools
-	(*DistrustTools)(nil),         // 108: loom.v1.DistrustTools
-	(*RevokeKey)(nil),             // 109: loom.v1.RevokeKey
-	(PauseScope)(0),               // 110: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 111: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 112: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 113: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 114: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 115: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 116: loom.v1.DecisionContext
-	(*Permission)(nil),            // 117: loom.v1.Permission
-	(*FileClaim)(nil),             // 118: loom.v1.FileClaim
-	(*Toolkit)(nil),               // 119: loom.v1.Toolkit
-	(*TeamView)(nil),              // 120: loom.v1.TeamView
-	(*ToolCall)(nil),              // 121: loom.v1.ToolCall
-	(*Permit)(nil),                // 122: loom.v1.Permit
-	(*Car)(nil),                   // 123: loom.v1.Car
+	(*RemoveProject)(nil),         // 6: loom.v1.RemoveProject
+	(*StoreDefinition)(nil),       // 7: loom.v1.StoreDefinition
+	(*FileBead)(nil),              // 8: loom.v1.FileBead
+	(*FileError)(nil),             // 9: loom.v1.FileError
+	(*RecordRejection)(nil),       // 10: loom.v1.RecordRejection
+	(*NoteSecurity)(nil),          // 11: loom.v1.NoteSecurity
+	(*NoteCut)(nil),               // 12: loom.v1.NoteCut
+	(*ClaimAttempt)(nil),          // 13: loom.v1.ClaimAttempt
+	(*RecordTurn)(nil),            // 14: loom.v1.RecordTurn
+	(*ReserveCall)(nil),           // 15: loom.v1.ReserveCall
+	(*SettleCall)(nil),            // 16: loom.v1.SettleCall
+	(*CallVerdict)(nil),           // 17: loom.v1.CallVerdict
+	(*ParkAttempt)(nil),           // 18: loom.v1.ParkAttempt
+	(*AnswerAttempt)(nil),         // 19: loom.v1.AnswerAttempt
+	(*Ticket)(nil),                // 20: loom.v1.Ticket
+	(*ReleaseAttempt)(nil),        // 21: loom.v1.ReleaseAttempt
+	(*AgentCrash)(nil),            // 22: loom.v1.AgentCrash
+	(*ReleaseHost)(nil),           // 23: loom.v1.ReleaseHost
+	(*ReportRoles)(nil),           // 24: loom.v1.ReportRoles
+	(*UpdateBead)(nil),            // 25: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 26: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 27: loom.v1.ReopenBead
+	(*RecordDraft)(nil),           // 28: loom.v1.RecordDraft
+	(*ForkExecution)(nil),         // 29: loom.v1.ForkExecution
+	(*AcquireLock)(nil),           // 30: loom.v1.AcquireLock
+	(*RenewLock)(nil),             // 31: loom.v1.RenewLock
+	(*ReleaseLock)(nil),           // 32: loom.v1.ReleaseLock
+	(*FormTrain)(nil),             // 33: loom.v1.FormTrain
+	(*Train)(nil),                 // 34: loom.v1.Train
+	(*TrainCar)(nil),              // 35: loom.v1.TrainCar
+	(*RecordTrain)(nil),           // 36: loom.v1.RecordTrain
+	(*SettleTrain)(nil),           // 37: loom.v1.SettleTrain
+	(*SettleLanding)(nil),         // 38: loom.v1.SettleLanding
+	(*AddDecision)(nil),           // 39: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 40: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 41: loom.v1.SupersedeDecision
+	(*AbandonDecision)(nil),       // 42: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 43: loom.v1.ImportDecisions
+	(*OpenBallot)(nil),            // 44: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 45: loom.v1.CastVote
+	(*Tick)(nil),                  // 46: loom.v1.Tick
+	(*CeoCommand)(nil),            // 47: loom.v1.CeoCommand
+	(*RecheckExecution)(nil),      // 48: loom.v1.RecheckExecution
+	(*MoveExecution)(nil),         // 49: loom.v1.MoveExecution
+	(*CloseExecution)(nil),        // 50: loom.v1.CloseExecution
+	(*PauseWork)(nil),             // 51: loom.v1.PauseWork
+	(*ResumeWork)(nil),            // 52: loom.v1.ResumeWork
+	(*ReleaseCommitLock)(nil),     // 53: loom.v1.ReleaseCommitLock
+	(*ChangeDefinition)(nil),      // 54: loom.v1.ChangeDefinition
+	(*DecideApproval)(nil),        // 55: loom.v1.DecideApproval
+	(*Brief)(nil),                 // 56: loom.v1.Brief
+	(*AskPermission)(nil),         // 57: loom.v1.AskPermission
+	(*PermissionRequest)(nil),     // 58: loom.v1.PermissionRequest
+	(*Permits)(nil),               // 59: loom.v1.Permits
+	(*SetPermission)(nil),         // 60: loom.v1.SetPermission
+	(*RevokePermission)(nil),      // 61: loom.v1.RevokePermission
+	nil,                           // 62: loom.v1.RecordTrain.CarsEntry
+	(*Identity)(nil),              // 63: loom.v1.Identity
+	(*ScaleRole)(nil),             // 64: loom.v1.ScaleRole
+	(*DrainHost)(nil),             // 65: loom.v1.DrainHost
+	(*SignedCommand)(nil),         // 66: loom.v1.SignedCommand
+	(*AskTeam)(nil),               // 67: loom.v1.AskTeam
+	(*RecordMembers)(nil),         // 68: loom.v1.RecordMembers
+	(*KeepMemory)(nil),            // 69: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 70: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 71: loom.v1.ForgetMemory
+	(*OfferMemory)(nil),           // 72: loom.v1.OfferMemory
+	(*RecordLives)(nil),           // 73: loom.v1.RecordLives
+	(*Error)(nil),                 // 74: loom.v1.Error
+	(*SubmitReply)(nil),           // 75: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 76: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 77: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 78: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 79: loom.v1.TeamReplies
+	(*MemoryEntry)(nil),           // 80: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 81: loom.v1.MemoryContext
+	(*Said)(nil),                  // 82: loom.v1.Said
+	(*ProjectConfig)(nil),         // 83: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 84: loom.v1.Definition
+	(*Submission)(nil),            // 85: loom.v1.Submission
+	(*ErrorReport)(nil),           // 86: loom.v1.ErrorReport
+	(*JournalCut)(nil),            // 87: loom.v1.JournalCut
+	(*Claimant)(nil),              // 88: loom.v1.Claimant
+	(*Event)(nil),                 // 89: loom.v1.Event
+	(*CallReservation)(nil),       // 90: loom.v1.CallReservation
+	(*Usage)(nil),                 // 91: loom.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 92: google.protobuf.Timestamp
+	(*ModelBlock)(nil),            // 93: loom.v1.ModelBlock
+	(*Outcome)(nil),               // 94: loom.v1.Outcome
+	(*HostRoles)(nil),             // 95: loom.v1.HostRoles
+	(*Bead)(nil),                  // 96: loom.v1.Bead
+	(*Draft)(nil),                 // 97: loom.v1.Draft
+	(*Execution)(nil),             // 98: loom.v1.Execution
+	(*Change)(nil),                // 99: loom.v1.Change
+	(*Candidate)(nil),             // 100: loom.v1.Candidate
+	(*Checkout)(nil),              // 101: loom.v1.Checkout
+	(*Landing)(nil),               // 102: loom.v1.Landing
+	(*DecisionEdge)(nil),          // 103: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 104: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 105: loom.v1.Ballot
+	(*Vote)(nil),                  // 106: loom.v1.Vote
+	(*EnrolKey)(nil),              // 107: loom.v1.EnrolKey
+	(*TrustTools)(nil),            // 108: loom.v1.TrustTools
+	(*DistrustTools)(nil),         // 109: loom.v1.DistrustTools
+	(*RevokeKey)(nil),             // 110: loom.v1.RevokeKey
+	(PauseScope)(0),               // 111: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 112: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 113: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 114: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 115: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 116: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 117: loom.v1.DecisionContext
+	(*Permission)(nil),            // 118: loom.v1.Permission
+	(*FileClaim)(nil),             // 119: loom.v1.FileClaim
+	(*Toolkit)(nil),               // 120: loom.v1.Toolkit
+	(*TeamView)(nil),              // 121: loom.v1.TeamView
+	(*ToolCall)(nil),              // 122: loom.v1.ToolCall
+	(*Permit)(nil),                // 123: loom.v1.Permit
+	(*Car)(nil),                   // 124: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
-	62,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
+	63,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
 	5,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
-	6,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
-	7,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
-	8,   // 4: loom.v1.Command.file_error:type_name -> loom.v1.FileError
-	9,   // 5: loom.v1.Command.record_rejection:type_name -> loom.v1.RecordRejection
-	24,  // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
-	25,  // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
-	26,  // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
-	28,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
-	12,  // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
-	13,  // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
-	17,  // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
-	18,  // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
-	20,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
-	22,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
-	23,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
-	63,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
-	64,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
-	29,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
-	30,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
-	31,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
-	38,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
-	39,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
-	40,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
-	43,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
-	44,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
-	65,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
-	45,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
-	10,  // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
-	56,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
-	32,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
-	35,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
-	36,  // 33: loom.v1.Command.settle_train:type_name -> loom.v1.SettleTrain
-	37,  // 34: loom.v1.Command.settle_landing:type_name -> loom.v1.SettleLanding
+	7,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
+	8,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
+	9,   // 4: loom.v1.Command.file_error:type_name -> loom.v1.FileError
+	10,  // 5: loom.v1.Command.record_rejection:type_name -> loom.v1.RecordRejection
+	25,  // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
+	26,  // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
+	27,  // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
+	29,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
+	13,  // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
+	14,  // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
+	18,  // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
+	19,  // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
+	21,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
+	23,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
+	24,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
+	64,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
+	65,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
+	30,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
+	31,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
+	32,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
+	39,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
+	40,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
+	41,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
+	44,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
+	45,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
+	66,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
+	46,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
+	11,  // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
+	57,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
+	33,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
+	36,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
+	37,  // 33: loom.v1.Command.settle_train:type_name -> loom.v1.SettleTrain
+	38,  // 34: loom.v1.Command.settle_landing:type_name -> loom.v1.SettleLanding
 	4,   // 35: loom.v1.Command.tell_execution:type_name -> loom.v1.TellExecution
-	66,  // 36: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
-	41,  // 37: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
-	42,  // 38: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
-	14,  // 39: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
-	15,  // 40: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
-	11,  // 41: loom.v1.Command.note_cut:type_name -> loom.v1.NoteCut
-	67,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
-	68,  // 43: loom.v1.Command.keep_memory:type_name -> loom.v1.KeepMemory
-	69,  // 44: loom.v1.Command.change_memory:type_name -> loom.v1.ChangeMemory
-	70,  // 45: loom.v1.Command.forget_memory:type_name -> loom.v1.ForgetMemory
-	71,  // 46: loom.v1.Command.offer_memory:type_name -> loom.v1.OfferMemory
-	54,  // 47: loom.v1.Command.answer_approval:type_name -> loom.v1.DecideApproval
-	72,  // 48: loom.v1.Command.record_lives:type_name -> loom.v1.RecordLives
-	27,  // 49: loom.v1.Command.record_draft:type_name -> loom.v1.RecordDraft
-	73,  // 50: loom.v1.Answer.error:type_name -> loom.v1.Error
-	3,   // 51: loom.v1.Answer.done:type_name -> loom.v1.Done
-	74,  // 52: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	55,  // 53: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	75,  // 54: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	76,  // 55: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	58,  // 56: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	77,  // 57: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	33,  // 58: loom.v1.Answer.train:type_name -> loom.v1.Train
-	78,  // 59: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
-	16,  // 60: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
-	79,  // 61: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
-	80,  // 62: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
-	81,  // 63: loom.v1.Done.said:type_name -> loom.v1.Said
-	82,  // 64: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	65,  // 65: loom.v1.RegisterProject.keys:type_name -> loom.v1.SignedCommand
-	83,  // 66: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	84,  // 67: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	85,  // 68: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	73,  // 69: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	86,  // 70: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
-	87,  // 71: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	87,  // 72: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	88,  // 73: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
-	87,  // 74: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	89,  // 75: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
-	87,  // 76: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	90,  // 77: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	0,   // 78: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
-	87,  // 79: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	91,  // 80: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	92,  // 81: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
-	87,  // 82: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	93,  // 83: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	19,  // 84: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
-	87,  // 85: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	21,  // 86: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
-	94,  // 87: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	95,  // 88: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	96,  // 89: loom.v1.RecordDraft.draft:type_name -> loom.v1.Draft
-	97,  // 90: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	87,  // 91: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	87,  // 92: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	87,  // 93: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	87,  // 94: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	34,  // 95: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	98,  // 96: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	99,  // 97: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	100, // 98: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
-	61,  // 99: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	87,  // 100: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	87,  // 101: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	101, // 102: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	87,  // 103: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
-	101, // 104: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
-	76,  // 105: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	102, // 106: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	41,  // 107: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	102, // 108: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	103, // 109: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	104, // 110: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	105, // 111: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	91,  // 112: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	91,  // 113: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	54,  // 114: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	48,  // 115: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	49,  // 116: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	50,  // 117: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	51,  // 118: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	53,  // 119: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	52,  // 120: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	106, // 121: loom.v1.CeoCommand.enrol_key:type_name -> loom.v1.EnrolKey
-	59,  // 122: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	60,  // 123: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	41,  // 124: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	107, // 125: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
-	108, // 126: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
-	47,  // 127: loom.v1.CeoCommand.recheck:type_name -> loom.v1.RecheckExecution
-	109, // 128: loom.v1.CeoCommand.revoke_key:type_name -> loom.v1.RevokeKey
-	110, // 129: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	110, // 130: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	83,  // 131: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	111, // 132: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	112, // 133: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	113, // 134: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	95,  // 135: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	97,  // 136: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	82,  // 137: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	114, // 138: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	76,  // 139: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	115, // 140: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	116, // 141: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	83,  // 142: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	117, // 143: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	118, // 144: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	119, // 145: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
-	100, // 146: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
-	80,  // 147: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
-	120, // 148: loom.v1.Brief.team:type_name -> loom.v1.TeamView
-	87,  // 149: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	57,  // 150: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	121, // 151: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	122, // 152: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	117, // 153: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	123, // 154: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	155, // [155:155] is the sub-list for method output_type
-	155, // [155:155] is the sub-list for method input_type
-	155, // [155:155] is the sub-list for extension type_name
-	155, // [155:155] is the sub-list for extension extendee
-	0,   // [0:155] is the sub-list for field type_name
+	67,  // 36: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
+	42,  // 37: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
+	43,  // 38: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
+	15,  // 39: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
+	16,  // 40: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
+	12,  // 41: loom.v1.Command.note_cut:type_name -> loom.v1.NoteCut
+	68,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
+	69,  // 43: loom.v1.Command.keep_memory:type_name -> loom.v1.KeepMemory
+	70,  // 44: loom.v1.Command.change_memory:type_name -> loom.v1.ChangeMemory
+	71,  // 45: loom.v1.Command.forget_memory:type_name -> loom.v1.ForgetMemory
+	72,  // 46: loom.v1.Command.offer_memory:type_name -> loom.v1.OfferMemory
+	55,  // 47: loom.v1.Command.answer_approval:type_name -> loom.v1.DecideApproval
+	73,  // 48: loom.v1.Command.record_lives:type_name -> loom.v1.RecordLives
+	28,  // 49: loom.v1.Command.record_draft:type_name -> loom.v1.RecordDraft
+	6,   // 50: loom.v1.Command.remove_project:type_name -> loom.v1.RemoveProject
+	74,  // 51: loom.v1.Answer.error:type_name -> loom.v1.Error
+	3,   // 52: loom.v1.Answer.done:type_name -> loom.v1.Done
+	75,  // 53: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	56,  // 54: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	76,  // 55: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	77,  // 56: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	59,  // 57: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	78,  // 58: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	34,  // 59: loom.v1.Answer.train:type_name -> loom.v1.Train
+	79,  // 60: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	17,  // 61: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
+	80,  // 62: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
+	81,  // 63: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
+	82,  // 64: loom.v1.Done.said:type_name -> loom.v1.Said
+	83,  // 65: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	66,  // 66: loom.v1.RegisterProject.keys:type_name -> loom.v1.SignedCommand
+	63,  // 67: loom.v1.RegisterProject.asked_by:type_name -> loom.v1.Identity
+	84,  // 68: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	85,  // 69: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	86,  // 70: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	74,  // 71: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	87,  // 72: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
+	88,  // 73: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	88,  // 74: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	89,  // 75: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
+	88,  // 76: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	90,  // 77: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	88,  // 78: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	91,  // 79: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	0,   // 80: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
+	88,  // 81: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	92,  // 82: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	93,  // 83: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
+	88,  // 84: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	94,  // 85: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	20,  // 86: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
+	88,  // 87: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	22,  // 88: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
+	95,  // 89: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	96,  // 90: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	97,  // 91: loom.v1.RecordDraft.draft:type_name -> loom.v1.Draft
+	98,  // 92: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	88,  // 93: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	88,  // 94: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	88,  // 95: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	88,  // 96: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	35,  // 97: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	99,  // 98: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	100, // 99: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	101, // 100: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
+	62,  // 101: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	88,  // 102: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	88,  // 103: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	102, // 104: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	88,  // 105: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	102, // 106: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	77,  // 107: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	103, // 108: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	42,  // 109: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	103, // 110: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	104, // 111: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	105, // 112: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	106, // 113: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	92,  // 114: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	92,  // 115: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	55,  // 116: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	49,  // 117: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	50,  // 118: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	51,  // 119: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	52,  // 120: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	54,  // 121: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	53,  // 122: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	107, // 123: loom.v1.CeoCommand.enrol_key:type_name -> loom.v1.EnrolKey
+	60,  // 124: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	61,  // 125: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	42,  // 126: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	108, // 127: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
+	109, // 128: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
+	48,  // 129: loom.v1.CeoCommand.recheck:type_name -> loom.v1.RecheckExecution
+	110, // 130: loom.v1.CeoCommand.revoke_key:type_name -> loom.v1.RevokeKey
+	111, // 131: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	111, // 132: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	84,  // 133: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	112, // 134: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	113, // 135: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	114, // 136: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	96,  // 137: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	98,  // 138: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	83,  // 139: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	115, // 140: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	77,  // 141: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	116, // 142: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	117, // 143: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	84,  // 144: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	118, // 145: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	119, // 146: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	120, // 147: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
+	101, // 148: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
+	81,  // 149: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
+	121, // 150: loom.v1.Brief.team:type_name -> loom.v1.TeamView
+	88,  // 151: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	58,  // 152: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	122, // 153: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	123, // 154: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	118, // 155: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	124, // 156: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	157, // [157:157] is the sub-list for method output_type
+	157, // [157:157] is the sub-list for method input_type
+	157, // [157:157] is the sub-list for extension type_name
+	157, // [157:157] is the sub-list for extension extendee
+	0,   // [0:157] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -5906,6 +5984,7 @@ func file_loom_v1_command_proto_init() {
 		(*Command_AnswerApproval)(nil),
 		(*Command_RecordLives)(nil),
 		(*Command_RecordDraft)(nil),
+		(*Command_RemoveProject)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),
@@ -5921,7 +6000,7 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_Memory)(nil),
 		(*Answer_Memories)(nil),
 	}
-	file_loom_v1_command_proto_msgTypes[45].OneofWrappers = []any{
+	file_loom_v1_command_proto_msgTypes[46].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),
 		(*CeoCommand_Move)(nil),
 		(*CeoCommand_Close)(nil),
@@ -5944,7 +6023,7 @@ func file_loom_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_command_proto_rawDesc), len(file_loom_v1_command_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   61,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -147,6 +147,7 @@ type Event struct {
 	//	*Event_KeyRevoked
 	//	*Event_KeyAwaited
 	//	*Event_ApprovalSigned
+	//	*Event_ProjectRemoved
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1168,6 +1169,15 @@ func (x *Event) GetApprovalSigned() *ApprovalSigned {
 	return nil
 }
 
+func (x *Event) GetProjectRemoved() *ProjectRemoved {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ProjectRemoved); ok {
+			return x.ProjectRemoved
+		}
+	}
+	return nil
+}
+
 type isEvent_Fact interface {
 	isEvent_Fact()
 }
@@ -1586,6 +1596,11 @@ type Event_ApprovalSigned struct {
 	ApprovalSigned *ApprovalSigned `protobuf:"bytes,130,opt,name=approval_signed,json=approvalSigned,proto3,oneof"`
 }
 
+type Event_ProjectRemoved struct {
+	// The end of a project's work.
+	ProjectRemoved *ProjectRemoved `protobuf:"bytes,140,opt,name=project_removed,json=projectRemoved,proto3,oneof"`
+}
+
 func (*Event_ProjectRegistered) isEvent_Fact() {}
 
 func (*Event_DefinitionStored) isEvent_Fact() {}
@@ -1788,6 +1803,8 @@ func (*Event_KeyAwaited) isEvent_Fact() {}
 
 func (*Event_ApprovalSigned) isEvent_Fact() {}
 
+func (*Event_ProjectRemoved) isEvent_Fact() {}
+
 // ModelBlocked says once, however much work waits for it, that a model cannot be
 // asked before the operator has mended something. Nobody is asked to approve
 // anything: the work is tried again by itself.
@@ -1981,6 +1998,51 @@ func (x *ProjectRegistered) GetConfig() *ProjectConfig {
 	return nil
 }
 
+// ProjectRemoved says that a project takes no new work, until it is registered again.
+type ProjectRemoved struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProjectRemoved) Reset() {
+	*x = ProjectRemoved{}
+	mi := &file_loom_v1_event_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProjectRemoved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProjectRemoved) ProtoMessage() {}
+
+func (x *ProjectRemoved) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProjectRemoved.ProtoReflect.Descriptor instead.
+func (*ProjectRemoved) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ProjectRemoved) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // DefinitionStored keeps a compiled definition under its hash.
 type DefinitionStored struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -1995,7 +2057,7 @@ type DefinitionStored struct {
 
 func (x *DefinitionStored) Reset() {
 	*x = DefinitionStored{}
-	mi := &file_loom_v1_event_proto_msgTypes[5]
+	mi := &file_loom_v1_event_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2007,7 +2069,7 @@ func (x *DefinitionStored) String() string {
 func (*DefinitionStored) ProtoMessage() {}
 
 func (x *DefinitionStored) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[5]
+	mi := &file_loom_v1_event_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2020,7 +2082,7 @@ func (x *DefinitionStored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefinitionStored.ProtoReflect.Descriptor instead.
 func (*DefinitionStored) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DefinitionStored) GetDefinition() *Definition {
@@ -2061,7 +2123,7 @@ type OverrideGiven struct {
 
 func (x *OverrideGiven) Reset() {
 	*x = OverrideGiven{}
-	mi := &file_loom_v1_event_proto_msgTypes[6]
+	mi := &file_loom_v1_event_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2073,7 +2135,7 @@ func (x *OverrideGiven) String() string {
 func (*OverrideGiven) ProtoMessage() {}
 
 func (x *OverrideGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[6]
+	mi := &file_loom_v1_event_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2086,7 +2148,7 @@ func (x *OverrideGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverrideGiven.ProtoReflect.Descriptor instead.
 func (*OverrideGiven) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *OverrideGiven) GetVerb() string {
@@ -2128,7 +2190,7 @@ type SecurityNoted struct {
 
 func (x *SecurityNoted) Reset() {
 	*x = SecurityNoted{}
-	mi := &file_loom_v1_event_proto_msgTypes[7]
+	mi := &file_loom_v1_event_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2140,7 +2202,7 @@ func (x *SecurityNoted) String() string {
 func (*SecurityNoted) ProtoMessage() {}
 
 func (x *SecurityNoted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[7]
+	mi := &file_loom_v1_event_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2153,7 +2215,7 @@ func (x *SecurityNoted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SecurityNoted.ProtoReflect.Descriptor instead.
 func (*SecurityNoted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SecurityNoted) GetWhat() string {
@@ -2186,7 +2248,7 @@ type CommandRefused struct {
 
 func (x *CommandRefused) Reset() {
 	*x = CommandRefused{}
-	mi := &file_loom_v1_event_proto_msgTypes[8]
+	mi := &file_loom_v1_event_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2198,7 +2260,7 @@ func (x *CommandRefused) String() string {
 func (*CommandRefused) ProtoMessage() {}
 
 func (x *CommandRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[8]
+	mi := &file_loom_v1_event_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2211,7 +2273,7 @@ func (x *CommandRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandRefused.ProtoReflect.Descriptor instead.
 func (*CommandRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CommandRefused) GetVerb() string {
@@ -2252,7 +2314,7 @@ type WorkPaused struct {
 
 func (x *WorkPaused) Reset() {
 	*x = WorkPaused{}
-	mi := &file_loom_v1_event_proto_msgTypes[9]
+	mi := &file_loom_v1_event_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2264,7 +2326,7 @@ func (x *WorkPaused) String() string {
 func (*WorkPaused) ProtoMessage() {}
 
 func (x *WorkPaused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[9]
+	mi := &file_loom_v1_event_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2277,7 +2339,7 @@ func (x *WorkPaused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkPaused.ProtoReflect.Descriptor instead.
 func (*WorkPaused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WorkPaused) GetPause() *Pause {
@@ -2299,7 +2361,7 @@ type WorkResumed struct {
 
 func (x *WorkResumed) Reset() {
 	*x = WorkResumed{}
-	mi := &file_loom_v1_event_proto_msgTypes[10]
+	mi := &file_loom_v1_event_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2373,7 @@ func (x *WorkResumed) String() string {
 func (*WorkResumed) ProtoMessage() {}
 
 func (x *WorkResumed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[10]
+	mi := &file_loom_v1_event_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2324,7 +2386,7 @@ func (x *WorkResumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkResumed.ProtoReflect.Descriptor instead.
 func (*WorkResumed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WorkResumed) GetScope() PauseScope {
@@ -2356,7 +2418,7 @@ type ExecutionMoved struct {
 
 func (x *ExecutionMoved) Reset() {
 	*x = ExecutionMoved{}
-	mi := &file_loom_v1_event_proto_msgTypes[11]
+	mi := &file_loom_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2368,7 +2430,7 @@ func (x *ExecutionMoved) String() string {
 func (*ExecutionMoved) ProtoMessage() {}
 
 func (x *ExecutionMoved) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[11]
+	mi := &file_loom_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2381,7 +2443,7 @@ func (x *ExecutionMoved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionMoved.ProtoReflect.Descriptor instead.
 func (*ExecutionMoved) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ExecutionMoved) GetTo() string {
@@ -2423,7 +2485,7 @@ type ExecutionClosing struct {
 
 func (x *ExecutionClosing) Reset() {
 	*x = ExecutionClosing{}
-	mi := &file_loom_v1_event_proto_msgTypes[12]
+	mi := &file_loom_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2435,7 +2497,7 @@ func (x *ExecutionClosing) String() string {
 func (*ExecutionClosing) ProtoMessage() {}
 
 func (x *ExecutionClosing) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[12]
+	mi := &file_loom_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2448,7 +2510,7 @@ func (x *ExecutionClosing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionClosing.ProtoReflect.Descriptor instead.
 func (*ExecutionClosing) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ExecutionClosing) GetReason() string {
@@ -2468,7 +2530,7 @@ type ChecksTaken struct {
 
 func (x *ChecksTaken) Reset() {
 	*x = ChecksTaken{}
-	mi := &file_loom_v1_event_proto_msgTypes[13]
+	mi := &file_loom_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2480,7 +2542,7 @@ func (x *ChecksTaken) String() string {
 func (*ChecksTaken) ProtoMessage() {}
 
 func (x *ChecksTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[13]
+	mi := &file_loom_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2493,7 +2555,7 @@ func (x *ChecksTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChecksTaken.ProtoReflect.Descriptor instead.
 func (*ChecksTaken) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ChecksTaken) GetChecks() []string {
@@ -2513,7 +2575,7 @@ type DraftKept struct {
 
 func (x *DraftKept) Reset() {
 	*x = DraftKept{}
-	mi := &file_loom_v1_event_proto_msgTypes[14]
+	mi := &file_loom_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2525,7 +2587,7 @@ func (x *DraftKept) String() string {
 func (*DraftKept) ProtoMessage() {}
 
 func (x *DraftKept) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[14]
+	mi := &file_loom_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2538,7 +2600,7 @@ func (x *DraftKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DraftKept.ProtoReflect.Descriptor instead.
 func (*DraftKept) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DraftKept) GetDraft() *Draft {
@@ -2561,7 +2623,7 @@ type GateFailed struct {
 
 func (x *GateFailed) Reset() {
 	*x = GateFailed{}
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2573,7 +2635,7 @@ func (x *GateFailed) String() string {
 func (*GateFailed) ProtoMessage() {}
 
 func (x *GateFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2586,7 +2648,7 @@ func (x *GateFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GateFailed.ProtoReflect.Descriptor instead.
 func (*GateFailed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GateFailed) GetAction() GateAction {
@@ -2620,7 +2682,7 @@ type GapNoted struct {
 
 func (x *GapNoted) Reset() {
 	*x = GapNoted{}
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2632,7 +2694,7 @@ func (x *GapNoted) String() string {
 func (*GapNoted) ProtoMessage() {}
 
 func (x *GapNoted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2645,7 +2707,7 @@ func (x *GapNoted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GapNoted.ProtoReflect.Descriptor instead.
 func (*GapNoted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GapNoted) GetReason() string {
@@ -2672,7 +2734,7 @@ type PlanAdopted struct {
 
 func (x *PlanAdopted) Reset() {
 	*x = PlanAdopted{}
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2684,7 +2746,7 @@ func (x *PlanAdopted) String() string {
 func (*PlanAdopted) ProtoMessage() {}
 
 func (x *PlanAdopted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2697,7 +2759,7 @@ func (x *PlanAdopted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanAdopted.ProtoReflect.Descriptor instead.
 func (*PlanAdopted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PlanAdopted) GetDefinition() *Definition {
@@ -2746,7 +2808,7 @@ type ChildStarted struct {
 
 func (x *ChildStarted) Reset() {
 	*x = ChildStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2758,7 +2820,7 @@ func (x *ChildStarted) String() string {
 func (*ChildStarted) ProtoMessage() {}
 
 func (x *ChildStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2771,7 +2833,7 @@ func (x *ChildStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildStarted.ProtoReflect.Descriptor instead.
 func (*ChildStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ChildStarted) GetBead() string {
@@ -2800,7 +2862,7 @@ type ExecutionForked struct {
 
 func (x *ExecutionForked) Reset() {
 	*x = ExecutionForked{}
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2812,7 +2874,7 @@ func (x *ExecutionForked) String() string {
 func (*ExecutionForked) ProtoMessage() {}
 
 func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2825,7 +2887,7 @@ func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionForked.ProtoReflect.Descriptor instead.
 func (*ExecutionForked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ExecutionForked) GetFrom() *ForkPoint {
@@ -2859,7 +2921,7 @@ type LimitLifted struct {
 
 func (x *LimitLifted) Reset() {
 	*x = LimitLifted{}
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2871,7 +2933,7 @@ func (x *LimitLifted) String() string {
 func (*LimitLifted) ProtoMessage() {}
 
 func (x *LimitLifted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2884,7 +2946,7 @@ func (x *LimitLifted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitLifted.ProtoReflect.Descriptor instead.
 func (*LimitLifted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LimitLifted) GetGranted() *Budget {
@@ -2928,7 +2990,7 @@ type CallReserved struct {
 
 func (x *CallReserved) Reset() {
 	*x = CallReserved{}
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2940,7 +3002,7 @@ func (x *CallReserved) String() string {
 func (*CallReserved) ProtoMessage() {}
 
 func (x *CallReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2953,7 +3015,7 @@ func (x *CallReserved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallReserved.ProtoReflect.Descriptor instead.
 func (*CallReserved) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CallReserved) GetReservation() *CallReservation {
@@ -2976,7 +3038,7 @@ type CallSettled struct {
 
 func (x *CallSettled) Reset() {
 	*x = CallSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2988,7 +3050,7 @@ func (x *CallSettled) String() string {
 func (*CallSettled) ProtoMessage() {}
 
 func (x *CallSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3001,7 +3063,7 @@ func (x *CallSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallSettled.ProtoReflect.Descriptor instead.
 func (*CallSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CallSettled) GetRequest() string {
@@ -3030,7 +3092,7 @@ type RolesReported struct {
 
 func (x *RolesReported) Reset() {
 	*x = RolesReported{}
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3042,7 +3104,7 @@ func (x *RolesReported) String() string {
 func (*RolesReported) ProtoMessage() {}
 
 func (x *RolesReported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3055,7 +3117,7 @@ func (x *RolesReported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesReported.ProtoReflect.Descriptor instead.
 func (*RolesReported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RolesReported) GetHost() string {
@@ -3084,7 +3146,7 @@ type BeadUpdated struct {
 
 func (x *BeadUpdated) Reset() {
 	*x = BeadUpdated{}
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3096,7 +3158,7 @@ func (x *BeadUpdated) String() string {
 func (*BeadUpdated) ProtoMessage() {}
 
 func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3109,7 +3171,7 @@ func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadUpdated.ProtoReflect.Descriptor instead.
 func (*BeadUpdated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BeadUpdated) GetBead() *Bead {
@@ -3141,7 +3203,7 @@ type GovernorTripped struct {
 
 func (x *GovernorTripped) Reset() {
 	*x = GovernorTripped{}
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3153,7 +3215,7 @@ func (x *GovernorTripped) String() string {
 func (*GovernorTripped) ProtoMessage() {}
 
 func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3166,7 +3228,7 @@ func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorTripped.ProtoReflect.Descriptor instead.
 func (*GovernorTripped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GovernorTripped) GetKind() string {
@@ -3207,7 +3269,7 @@ type GovernorRenewed struct {
 
 func (x *GovernorRenewed) Reset() {
 	*x = GovernorRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3219,7 +3281,7 @@ func (x *GovernorRenewed) String() string {
 func (*GovernorRenewed) ProtoMessage() {}
 
 func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3232,7 +3294,7 @@ func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorRenewed.ProtoReflect.Descriptor instead.
 func (*GovernorRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GovernorRenewed) GetReason() string {
@@ -3259,7 +3321,7 @@ type BeadFiled struct {
 
 func (x *BeadFiled) Reset() {
 	*x = BeadFiled{}
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3271,7 +3333,7 @@ func (x *BeadFiled) String() string {
 func (*BeadFiled) ProtoMessage() {}
 
 func (x *BeadFiled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3284,7 +3346,7 @@ func (x *BeadFiled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadFiled.ProtoReflect.Descriptor instead.
 func (*BeadFiled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *BeadFiled) GetBead() *Bead {
@@ -3329,7 +3391,7 @@ type BeadOccurred struct {
 
 func (x *BeadOccurred) Reset() {
 	*x = BeadOccurred{}
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3341,7 +3403,7 @@ func (x *BeadOccurred) String() string {
 func (*BeadOccurred) ProtoMessage() {}
 
 func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3354,7 +3416,7 @@ func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadOccurred.ProtoReflect.Descriptor instead.
 func (*BeadOccurred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *BeadOccurred) GetOccurrences() uint32 {
@@ -3393,7 +3455,7 @@ type BeadStatusChanged struct {
 
 func (x *BeadStatusChanged) Reset() {
 	*x = BeadStatusChanged{}
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3405,7 +3467,7 @@ func (x *BeadStatusChanged) String() string {
 func (*BeadStatusChanged) ProtoMessage() {}
 
 func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3418,7 +3480,7 @@ func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadStatusChanged.ProtoReflect.Descriptor instead.
 func (*BeadStatusChanged) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *BeadStatusChanged) GetStatus() BeadStatus {
@@ -3461,7 +3523,7 @@ type SubmissionRejected struct {
 
 func (x *SubmissionRejected) Reset() {
 	*x = SubmissionRejected{}
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3473,7 +3535,7 @@ func (x *SubmissionRejected) String() string {
 func (*SubmissionRejected) ProtoMessage() {}
 
 func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3486,7 +3548,7 @@ func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmissionRejected.ProtoReflect.Descriptor instead.
 func (*SubmissionRejected) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SubmissionRejected) GetError() *Error {
@@ -3523,7 +3585,7 @@ type ExecutionStarted struct {
 
 func (x *ExecutionStarted) Reset() {
 	*x = ExecutionStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3535,7 +3597,7 @@ func (x *ExecutionStarted) String() string {
 func (*ExecutionStarted) ProtoMessage() {}
 
 func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3548,7 +3610,7 @@ func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionStarted.ProtoReflect.Descriptor instead.
 func (*ExecutionStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ExecutionStarted) GetDefinition() string {
@@ -3622,7 +3684,7 @@ type EdgeSettled struct {
 
 func (x *EdgeSettled) Reset() {
 	*x = EdgeSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3634,7 +3696,7 @@ func (x *EdgeSettled) String() string {
 func (*EdgeSettled) ProtoMessage() {}
 
 func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3647,7 +3709,7 @@ func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeSettled.ProtoReflect.Descriptor instead.
 func (*EdgeSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *EdgeSettled) GetEdge() string {
@@ -3697,7 +3759,7 @@ type NodeSkipped struct {
 
 func (x *NodeSkipped) Reset() {
 	*x = NodeSkipped{}
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3709,7 +3771,7 @@ func (x *NodeSkipped) String() string {
 func (*NodeSkipped) ProtoMessage() {}
 
 func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3722,7 +3784,7 @@ func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSkipped.ProtoReflect.Descriptor instead.
 func (*NodeSkipped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *NodeSkipped) GetReason() string {
@@ -3752,7 +3814,7 @@ type AttemptDispatched struct {
 
 func (x *AttemptDispatched) Reset() {
 	*x = AttemptDispatched{}
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3764,7 +3826,7 @@ func (x *AttemptDispatched) String() string {
 func (*AttemptDispatched) ProtoMessage() {}
 
 func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3777,7 +3839,7 @@ func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptDispatched.ProtoReflect.Descriptor instead.
 func (*AttemptDispatched) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AttemptDispatched) GetRole() string {
@@ -3840,7 +3902,7 @@ type AttemptClaimed struct {
 
 func (x *AttemptClaimed) Reset() {
 	*x = AttemptClaimed{}
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3852,7 +3914,7 @@ func (x *AttemptClaimed) String() string {
 func (*AttemptClaimed) ProtoMessage() {}
 
 func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3865,7 +3927,7 @@ func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptClaimed.ProtoReflect.Descriptor instead.
 func (*AttemptClaimed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AttemptClaimed) GetClaimant() *Claimant {
@@ -3898,7 +3960,7 @@ type ClaimReleased struct {
 
 func (x *ClaimReleased) Reset() {
 	*x = ClaimReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3910,7 +3972,7 @@ func (x *ClaimReleased) String() string {
 func (*ClaimReleased) ProtoMessage() {}
 
 func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3923,7 +3985,7 @@ func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReleased.ProtoReflect.Descriptor instead.
 func (*ClaimReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ClaimReleased) GetReason() string {
@@ -3971,7 +4033,7 @@ type AttemptParked struct {
 
 func (x *AttemptParked) Reset() {
 	*x = AttemptParked{}
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3983,7 +4045,7 @@ func (x *AttemptParked) String() string {
 func (*AttemptParked) ProtoMessage() {}
 
 func (x *AttemptParked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3996,7 +4058,7 @@ func (x *AttemptParked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptParked.ProtoReflect.Descriptor instead.
 func (*AttemptParked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AttemptParked) GetWaitsFor() string {
@@ -4037,7 +4099,7 @@ type TaskGiven struct {
 
 func (x *TaskGiven) Reset() {
 	*x = TaskGiven{}
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4049,7 +4111,7 @@ func (x *TaskGiven) String() string {
 func (*TaskGiven) ProtoMessage() {}
 
 func (x *TaskGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4062,7 +4124,7 @@ func (x *TaskGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskGiven.ProtoReflect.Descriptor instead.
 func (*TaskGiven) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TaskGiven) GetTask() *TeamTask {
@@ -4083,7 +4145,7 @@ type TaskEnded struct {
 
 func (x *TaskEnded) Reset() {
 	*x = TaskEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4095,7 +4157,7 @@ func (x *TaskEnded) String() string {
 func (*TaskEnded) ProtoMessage() {}
 
 func (x *TaskEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4108,7 +4170,7 @@ func (x *TaskEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEnded.ProtoReflect.Descriptor instead.
 func (*TaskEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TaskEnded) GetBead() string {
@@ -4136,7 +4198,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4148,7 +4210,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4161,7 +4223,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AttemptEnded) GetOutcome() *Outcome {
@@ -4191,7 +4253,7 @@ type RetryScheduled struct {
 
 func (x *RetryScheduled) Reset() {
 	*x = RetryScheduled{}
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4203,7 +4265,7 @@ func (x *RetryScheduled) String() string {
 func (*RetryScheduled) ProtoMessage() {}
 
 func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4216,7 +4278,7 @@ func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryScheduled.ProtoReflect.Descriptor instead.
 func (*RetryScheduled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RetryScheduled) GetAt() *timestamppb.Timestamp {
@@ -4243,7 +4305,7 @@ type NodeCompleted struct {
 
 func (x *NodeCompleted) Reset() {
 	*x = NodeCompleted{}
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4255,7 +4317,7 @@ func (x *NodeCompleted) String() string {
 func (*NodeCompleted) ProtoMessage() {}
 
 func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4268,7 +4330,7 @@ func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeCompleted.ProtoReflect.Descriptor instead.
 func (*NodeCompleted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *NodeCompleted) GetSucceeded() bool {
@@ -4298,7 +4360,7 @@ type ReworkStarted struct {
 
 func (x *ReworkStarted) Reset() {
 	*x = ReworkStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4310,7 +4372,7 @@ func (x *ReworkStarted) String() string {
 func (*ReworkStarted) ProtoMessage() {}
 
 func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4323,7 +4385,7 @@ func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkStarted.ProtoReflect.Descriptor instead.
 func (*ReworkStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ReworkStarted) GetTo() string {
@@ -4378,7 +4440,7 @@ type ApprovalRequested struct {
 
 func (x *ApprovalRequested) Reset() {
 	*x = ApprovalRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4390,7 +4452,7 @@ func (x *ApprovalRequested) String() string {
 func (*ApprovalRequested) ProtoMessage() {}
 
 func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4403,7 +4465,7 @@ func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
 func (*ApprovalRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ApprovalRequested) GetApproval() *Approval {
@@ -4434,7 +4496,7 @@ type ApprovalDecided struct {
 
 func (x *ApprovalDecided) Reset() {
 	*x = ApprovalDecided{}
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4446,7 +4508,7 @@ func (x *ApprovalDecided) String() string {
 func (*ApprovalDecided) ProtoMessage() {}
 
 func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4459,7 +4521,7 @@ func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalDecided.ProtoReflect.Descriptor instead.
 func (*ApprovalDecided) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ApprovalDecided) GetApproval() string {
@@ -4527,7 +4589,7 @@ type ApprovalSigned struct {
 
 func (x *ApprovalSigned) Reset() {
 	*x = ApprovalSigned{}
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4539,7 +4601,7 @@ func (x *ApprovalSigned) String() string {
 func (*ApprovalSigned) ProtoMessage() {}
 
 func (x *ApprovalSigned) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4552,7 +4614,7 @@ func (x *ApprovalSigned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalSigned.ProtoReflect.Descriptor instead.
 func (*ApprovalSigned) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ApprovalSigned) GetApproval() string {
@@ -4610,7 +4672,7 @@ type ApprovalRefused struct {
 
 func (x *ApprovalRefused) Reset() {
 	*x = ApprovalRefused{}
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4622,7 +4684,7 @@ func (x *ApprovalRefused) String() string {
 func (*ApprovalRefused) ProtoMessage() {}
 
 func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4635,7 +4697,7 @@ func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRefused.ProtoReflect.Descriptor instead.
 func (*ApprovalRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ApprovalRefused) GetApproval() string {
@@ -4670,7 +4732,7 @@ type ApprovalLapsed struct {
 
 func (x *ApprovalLapsed) Reset() {
 	*x = ApprovalLapsed{}
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4682,7 +4744,7 @@ func (x *ApprovalLapsed) String() string {
 func (*ApprovalLapsed) ProtoMessage() {}
 
 func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4695,7 +4757,7 @@ func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalLapsed.ProtoReflect.Descriptor instead.
 func (*ApprovalLapsed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ApprovalLapsed) GetApproval() string {
@@ -4723,7 +4785,7 @@ type ExecutionEnded struct {
 
 func (x *ExecutionEnded) Reset() {
 	*x = ExecutionEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4735,7 +4797,7 @@ func (x *ExecutionEnded) String() string {
 func (*ExecutionEnded) ProtoMessage() {}
 
 func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4748,7 +4810,7 @@ func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionEnded.ProtoReflect.Descriptor instead.
 func (*ExecutionEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ExecutionEnded) GetStatus() ExecutionStatus {
@@ -4778,7 +4840,7 @@ type ChangeProposed struct {
 
 func (x *ChangeProposed) Reset() {
 	*x = ChangeProposed{}
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4790,7 +4852,7 @@ func (x *ChangeProposed) String() string {
 func (*ChangeProposed) ProtoMessage() {}
 
 func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4803,7 +4865,7 @@ func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeProposed.ProtoReflect.Descriptor instead.
 func (*ChangeProposed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ChangeProposed) GetChange() *Change {
@@ -4830,7 +4892,7 @@ type CandidateMade struct {
 
 func (x *CandidateMade) Reset() {
 	*x = CandidateMade{}
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4842,7 +4904,7 @@ func (x *CandidateMade) String() string {
 func (*CandidateMade) ProtoMessage() {}
 
 func (x *CandidateMade) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4855,7 +4917,7 @@ func (x *CandidateMade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidateMade.ProtoReflect.Descriptor instead.
 func (*CandidateMade) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CandidateMade) GetCandidate() *Candidate {
@@ -4875,7 +4937,7 @@ type Landed struct {
 
 func (x *Landed) Reset() {
 	*x = Landed{}
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4887,7 +4949,7 @@ func (x *Landed) String() string {
 func (*Landed) ProtoMessage() {}
 
 func (x *Landed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4900,7 +4962,7 @@ func (x *Landed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landed.ProtoReflect.Descriptor instead.
 func (*Landed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Landed) GetLanding() *Landing {
@@ -4922,7 +4984,7 @@ type DecisionAdded struct {
 
 func (x *DecisionAdded) Reset() {
 	*x = DecisionAdded{}
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4934,7 +4996,7 @@ func (x *DecisionAdded) String() string {
 func (*DecisionAdded) ProtoMessage() {}
 
 func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4947,7 +5009,7 @@ func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAdded.ProtoReflect.Descriptor instead.
 func (*DecisionAdded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DecisionAdded) GetNode() *DecisionNode {
@@ -4974,7 +5036,7 @@ type DecisionLinked struct {
 
 func (x *DecisionLinked) Reset() {
 	*x = DecisionLinked{}
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4986,7 +5048,7 @@ func (x *DecisionLinked) String() string {
 func (*DecisionLinked) ProtoMessage() {}
 
 func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4999,7 +5061,7 @@ func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionLinked.ProtoReflect.Descriptor instead.
 func (*DecisionLinked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *DecisionLinked) GetEdge() *DecisionEdge {
@@ -5022,7 +5084,7 @@ type DecisionSuperseded struct {
 
 func (x *DecisionSuperseded) Reset() {
 	*x = DecisionSuperseded{}
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5034,7 +5096,7 @@ func (x *DecisionSuperseded) String() string {
 func (*DecisionSuperseded) ProtoMessage() {}
 
 func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5047,7 +5109,7 @@ func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionSuperseded.ProtoReflect.Descriptor instead.
 func (*DecisionSuperseded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DecisionSuperseded) GetOld() string {
@@ -5083,7 +5145,7 @@ type DecisionAbandoned struct {
 
 func (x *DecisionAbandoned) Reset() {
 	*x = DecisionAbandoned{}
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5095,7 +5157,7 @@ func (x *DecisionAbandoned) String() string {
 func (*DecisionAbandoned) ProtoMessage() {}
 
 func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5108,7 +5170,7 @@ func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAbandoned.ProtoReflect.Descriptor instead.
 func (*DecisionAbandoned) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *DecisionAbandoned) GetId() string {
@@ -5138,7 +5200,7 @@ type DecisionsImported struct {
 
 func (x *DecisionsImported) Reset() {
 	*x = DecisionsImported{}
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5150,7 +5212,7 @@ func (x *DecisionsImported) String() string {
 func (*DecisionsImported) ProtoMessage() {}
 
 func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5163,7 +5225,7 @@ func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionsImported.ProtoReflect.Descriptor instead.
 func (*DecisionsImported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *DecisionsImported) GetPart() *DecisionGraph {
@@ -5190,7 +5252,7 @@ type BallotOpened struct {
 
 func (x *BallotOpened) Reset() {
 	*x = BallotOpened{}
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5202,7 +5264,7 @@ func (x *BallotOpened) String() string {
 func (*BallotOpened) ProtoMessage() {}
 
 func (x *BallotOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5215,7 +5277,7 @@ func (x *BallotOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotOpened.ProtoReflect.Descriptor instead.
 func (*BallotOpened) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *BallotOpened) GetBallot() *Ballot {
@@ -5237,7 +5299,7 @@ type VoteCast struct {
 
 func (x *VoteCast) Reset() {
 	*x = VoteCast{}
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5249,7 +5311,7 @@ func (x *VoteCast) String() string {
 func (*VoteCast) ProtoMessage() {}
 
 func (x *VoteCast) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5262,7 +5324,7 @@ func (x *VoteCast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoteCast.ProtoReflect.Descriptor instead.
 func (*VoteCast) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *VoteCast) GetDecision() string {
@@ -5294,7 +5356,7 @@ type BallotReferred struct {
 
 func (x *BallotReferred) Reset() {
 	*x = BallotReferred{}
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5306,7 +5368,7 @@ func (x *BallotReferred) String() string {
 func (*BallotReferred) ProtoMessage() {}
 
 func (x *BallotReferred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5319,7 +5381,7 @@ func (x *BallotReferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotReferred.ProtoReflect.Descriptor instead.
 func (*BallotReferred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *BallotReferred) GetDecision() string {
@@ -5364,7 +5426,7 @@ type BallotClosed struct {
 
 func (x *BallotClosed) Reset() {
 	*x = BallotClosed{}
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5376,7 +5438,7 @@ func (x *BallotClosed) String() string {
 func (*BallotClosed) ProtoMessage() {}
 
 func (x *BallotClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5389,7 +5451,7 @@ func (x *BallotClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotClosed.ProtoReflect.Descriptor instead.
 func (*BallotClosed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *BallotClosed) GetDecision() string {
@@ -5424,7 +5486,7 @@ type LockRequested struct {
 
 func (x *LockRequested) Reset() {
 	*x = LockRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5436,7 +5498,7 @@ func (x *LockRequested) String() string {
 func (*LockRequested) ProtoMessage() {}
 
 func (x *LockRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5449,7 +5511,7 @@ func (x *LockRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequested.ProtoReflect.Descriptor instead.
 func (*LockRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *LockRequested) GetRepository() string {
@@ -5480,7 +5542,7 @@ type LockGranted struct {
 
 func (x *LockGranted) Reset() {
 	*x = LockGranted{}
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5492,7 +5554,7 @@ func (x *LockGranted) String() string {
 func (*LockGranted) ProtoMessage() {}
 
 func (x *LockGranted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5505,7 +5567,7 @@ func (x *LockGranted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockGranted.ProtoReflect.Descriptor instead.
 func (*LockGranted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *LockGranted) GetRepository() string {
@@ -5548,7 +5610,7 @@ type LockRenewed struct {
 
 func (x *LockRenewed) Reset() {
 	*x = LockRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5560,7 +5622,7 @@ func (x *LockRenewed) String() string {
 func (*LockRenewed) ProtoMessage() {}
 
 func (x *LockRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5573,7 +5635,7 @@ func (x *LockRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRenewed.ProtoReflect.Descriptor instead.
 func (*LockRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *LockRenewed) GetRepository() string {
@@ -5608,7 +5670,7 @@ type LockReleased struct {
 
 func (x *LockReleased) Reset() {
 	*x = LockReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5620,7 +5682,7 @@ func (x *LockReleased) String() string {
 func (*LockReleased) ProtoMessage() {}
 
 func (x *LockReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5633,7 +5695,7 @@ func (x *LockReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockReleased.ProtoReflect.Descriptor instead.
 func (*LockReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *LockReleased) GetRepository() string {
@@ -5661,7 +5723,7 @@ type LockExpired struct {
 
 func (x *LockExpired) Reset() {
 	*x = LockExpired{}
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5673,7 +5735,7 @@ func (x *LockExpired) String() string {
 func (*LockExpired) ProtoMessage() {}
 
 func (x *LockExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5686,7 +5748,7 @@ func (x *LockExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockExpired.ProtoReflect.Descriptor instead.
 func (*LockExpired) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *LockExpired) GetRepository() string {
@@ -5718,7 +5780,7 @@ type LockCoupled struct {
 
 func (x *LockCoupled) Reset() {
 	*x = LockCoupled{}
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5730,7 +5792,7 @@ func (x *LockCoupled) String() string {
 func (*LockCoupled) ProtoMessage() {}
 
 func (x *LockCoupled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5743,7 +5805,7 @@ func (x *LockCoupled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockCoupled.ProtoReflect.Descriptor instead.
 func (*LockCoupled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *LockCoupled) GetRepository() string {
@@ -5778,7 +5840,7 @@ type TrainTested struct {
 
 func (x *TrainTested) Reset() {
 	*x = TrainTested{}
-	mi := &file_loom_v1_event_proto_msgTypes[68]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5790,7 +5852,7 @@ func (x *TrainTested) String() string {
 func (*TrainTested) ProtoMessage() {}
 
 func (x *TrainTested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[68]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5803,7 +5865,7 @@ func (x *TrainTested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainTested.ProtoReflect.Descriptor instead.
 func (*TrainTested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *TrainTested) GetCar() *Car {
@@ -5824,7 +5886,7 @@ type LockWithdrawn struct {
 
 func (x *LockWithdrawn) Reset() {
 	*x = LockWithdrawn{}
-	mi := &file_loom_v1_event_proto_msgTypes[69]
+	mi := &file_loom_v1_event_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5836,7 +5898,7 @@ func (x *LockWithdrawn) String() string {
 func (*LockWithdrawn) ProtoMessage() {}
 
 func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[69]
+	mi := &file_loom_v1_event_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5849,7 +5911,7 @@ func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockWithdrawn.ProtoReflect.Descriptor instead.
 func (*LockWithdrawn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *LockWithdrawn) GetRepository() string {
@@ -5882,7 +5944,7 @@ type TurnStarted struct {
 
 func (x *TurnStarted) Reset() {
 	*x = TurnStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[70]
+	mi := &file_loom_v1_event_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5894,7 +5956,7 @@ func (x *TurnStarted) String() string {
 func (*TurnStarted) ProtoMessage() {}
 
 func (x *TurnStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[70]
+	mi := &file_loom_v1_event_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5907,7 +5969,7 @@ func (x *TurnStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStarted.ProtoReflect.Descriptor instead.
 func (*TurnStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{70}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *TurnStarted) GetModel() string {
@@ -5948,7 +6010,7 @@ type TurnCompacted struct {
 
 func (x *TurnCompacted) Reset() {
 	*x = TurnCompacted{}
-	mi := &file_loom_v1_event_proto_msgTypes[71]
+	mi := &file_loom_v1_event_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5960,7 +6022,7 @@ func (x *TurnCompacted) String() string {
 func (*TurnCompacted) ProtoMessage() {}
 
 func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[71]
+	mi := &file_loom_v1_event_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5973,7 +6035,7 @@ func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnCompacted.ProtoReflect.Descriptor instead.
 func (*TurnCompacted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{71}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *TurnCompacted) GetCompaction() *Compaction {
@@ -5993,7 +6055,7 @@ type MessageHeard struct {
 
 func (x *MessageHeard) Reset() {
 	*x = MessageHeard{}
-	mi := &file_loom_v1_event_proto_msgTypes[72]
+	mi := &file_loom_v1_event_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6005,7 +6067,7 @@ func (x *MessageHeard) String() string {
 func (*MessageHeard) ProtoMessage() {}
 
 func (x *MessageHeard) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[72]
+	mi := &file_loom_v1_event_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6018,7 +6080,7 @@ func (x *MessageHeard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageHeard.ProtoReflect.Descriptor instead.
 func (*MessageHeard) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{72}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *MessageHeard) GetSaid() *Said {
@@ -6041,7 +6103,7 @@ type ExecutionTold struct {
 
 func (x *ExecutionTold) Reset() {
 	*x = ExecutionTold{}
-	mi := &file_loom_v1_event_proto_msgTypes[73]
+	mi := &file_loom_v1_event_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6053,7 +6115,7 @@ func (x *ExecutionTold) String() string {
 func (*ExecutionTold) ProtoMessage() {}
 
 func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[73]
+	mi := &file_loom_v1_event_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6066,7 +6128,7 @@ func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionTold.ProtoReflect.Descriptor instead.
 func (*ExecutionTold) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{73}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ExecutionTold) GetSaid() *Said {
@@ -6093,7 +6155,7 @@ type ModelAnswered struct {
 
 func (x *ModelAnswered) Reset() {
 	*x = ModelAnswered{}
-	mi := &file_loom_v1_event_proto_msgTypes[74]
+	mi := &file_loom_v1_event_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6105,7 +6167,7 @@ func (x *ModelAnswered) String() string {
 func (*ModelAnswered) ProtoMessage() {}
 
 func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[74]
+	mi := &file_loom_v1_event_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6118,7 +6180,7 @@ func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswered.ProtoReflect.Descriptor instead.
 func (*ModelAnswered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{74}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ModelAnswered) GetAnswer() *ModelAnswer {
@@ -6138,7 +6200,7 @@ type ToolIntended struct {
 
 func (x *ToolIntended) Reset() {
 	*x = ToolIntended{}
-	mi := &file_loom_v1_event_proto_msgTypes[75]
+	mi := &file_loom_v1_event_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6150,7 +6212,7 @@ func (x *ToolIntended) String() string {
 func (*ToolIntended) ProtoMessage() {}
 
 func (x *ToolIntended) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[75]
+	mi := &file_loom_v1_event_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6163,7 +6225,7 @@ func (x *ToolIntended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolIntended.ProtoReflect.Descriptor instead.
 func (*ToolIntended) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{75}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ToolIntended) GetTool() *ToolStep {
@@ -6186,7 +6248,7 @@ type ToolFinished struct {
 
 func (x *ToolFinished) Reset() {
 	*x = ToolFinished{}
-	mi := &file_loom_v1_event_proto_msgTypes[76]
+	mi := &file_loom_v1_event_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6198,7 +6260,7 @@ func (x *ToolFinished) String() string {
 func (*ToolFinished) ProtoMessage() {}
 
 func (x *ToolFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[76]
+	mi := &file_loom_v1_event_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6211,7 +6273,7 @@ func (x *ToolFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolFinished.ProtoReflect.Descriptor instead.
 func (*ToolFinished) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{76}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ToolFinished) GetCall() string {
@@ -6245,7 +6307,7 @@ type PermissionSet struct {
 
 func (x *PermissionSet) Reset() {
 	*x = PermissionSet{}
-	mi := &file_loom_v1_event_proto_msgTypes[77]
+	mi := &file_loom_v1_event_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6257,7 +6319,7 @@ func (x *PermissionSet) String() string {
 func (*PermissionSet) ProtoMessage() {}
 
 func (x *PermissionSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[77]
+	mi := &file_loom_v1_event_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6270,7 +6332,7 @@ func (x *PermissionSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionSet.ProtoReflect.Descriptor instead.
 func (*PermissionSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{77}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *PermissionSet) GetPermission() *Permission {
@@ -6291,7 +6353,7 @@ type PermissionRevoked struct {
 
 func (x *PermissionRevoked) Reset() {
 	*x = PermissionRevoked{}
-	mi := &file_loom_v1_event_proto_msgTypes[78]
+	mi := &file_loom_v1_event_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6303,7 +6365,7 @@ func (x *PermissionRevoked) String() string {
 func (*PermissionRevoked) ProtoMessage() {}
 
 func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[78]
+	mi := &file_loom_v1_event_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6316,7 +6378,7 @@ func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRevoked.ProtoReflect.Descriptor instead.
 func (*PermissionRevoked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{78}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *PermissionRevoked) GetId() string {
@@ -6343,7 +6405,7 @@ type ToolsTrusted struct {
 
 func (x *ToolsTrusted) Reset() {
 	*x = ToolsTrusted{}
-	mi := &file_loom_v1_event_proto_msgTypes[79]
+	mi := &file_loom_v1_event_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6355,7 +6417,7 @@ func (x *ToolsTrusted) String() string {
 func (*ToolsTrusted) ProtoMessage() {}
 
 func (x *ToolsTrusted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[79]
+	mi := &file_loom_v1_event_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6368,7 +6430,7 @@ func (x *ToolsTrusted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsTrusted.ProtoReflect.Descriptor instead.
 func (*ToolsTrusted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{79}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ToolsTrusted) GetToolkit() *Toolkit {
@@ -6389,7 +6451,7 @@ type ToolsDistrusted struct {
 
 func (x *ToolsDistrusted) Reset() {
 	*x = ToolsDistrusted{}
-	mi := &file_loom_v1_event_proto_msgTypes[80]
+	mi := &file_loom_v1_event_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6401,7 +6463,7 @@ func (x *ToolsDistrusted) String() string {
 func (*ToolsDistrusted) ProtoMessage() {}
 
 func (x *ToolsDistrusted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[80]
+	mi := &file_loom_v1_event_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6414,7 +6476,7 @@ func (x *ToolsDistrusted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsDistrusted.ProtoReflect.Descriptor instead.
 func (*ToolsDistrusted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{80}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ToolsDistrusted) GetProcess() string {
@@ -6435,7 +6497,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x9ab\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xb2c\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -6660,7 +6722,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x01\x01\x1a\\{about}: a change of the keys that {.change.by} has signed waits for another key's signatureH\x00R\n" +
 	"keyAwaited\x12\xab\x01\n" +
 	"\x0fapproval_signed\x18\x82\x01 \x01(\v2\x17.loom.v1.ApprovalSignedBf\x8a\xb5\x18b\n" +
-	"\x01\x01\x1a]{about}: approval {.approval} signed by {who}: {.decision}{.comment in}; it needs another keyH\x00R\x0eapprovalSignedB\x06\n" +
+	"\x01\x01\x1a]{about}: approval {.approval} signed by {who}: {.decision}{.comment in}; it needs another keyH\x00R\x0eapprovalSigned\x12\x95\x01\n" +
+	"\x0fproject_removed\x18\x8c\x01 \x01(\v2\x17.loom.v1.ProjectRemovedBP\x8a\xb5\x18L\n" +
+	"\x01\x01\x1aGproject {project} removed by {who}, it takes no new work{.reason after}H\x00R\x0eprojectRemovedB\x06\n" +
 	"\x04fact\"9\n" +
 	"\fModelBlocked\x12)\n" +
 	"\x05block\x18\x01 \x01(\v2\x13.loom.v1.ModelBlockR\x05block\";\n" +
@@ -6670,7 +6734,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x06commit\x18\x01 \x01(\tR\x06commit\x12*\n" +
 	"\alanding\x18\x02 \x01(\v2\x10.loom.v1.LandingR\alanding\"C\n" +
 	"\x11ProjectRegistered\x12.\n" +
-	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\"u\n" +
+	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\"(\n" +
+	"\x0eProjectRemoved\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"u\n" +
 	"\x10DefinitionStored\x123\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x13.loom.v1.DefinitionR\n" +
@@ -6992,330 +7058,332 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 82)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
 	(*ModelBlocked)(nil),          // 1: loom.v1.ModelBlocked
 	(*ModelUnblocked)(nil),        // 2: loom.v1.ModelUnblocked
 	(*LandingSettled)(nil),        // 3: loom.v1.LandingSettled
 	(*ProjectRegistered)(nil),     // 4: loom.v1.ProjectRegistered
-	(*DefinitionStored)(nil),      // 5: loom.v1.DefinitionStored
-	(*OverrideGiven)(nil),         // 6: loom.v1.OverrideGiven
-	(*SecurityNoted)(nil),         // 7: loom.v1.SecurityNoted
-	(*CommandRefused)(nil),        // 8: loom.v1.CommandRefused
-	(*WorkPaused)(nil),            // 9: loom.v1.WorkPaused
-	(*WorkResumed)(nil),           // 10: loom.v1.WorkResumed
-	(*ExecutionMoved)(nil),        // 11: loom.v1.ExecutionMoved
-	(*ExecutionClosing)(nil),      // 12: loom.v1.ExecutionClosing
-	(*ChecksTaken)(nil),           // 13: loom.v1.ChecksTaken
-	(*DraftKept)(nil),             // 14: loom.v1.DraftKept
-	(*GateFailed)(nil),            // 15: loom.v1.GateFailed
-	(*GapNoted)(nil),              // 16: loom.v1.GapNoted
-	(*PlanAdopted)(nil),           // 17: loom.v1.PlanAdopted
-	(*ChildStarted)(nil),          // 18: loom.v1.ChildStarted
-	(*ExecutionForked)(nil),       // 19: loom.v1.ExecutionForked
-	(*LimitLifted)(nil),           // 20: loom.v1.LimitLifted
-	(*CallReserved)(nil),          // 21: loom.v1.CallReserved
-	(*CallSettled)(nil),           // 22: loom.v1.CallSettled
-	(*RolesReported)(nil),         // 23: loom.v1.RolesReported
-	(*BeadUpdated)(nil),           // 24: loom.v1.BeadUpdated
-	(*GovernorTripped)(nil),       // 25: loom.v1.GovernorTripped
-	(*GovernorRenewed)(nil),       // 26: loom.v1.GovernorRenewed
-	(*BeadFiled)(nil),             // 27: loom.v1.BeadFiled
-	(*BeadOccurred)(nil),          // 28: loom.v1.BeadOccurred
-	(*BeadStatusChanged)(nil),     // 29: loom.v1.BeadStatusChanged
-	(*SubmissionRejected)(nil),    // 30: loom.v1.SubmissionRejected
-	(*ExecutionStarted)(nil),      // 31: loom.v1.ExecutionStarted
-	(*EdgeSettled)(nil),           // 32: loom.v1.EdgeSettled
-	(*NodeSkipped)(nil),           // 33: loom.v1.NodeSkipped
-	(*AttemptDispatched)(nil),     // 34: loom.v1.AttemptDispatched
-	(*AttemptClaimed)(nil),        // 35: loom.v1.AttemptClaimed
-	(*ClaimReleased)(nil),         // 36: loom.v1.ClaimReleased
-	(*AttemptParked)(nil),         // 37: loom.v1.AttemptParked
-	(*TaskGiven)(nil),             // 38: loom.v1.TaskGiven
-	(*TaskEnded)(nil),             // 39: loom.v1.TaskEnded
-	(*AttemptEnded)(nil),          // 40: loom.v1.AttemptEnded
-	(*RetryScheduled)(nil),        // 41: loom.v1.RetryScheduled
-	(*NodeCompleted)(nil),         // 42: loom.v1.NodeCompleted
-	(*ReworkStarted)(nil),         // 43: loom.v1.ReworkStarted
-	(*ApprovalRequested)(nil),     // 44: loom.v1.ApprovalRequested
-	(*ApprovalDecided)(nil),       // 45: loom.v1.ApprovalDecided
-	(*ApprovalSigned)(nil),        // 46: loom.v1.ApprovalSigned
-	(*ApprovalRefused)(nil),       // 47: loom.v1.ApprovalRefused
-	(*ApprovalLapsed)(nil),        // 48: loom.v1.ApprovalLapsed
-	(*ExecutionEnded)(nil),        // 49: loom.v1.ExecutionEnded
-	(*ChangeProposed)(nil),        // 50: loom.v1.ChangeProposed
-	(*CandidateMade)(nil),         // 51: loom.v1.CandidateMade
-	(*Landed)(nil),                // 52: loom.v1.Landed
-	(*DecisionAdded)(nil),         // 53: loom.v1.DecisionAdded
-	(*DecisionLinked)(nil),        // 54: loom.v1.DecisionLinked
-	(*DecisionSuperseded)(nil),    // 55: loom.v1.DecisionSuperseded
-	(*DecisionAbandoned)(nil),     // 56: loom.v1.DecisionAbandoned
-	(*DecisionsImported)(nil),     // 57: loom.v1.DecisionsImported
-	(*BallotOpened)(nil),          // 58: loom.v1.BallotOpened
-	(*VoteCast)(nil),              // 59: loom.v1.VoteCast
-	(*BallotReferred)(nil),        // 60: loom.v1.BallotReferred
-	(*BallotClosed)(nil),          // 61: loom.v1.BallotClosed
-	(*LockRequested)(nil),         // 62: loom.v1.LockRequested
-	(*LockGranted)(nil),           // 63: loom.v1.LockGranted
-	(*LockRenewed)(nil),           // 64: loom.v1.LockRenewed
-	(*LockReleased)(nil),          // 65: loom.v1.LockReleased
-	(*LockExpired)(nil),           // 66: loom.v1.LockExpired
-	(*LockCoupled)(nil),           // 67: loom.v1.LockCoupled
-	(*TrainTested)(nil),           // 68: loom.v1.TrainTested
-	(*LockWithdrawn)(nil),         // 69: loom.v1.LockWithdrawn
-	(*TurnStarted)(nil),           // 70: loom.v1.TurnStarted
-	(*TurnCompacted)(nil),         // 71: loom.v1.TurnCompacted
-	(*MessageHeard)(nil),          // 72: loom.v1.MessageHeard
-	(*ExecutionTold)(nil),         // 73: loom.v1.ExecutionTold
-	(*ModelAnswered)(nil),         // 74: loom.v1.ModelAnswered
-	(*ToolIntended)(nil),          // 75: loom.v1.ToolIntended
-	(*ToolFinished)(nil),          // 76: loom.v1.ToolFinished
-	(*PermissionSet)(nil),         // 77: loom.v1.PermissionSet
-	(*PermissionRevoked)(nil),     // 78: loom.v1.PermissionRevoked
-	(*ToolsTrusted)(nil),          // 79: loom.v1.ToolsTrusted
-	(*ToolsDistrusted)(nil),       // 80: loom.v1.ToolsDistrusted
-	nil,                           // 81: loom.v1.PlanAdopted.EdgesEntry
-	(*timestamppb.Timestamp)(nil), // 82: google.protobuf.Timestamp
-	(*Identity)(nil),              // 83: loom.v1.Identity
-	(*KeyEnrolled)(nil),           // 84: loom.v1.KeyEnrolled
-	(*JournalCut)(nil),            // 85: loom.v1.JournalCut
-	(*RoleScaled)(nil),            // 86: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 87: loom.v1.HostDrained
-	(*MembersChanged)(nil),        // 88: loom.v1.MembersChanged
-	(*MemoryKept)(nil),            // 89: loom.v1.MemoryKept
-	(*MemoryMerged)(nil),          // 90: loom.v1.MemoryMerged
-	(*MemoryChanged)(nil),         // 91: loom.v1.MemoryChanged
-	(*MemoryPromoted)(nil),        // 92: loom.v1.MemoryPromoted
-	(*MemoryForgotten)(nil),       // 93: loom.v1.MemoryForgotten
-	(*MemoryExpired)(nil),         // 94: loom.v1.MemoryExpired
-	(*MemoryDropped)(nil),         // 95: loom.v1.MemoryDropped
-	(*MemoryOffered)(nil),         // 96: loom.v1.MemoryOffered
-	(*MailSent)(nil),              // 97: loom.v1.MailSent
-	(*AgentLife)(nil),             // 98: loom.v1.AgentLife
-	(*KeyRevoked)(nil),            // 99: loom.v1.KeyRevoked
-	(*KeyAwaited)(nil),            // 100: loom.v1.KeyAwaited
-	(*ModelBlock)(nil),            // 101: loom.v1.ModelBlock
-	(*Landing)(nil),               // 102: loom.v1.Landing
-	(*ProjectConfig)(nil),         // 103: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 104: loom.v1.Definition
-	(*SignedCommand)(nil),         // 105: loom.v1.SignedCommand
-	(*Error)(nil),                 // 106: loom.v1.Error
-	(*Pause)(nil),                 // 107: loom.v1.Pause
-	(PauseScope)(0),               // 108: loom.v1.PauseScope
-	(*Draft)(nil),                 // 109: loom.v1.Draft
-	(GateAction)(0),               // 110: loom.v1.GateAction
-	(*Plan)(nil),                  // 111: loom.v1.Plan
-	(*ForkPoint)(nil),             // 112: loom.v1.ForkPoint
-	(*Execution)(nil),             // 113: loom.v1.Execution
-	(*Budget)(nil),                // 114: loom.v1.Budget
-	(*CallReservation)(nil),       // 115: loom.v1.CallReservation
-	(*Usage)(nil),                 // 116: loom.v1.Usage
-	(*HostRoles)(nil),             // 117: loom.v1.HostRoles
-	(*Bead)(nil),                  // 118: loom.v1.Bead
-	(BeadStatus)(0),               // 119: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 120: loom.v1.Claimant
-	(*TeamTask)(nil),              // 121: loom.v1.TeamTask
-	(*Outcome)(nil),               // 122: loom.v1.Outcome
-	(*Approval)(nil),              // 123: loom.v1.Approval
-	(ApprovalDecision)(0),         // 124: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 125: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 126: loom.v1.Change
-	(*Candidate)(nil),             // 127: loom.v1.Candidate
-	(*DecisionNode)(nil),          // 128: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 129: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 130: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 131: loom.v1.Ballot
-	(*Vote)(nil),                  // 132: loom.v1.Vote
-	(BallotStatus)(0),             // 133: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 134: loom.v1.LockClaim
-	(*Car)(nil),                   // 135: loom.v1.Car
-	(*BlobRef)(nil),               // 136: loom.v1.BlobRef
-	(*Compaction)(nil),            // 137: loom.v1.Compaction
-	(*Said)(nil),                  // 138: loom.v1.Said
-	(*ModelAnswer)(nil),           // 139: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 140: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 141: loom.v1.ToolResult
-	(*Permission)(nil),            // 142: loom.v1.Permission
-	(*Toolkit)(nil),               // 143: loom.v1.Toolkit
+	(*ProjectRemoved)(nil),        // 5: loom.v1.ProjectRemoved
+	(*DefinitionStored)(nil),      // 6: loom.v1.DefinitionStored
+	(*OverrideGiven)(nil),         // 7: loom.v1.OverrideGiven
+	(*SecurityNoted)(nil),         // 8: loom.v1.SecurityNoted
+	(*CommandRefused)(nil),        // 9: loom.v1.CommandRefused
+	(*WorkPaused)(nil),            // 10: loom.v1.WorkPaused
+	(*WorkResumed)(nil),           // 11: loom.v1.WorkResumed
+	(*ExecutionMoved)(nil),        // 12: loom.v1.ExecutionMoved
+	(*ExecutionClosing)(nil),      // 13: loom.v1.ExecutionClosing
+	(*ChecksTaken)(nil),           // 14: loom.v1.ChecksTaken
+	(*DraftKept)(nil),             // 15: loom.v1.DraftKept
+	(*GateFailed)(nil),            // 16: loom.v1.GateFailed
+	(*GapNoted)(nil),              // 17: loom.v1.GapNoted
+	(*PlanAdopted)(nil),           // 18: loom.v1.PlanAdopted
+	(*ChildStarted)(nil),          // 19: loom.v1.ChildStarted
+	(*ExecutionForked)(nil),       // 20: loom.v1.ExecutionForked
+	(*LimitLifted)(nil),           // 21: loom.v1.LimitLifted
+	(*CallReserved)(nil),          // 22: loom.v1.CallReserved
+	(*CallSettled)(nil),           // 23: loom.v1.CallSettled
+	(*RolesReported)(nil),         // 24: loom.v1.RolesReported
+	(*BeadUpdated)(nil),           // 25: loom.v1.BeadUpdated
+	(*GovernorTripped)(nil),       // 26: loom.v1.GovernorTripped
+	(*GovernorRenewed)(nil),       // 27: loom.v1.GovernorRenewed
+	(*BeadFiled)(nil),             // 28: loom.v1.BeadFiled
+	(*BeadOccurred)(nil),          // 29: loom.v1.BeadOccurred
+	(*BeadStatusChanged)(nil),     // 30: loom.v1.BeadStatusChanged
+	(*SubmissionRejected)(nil),    // 31: loom.v1.SubmissionRejected
+	(*ExecutionStarted)(nil),      // 32: loom.v1.ExecutionStarted
+	(*EdgeSettled)(nil),           // 33: loom.v1.EdgeSettled
+	(*NodeSkipped)(nil),           // 34: loom.v1.NodeSkipped
+	(*AttemptDispatched)(nil),     // 35: loom.v1.AttemptDispatched
+	(*AttemptClaimed)(nil),        // 36: loom.v1.AttemptClaimed
+	(*ClaimReleased)(nil),         // 37: loom.v1.ClaimReleased
+	(*AttemptParked)(nil),         // 38: loom.v1.AttemptParked
+	(*TaskGiven)(nil),             // 39: loom.v1.TaskGiven
+	(*TaskEnded)(nil),             // 40: loom.v1.TaskEnded
+	(*AttemptEnded)(nil),          // 41: loom.v1.AttemptEnded
+	(*RetryScheduled)(nil),        // 42: loom.v1.RetryScheduled
+	(*NodeCompleted)(nil),         // 43: loom.v1.NodeCompleted
+	(*ReworkStarted)(nil),         // 44: loom.v1.ReworkStarted
+	(*ApprovalRequested)(nil),     // 45: loom.v1.ApprovalRequested
+	(*ApprovalDecided)(nil),       // 46: loom.v1.ApprovalDecided
+	(*ApprovalSigned)(nil),        // 47: loom.v1.ApprovalSigned
+	(*ApprovalRefused)(nil),       // 48: loom.v1.ApprovalRefused
+	(*ApprovalLapsed)(nil),        // 49: loom.v1.ApprovalLapsed
+	(*ExecutionEnded)(nil),        // 50: loom.v1.ExecutionEnded
+	(*ChangeProposed)(nil),        // 51: loom.v1.ChangeProposed
+	(*CandidateMade)(nil),         // 52: loom.v1.CandidateMade
+	(*Landed)(nil),                // 53: loom.v1.Landed
+	(*DecisionAdded)(nil),         // 54: loom.v1.DecisionAdded
+	(*DecisionLinked)(nil),        // 55: loom.v1.DecisionLinked
+	(*DecisionSuperseded)(nil),    // 56: loom.v1.DecisionSuperseded
+	(*DecisionAbandoned)(nil),     // 57: loom.v1.DecisionAbandoned
+	(*DecisionsImported)(nil),     // 58: loom.v1.DecisionsImported
+	(*BallotOpened)(nil),          // 59: loom.v1.BallotOpened
+	(*VoteCast)(nil),              // 60: loom.v1.VoteCast
+	(*BallotReferred)(nil),        // 61: loom.v1.BallotReferred
+	(*BallotClosed)(nil),          // 62: loom.v1.BallotClosed
+	(*LockRequested)(nil),         // 63: loom.v1.LockRequested
+	(*LockGranted)(nil),           // 64: loom.v1.LockGranted
+	(*LockRenewed)(nil),           // 65: loom.v1.LockRenewed
+	(*LockReleased)(nil),          // 66: loom.v1.LockReleased
+	(*LockExpired)(nil),           // 67: loom.v1.LockExpired
+	(*LockCoupled)(nil),           // 68: loom.v1.LockCoupled
+	(*TrainTested)(nil),           // 69: loom.v1.TrainTested
+	(*LockWithdrawn)(nil),         // 70: loom.v1.LockWithdrawn
+	(*TurnStarted)(nil),           // 71: loom.v1.TurnStarted
+	(*TurnCompacted)(nil),         // 72: loom.v1.TurnCompacted
+	(*MessageHeard)(nil),          // 73: loom.v1.MessageHeard
+	(*ExecutionTold)(nil),         // 74: loom.v1.ExecutionTold
+	(*ModelAnswered)(nil),         // 75: loom.v1.ModelAnswered
+	(*ToolIntended)(nil),          // 76: loom.v1.ToolIntended
+	(*ToolFinished)(nil),          // 77: loom.v1.ToolFinished
+	(*PermissionSet)(nil),         // 78: loom.v1.PermissionSet
+	(*PermissionRevoked)(nil),     // 79: loom.v1.PermissionRevoked
+	(*ToolsTrusted)(nil),          // 80: loom.v1.ToolsTrusted
+	(*ToolsDistrusted)(nil),       // 81: loom.v1.ToolsDistrusted
+	nil,                           // 82: loom.v1.PlanAdopted.EdgesEntry
+	(*timestamppb.Timestamp)(nil), // 83: google.protobuf.Timestamp
+	(*Identity)(nil),              // 84: loom.v1.Identity
+	(*KeyEnrolled)(nil),           // 85: loom.v1.KeyEnrolled
+	(*JournalCut)(nil),            // 86: loom.v1.JournalCut
+	(*RoleScaled)(nil),            // 87: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 88: loom.v1.HostDrained
+	(*MembersChanged)(nil),        // 89: loom.v1.MembersChanged
+	(*MemoryKept)(nil),            // 90: loom.v1.MemoryKept
+	(*MemoryMerged)(nil),          // 91: loom.v1.MemoryMerged
+	(*MemoryChanged)(nil),         // 92: loom.v1.MemoryChanged
+	(*MemoryPromoted)(nil),        // 93: loom.v1.MemoryPromoted
+	(*MemoryForgotten)(nil),       // 94: loom.v1.MemoryForgotten
+	(*MemoryExpired)(nil),         // 95: loom.v1.MemoryExpired
+	(*MemoryDropped)(nil),         // 96: loom.v1.MemoryDropped
+	(*MemoryOffered)(nil),         // 97: loom.v1.MemoryOffered
+	(*MailSent)(nil),              // 98: loom.v1.MailSent
+	(*AgentLife)(nil),             // 99: loom.v1.AgentLife
+	(*KeyRevoked)(nil),            // 100: loom.v1.KeyRevoked
+	(*KeyAwaited)(nil),            // 101: loom.v1.KeyAwaited
+	(*ModelBlock)(nil),            // 102: loom.v1.ModelBlock
+	(*Landing)(nil),               // 103: loom.v1.Landing
+	(*ProjectConfig)(nil),         // 104: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 105: loom.v1.Definition
+	(*SignedCommand)(nil),         // 106: loom.v1.SignedCommand
+	(*Error)(nil),                 // 107: loom.v1.Error
+	(*Pause)(nil),                 // 108: loom.v1.Pause
+	(PauseScope)(0),               // 109: loom.v1.PauseScope
+	(*Draft)(nil),                 // 110: loom.v1.Draft
+	(GateAction)(0),               // 111: loom.v1.GateAction
+	(*Plan)(nil),                  // 112: loom.v1.Plan
+	(*ForkPoint)(nil),             // 113: loom.v1.ForkPoint
+	(*Execution)(nil),             // 114: loom.v1.Execution
+	(*Budget)(nil),                // 115: loom.v1.Budget
+	(*CallReservation)(nil),       // 116: loom.v1.CallReservation
+	(*Usage)(nil),                 // 117: loom.v1.Usage
+	(*HostRoles)(nil),             // 118: loom.v1.HostRoles
+	(*Bead)(nil),                  // 119: loom.v1.Bead
+	(BeadStatus)(0),               // 120: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 121: loom.v1.Claimant
+	(*TeamTask)(nil),              // 122: loom.v1.TeamTask
+	(*Outcome)(nil),               // 123: loom.v1.Outcome
+	(*Approval)(nil),              // 124: loom.v1.Approval
+	(ApprovalDecision)(0),         // 125: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 126: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 127: loom.v1.Change
+	(*Candidate)(nil),             // 128: loom.v1.Candidate
+	(*DecisionNode)(nil),          // 129: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 130: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 131: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 132: loom.v1.Ballot
+	(*Vote)(nil),                  // 133: loom.v1.Vote
+	(BallotStatus)(0),             // 134: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 135: loom.v1.LockClaim
+	(*Car)(nil),                   // 136: loom.v1.Car
+	(*BlobRef)(nil),               // 137: loom.v1.BlobRef
+	(*Compaction)(nil),            // 138: loom.v1.Compaction
+	(*Said)(nil),                  // 139: loom.v1.Said
+	(*ModelAnswer)(nil),           // 140: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 141: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 142: loom.v1.ToolResult
+	(*Permission)(nil),            // 143: loom.v1.Permission
+	(*Toolkit)(nil),               // 144: loom.v1.Toolkit
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	82,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	83,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
-	82,  // 2: loom.v1.Event.wall:type_name -> google.protobuf.Timestamp
+	83,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	84,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	83,  // 2: loom.v1.Event.wall:type_name -> google.protobuf.Timestamp
 	4,   // 3: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
-	5,   // 4: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
-	27,  // 5: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
-	28,  // 6: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
-	29,  // 7: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
-	30,  // 8: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
-	24,  // 9: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
-	25,  // 10: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
-	26,  // 11: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
+	6,   // 4: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
+	28,  // 5: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
+	29,  // 6: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
+	30,  // 7: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
+	31,  // 8: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
+	25,  // 9: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
+	26,  // 10: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
+	27,  // 11: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
 	1,   // 12: loom.v1.Event.model_blocked:type_name -> loom.v1.ModelBlocked
 	2,   // 13: loom.v1.Event.model_unblocked:type_name -> loom.v1.ModelUnblocked
-	6,   // 14: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
-	8,   // 15: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
-	84,  // 16: loom.v1.Event.key_enrolled:type_name -> loom.v1.KeyEnrolled
-	7,   // 17: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	85,  // 18: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
-	9,   // 19: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
-	10,  // 20: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
-	86,  // 21: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	87,  // 22: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	88,  // 23: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
-	23,  // 24: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
-	77,  // 25: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
-	78,  // 26: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
-	79,  // 27: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
-	80,  // 28: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
-	44,  // 29: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
-	45,  // 30: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
-	47,  // 31: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
-	48,  // 32: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
-	31,  // 33: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
-	19,  // 34: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
-	11,  // 35: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
-	73,  // 36: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
-	49,  // 37: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
-	32,  // 38: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
-	33,  // 39: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
-	42,  // 40: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
-	43,  // 41: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
-	15,  // 42: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
-	16,  // 43: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
-	20,  // 44: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
-	17,  // 45: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
-	18,  // 46: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
-	38,  // 47: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
-	39,  // 48: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
-	34,  // 49: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
-	35,  // 50: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
-	36,  // 51: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
-	37,  // 52: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
-	40,  // 53: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
-	41,  // 54: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
-	50,  // 55: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
-	51,  // 56: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
-	68,  // 57: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
-	52,  // 58: loom.v1.Event.landed:type_name -> loom.v1.Landed
+	7,   // 14: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
+	9,   // 15: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
+	85,  // 16: loom.v1.Event.key_enrolled:type_name -> loom.v1.KeyEnrolled
+	8,   // 17: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
+	86,  // 18: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
+	10,  // 19: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
+	11,  // 20: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
+	87,  // 21: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	88,  // 22: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	89,  // 23: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
+	24,  // 24: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
+	78,  // 25: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
+	79,  // 26: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
+	80,  // 27: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
+	81,  // 28: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
+	45,  // 29: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
+	46,  // 30: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
+	48,  // 31: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
+	49,  // 32: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
+	32,  // 33: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
+	20,  // 34: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
+	12,  // 35: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
+	74,  // 36: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
+	50,  // 37: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
+	33,  // 38: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
+	34,  // 39: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
+	43,  // 40: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
+	44,  // 41: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
+	16,  // 42: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
+	17,  // 43: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
+	21,  // 44: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
+	18,  // 45: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
+	19,  // 46: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
+	39,  // 47: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
+	40,  // 48: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
+	35,  // 49: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
+	36,  // 50: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
+	37,  // 51: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
+	38,  // 52: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
+	41,  // 53: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
+	42,  // 54: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
+	51,  // 55: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
+	52,  // 56: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
+	69,  // 57: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
+	53,  // 58: loom.v1.Event.landed:type_name -> loom.v1.Landed
 	3,   // 59: loom.v1.Event.landing_settled:type_name -> loom.v1.LandingSettled
-	70,  // 60: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
-	74,  // 61: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
-	75,  // 62: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
-	76,  // 63: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
-	71,  // 64: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
-	72,  // 65: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
-	21,  // 66: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
-	22,  // 67: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
-	53,  // 68: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
-	54,  // 69: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
-	55,  // 70: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
-	56,  // 71: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
-	57,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
-	58,  // 73: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
-	59,  // 74: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
-	60,  // 75: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
-	61,  // 76: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
-	62,  // 77: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
-	63,  // 78: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
-	64,  // 79: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
-	65,  // 80: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
-	66,  // 81: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
-	69,  // 82: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
-	67,  // 83: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
-	89,  // 84: loom.v1.Event.memory_kept:type_name -> loom.v1.MemoryKept
-	90,  // 85: loom.v1.Event.memory_merged:type_name -> loom.v1.MemoryMerged
-	91,  // 86: loom.v1.Event.memory_changed:type_name -> loom.v1.MemoryChanged
-	92,  // 87: loom.v1.Event.memory_promoted:type_name -> loom.v1.MemoryPromoted
-	93,  // 88: loom.v1.Event.memory_forgotten:type_name -> loom.v1.MemoryForgotten
-	94,  // 89: loom.v1.Event.memory_expired:type_name -> loom.v1.MemoryExpired
-	95,  // 90: loom.v1.Event.memory_dropped:type_name -> loom.v1.MemoryDropped
-	96,  // 91: loom.v1.Event.memory_offered:type_name -> loom.v1.MemoryOffered
-	97,  // 92: loom.v1.Event.mail_sent:type_name -> loom.v1.MailSent
-	98,  // 93: loom.v1.Event.agent_started:type_name -> loom.v1.AgentLife
-	98,  // 94: loom.v1.Event.agent_restarted:type_name -> loom.v1.AgentLife
-	98,  // 95: loom.v1.Event.agent_crashed:type_name -> loom.v1.AgentLife
-	98,  // 96: loom.v1.Event.agent_given_up:type_name -> loom.v1.AgentLife
-	98,  // 97: loom.v1.Event.agent_drained:type_name -> loom.v1.AgentLife
-	12,  // 98: loom.v1.Event.execution_closing:type_name -> loom.v1.ExecutionClosing
-	14,  // 99: loom.v1.Event.draft_kept:type_name -> loom.v1.DraftKept
-	13,  // 100: loom.v1.Event.checks_taken:type_name -> loom.v1.ChecksTaken
-	99,  // 101: loom.v1.Event.key_revoked:type_name -> loom.v1.KeyRevoked
-	100, // 102: loom.v1.Event.key_awaited:type_name -> loom.v1.KeyAwaited
-	46,  // 103: loom.v1.Event.approval_signed:type_name -> loom.v1.ApprovalSigned
-	101, // 104: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
-	101, // 105: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
-	102, // 106: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
-	103, // 107: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	104, // 108: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	105, // 109: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	106, // 110: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	107, // 111: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	108, // 112: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	109, // 113: loom.v1.DraftKept.draft:type_name -> loom.v1.Draft
-	110, // 114: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	104, // 115: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
-	111, // 116: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
-	81,  // 117: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
-	112, // 118: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	113, // 119: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	114, // 120: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	82,  // 121: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	114, // 122: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	115, // 123: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	116, // 124: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	117, // 125: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	118, // 126: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	82,  // 127: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	118, // 128: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	119, // 129: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	106, // 130: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	109, // 131: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
-	82,  // 132: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	120, // 133: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	82,  // 134: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	101, // 135: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
-	121, // 136: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	122, // 137: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	122, // 138: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	82,  // 139: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	123, // 140: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	124, // 141: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	105, // 142: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	124, // 143: loom.v1.ApprovalSigned.decision:type_name -> loom.v1.ApprovalDecision
-	105, // 144: loom.v1.ApprovalSigned.signed:type_name -> loom.v1.SignedCommand
-	106, // 145: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	125, // 146: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	126, // 147: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	127, // 148: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	102, // 149: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	128, // 150: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	129, // 151: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	129, // 152: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	130, // 153: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	131, // 154: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	132, // 155: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	133, // 156: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	82,  // 157: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	134, // 158: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	82,  // 159: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	82,  // 160: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	135, // 161: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	136, // 162: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	137, // 163: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	138, // 164: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	138, // 165: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	139, // 166: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	140, // 167: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	141, // 168: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	142, // 169: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	143, // 170: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
-	171, // [171:171] is the sub-list for method output_type
-	171, // [171:171] is the sub-list for method input_type
-	171, // [171:171] is the sub-list for extension type_name
-	171, // [171:171] is the sub-list for extension extendee
-	0,   // [0:171] is the sub-list for field type_name
+	71,  // 60: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
+	75,  // 61: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
+	76,  // 62: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
+	77,  // 63: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
+	72,  // 64: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
+	73,  // 65: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
+	22,  // 66: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
+	23,  // 67: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
+	54,  // 68: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
+	55,  // 69: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
+	56,  // 70: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
+	57,  // 71: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
+	58,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
+	59,  // 73: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
+	60,  // 74: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
+	61,  // 75: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
+	62,  // 76: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
+	63,  // 77: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
+	64,  // 78: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
+	65,  // 79: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
+	66,  // 80: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
+	67,  // 81: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
+	70,  // 82: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
+	68,  // 83: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
+	90,  // 84: loom.v1.Event.memory_kept:type_name -> loom.v1.MemoryKept
+	91,  // 85: loom.v1.Event.memory_merged:type_name -> loom.v1.MemoryMerged
+	92,  // 86: loom.v1.Event.memory_changed:type_name -> loom.v1.MemoryChanged
+	93,  // 87: loom.v1.Event.memory_promoted:type_name -> loom.v1.MemoryPromoted
+	94,  // 88: loom.v1.Event.memory_forgotten:type_name -> loom.v1.MemoryForgotten
+	95,  // 89: loom.v1.Event.memory_expired:type_name -> loom.v1.MemoryExpired
+	96,  // 90: loom.v1.Event.memory_dropped:type_name -> loom.v1.MemoryDropped
+	97,  // 91: loom.v1.Event.memory_offered:type_name -> loom.v1.MemoryOffered
+	98,  // 92: loom.v1.Event.mail_sent:type_name -> loom.v1.MailSent
+	99,  // 93: loom.v1.Event.agent_started:type_name -> loom.v1.AgentLife
+	99,  // 94: loom.v1.Event.agent_restarted:type_name -> loom.v1.AgentLife
+	99,  // 95: loom.v1.Event.agent_crashed:type_name -> loom.v1.AgentLife
+	99,  // 96: loom.v1.Event.agent_given_up:type_name -> loom.v1.AgentLife
+	99,  // 97: loom.v1.Event.agent_drained:type_name -> loom.v1.AgentLife
+	13,  // 98: loom.v1.Event.execution_closing:type_name -> loom.v1.ExecutionClosing
+	15,  // 99: loom.v1.Event.draft_kept:type_name -> loom.v1.DraftKept
+	14,  // 100: loom.v1.Event.checks_taken:type_name -> loom.v1.ChecksTaken
+	100, // 101: loom.v1.Event.key_revoked:type_name -> loom.v1.KeyRevoked
+	101, // 102: loom.v1.Event.key_awaited:type_name -> loom.v1.KeyAwaited
+	47,  // 103: loom.v1.Event.approval_signed:type_name -> loom.v1.ApprovalSigned
+	5,   // 104: loom.v1.Event.project_removed:type_name -> loom.v1.ProjectRemoved
+	102, // 105: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
+	102, // 106: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
+	103, // 107: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
+	104, // 108: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	105, // 109: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	106, // 110: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	107, // 111: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	108, // 112: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	109, // 113: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	110, // 114: loom.v1.DraftKept.draft:type_name -> loom.v1.Draft
+	111, // 115: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	105, // 116: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
+	112, // 117: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
+	82,  // 118: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
+	113, // 119: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	114, // 120: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	115, // 121: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	83,  // 122: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	115, // 123: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	116, // 124: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	117, // 125: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	118, // 126: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	119, // 127: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	83,  // 128: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	119, // 129: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	120, // 130: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	107, // 131: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	110, // 132: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
+	83,  // 133: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	121, // 134: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	83,  // 135: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	102, // 136: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
+	122, // 137: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	123, // 138: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	123, // 139: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	83,  // 140: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	124, // 141: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	125, // 142: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	106, // 143: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	125, // 144: loom.v1.ApprovalSigned.decision:type_name -> loom.v1.ApprovalDecision
+	106, // 145: loom.v1.ApprovalSigned.signed:type_name -> loom.v1.SignedCommand
+	107, // 146: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	126, // 147: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	127, // 148: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	128, // 149: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	103, // 150: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	129, // 151: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	130, // 152: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	130, // 153: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	131, // 154: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	132, // 155: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	133, // 156: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	134, // 157: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	83,  // 158: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	135, // 159: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	83,  // 160: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	83,  // 161: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	136, // 162: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	137, // 163: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	138, // 164: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	139, // 165: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	139, // 166: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	140, // 167: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	141, // 168: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	142, // 169: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	143, // 170: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	144, // 171: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
+	172, // [172:172] is the sub-list for method output_type
+	172, // [172:172] is the sub-list for method input_type
+	172, // [172:172] is the sub-list for extension type_name
+	172, // [172:172] is the sub-list for extension extendee
+	0,   // [0:172] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -7440,6 +7508,7 @@ func file_loom_v1_event_proto_init() {
 		(*Event_KeyRevoked)(nil),
 		(*Event_KeyAwaited)(nil),
 		(*Event_ApprovalSigned)(nil),
+		(*Event_ProjectRemoved)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -7447,7 +7516,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   82,
+			NumMessages:   83,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -24,7 +24,7 @@ var File_loom_v1_loom_proto protoreflect.FileDescriptor
 
 const file_loom_v1_loom_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x15loom/v1/reading.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\xa1b\n" +
+	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x15loom/v1/reading.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\xb4c\n" +
 	"\vHostService\x12\xf3\x01\n" +
 	"\aProject\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xc8\x01\x92\xb5\x18\xc3\x01\n" +
 	"\x01\x01\x1a\n" +
@@ -174,7 +174,9 @@ const file_loom_v1_loom_proto_rawDesc = "" +
 	"\aToolkit\x12\x14.loom.v1.ToolkitPart\x1a\x15.loom.v1.ToolkitReply\"Z\x92\xb5\x18V\n" +
 	"\x01\x03*Q`ToolkitReply`: a part of a package's tools is kept, so that the CEO can trust it\x12o\n" +
 	"\aMembers\x12\x17.loom.v1.MembersRequest\x1a\x15.loom.v1.MembersReply\"4\x92\xb5\x180\n" +
-	"\x01\x03*+`MembersReply`: which hosts the cluster hasB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\x01\x03*+`MembersReply`: which hosts the cluster has\x12\x90\x01\n" +
+	"\bRegister\x12\x18.loom.v1.RegisterRequest\x1a\x16.loom.v1.RegisterReply\"R\x92\xb5\x18N\n" +
+	"\x01\x03*I`RegisterReply`: how a project is registered now, and what of that is newB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var file_loom_v1_loom_proto_goTypes = []any{
 	(*Query)(nil),             // 0: loom.v1.Query
@@ -204,25 +206,27 @@ var file_loom_v1_loom_proto_goTypes = []any{
 	(*RetentionRequest)(nil),  // 24: loom.v1.RetentionRequest
 	(*ToolkitPart)(nil),       // 25: loom.v1.ToolkitPart
 	(*MembersRequest)(nil),    // 26: loom.v1.MembersRequest
-	(*View)(nil),              // 27: loom.v1.View
-	(*HistoryReply)(nil),      // 28: loom.v1.HistoryReply
-	(*WhyReply)(nil),          // 29: loom.v1.WhyReply
-	(*TranscriptReply)(nil),   // 30: loom.v1.TranscriptReply
-	(*BlobReply)(nil),         // 31: loom.v1.BlobReply
-	(*StateReply)(nil),        // 32: loom.v1.StateReply
-	(*NoticesReply)(nil),      // 33: loom.v1.NoticesReply
-	(*GraphReply)(nil),        // 34: loom.v1.GraphReply
-	(*MetricsReply)(nil),      // 35: loom.v1.MetricsReply
-	(*CostReply)(nil),         // 36: loom.v1.CostReply
-	(*Answer)(nil),            // 37: loom.v1.Answer
-	(*SubmitReply)(nil),       // 38: loom.v1.SubmitReply
-	(*HostReply)(nil),         // 39: loom.v1.HostReply
-	(*HostsReply)(nil),        // 40: loom.v1.HostsReply
-	(*ClusterReply)(nil),      // 41: loom.v1.ClusterReply
-	(*StaffingReply)(nil),     // 42: loom.v1.StaffingReply
-	(*RetentionReply)(nil),    // 43: loom.v1.RetentionReply
-	(*ToolkitReply)(nil),      // 44: loom.v1.ToolkitReply
-	(*MembersReply)(nil),      // 45: loom.v1.MembersReply
+	(*RegisterRequest)(nil),   // 27: loom.v1.RegisterRequest
+	(*View)(nil),              // 28: loom.v1.View
+	(*HistoryReply)(nil),      // 29: loom.v1.HistoryReply
+	(*WhyReply)(nil),          // 30: loom.v1.WhyReply
+	(*TranscriptReply)(nil),   // 31: loom.v1.TranscriptReply
+	(*BlobReply)(nil),         // 32: loom.v1.BlobReply
+	(*StateReply)(nil),        // 33: loom.v1.StateReply
+	(*NoticesReply)(nil),      // 34: loom.v1.NoticesReply
+	(*GraphReply)(nil),        // 35: loom.v1.GraphReply
+	(*MetricsReply)(nil),      // 36: loom.v1.MetricsReply
+	(*CostReply)(nil),         // 37: loom.v1.CostReply
+	(*Answer)(nil),            // 38: loom.v1.Answer
+	(*SubmitReply)(nil),       // 39: loom.v1.SubmitReply
+	(*HostReply)(nil),         // 40: loom.v1.HostReply
+	(*HostsReply)(nil),        // 41: loom.v1.HostsReply
+	(*ClusterReply)(nil),      // 42: loom.v1.ClusterReply
+	(*StaffingReply)(nil),     // 43: loom.v1.StaffingReply
+	(*RetentionReply)(nil),    // 44: loom.v1.RetentionReply
+	(*ToolkitReply)(nil),      // 45: loom.v1.ToolkitReply
+	(*MembersReply)(nil),      // 46: loom.v1.MembersReply
+	(*RegisterReply)(nil),     // 47: loom.v1.RegisterReply
 }
 var file_loom_v1_loom_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.HostService.Project:input_type -> loom.v1.Query
@@ -262,45 +266,47 @@ var file_loom_v1_loom_proto_depIdxs = []int32{
 	24, // 34: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
 	25, // 35: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
 	26, // 36: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
-	27, // 37: loom.v1.HostService.Project:output_type -> loom.v1.View
-	27, // 38: loom.v1.HostService.Bead:output_type -> loom.v1.View
-	27, // 39: loom.v1.HostService.Execution:output_type -> loom.v1.View
-	28, // 40: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
-	29, // 41: loom.v1.HostService.Why:output_type -> loom.v1.WhyReply
-	30, // 42: loom.v1.HostService.Transcript:output_type -> loom.v1.TranscriptReply
-	31, // 43: loom.v1.HostService.Blobs:output_type -> loom.v1.BlobReply
-	32, // 44: loom.v1.HostService.State:output_type -> loom.v1.StateReply
-	27, // 45: loom.v1.HostService.Inbox:output_type -> loom.v1.View
-	33, // 46: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
-	27, // 47: loom.v1.HostService.Graph:output_type -> loom.v1.View
-	34, // 48: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
-	35, // 49: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
-	36, // 50: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
-	27, // 51: loom.v1.HostService.Lock:output_type -> loom.v1.View
-	27, // 52: loom.v1.HostService.Workflow:output_type -> loom.v1.View
-	27, // 53: loom.v1.HostService.Pause:output_type -> loom.v1.View
-	27, // 54: loom.v1.HostService.Permission:output_type -> loom.v1.View
-	27, // 55: loom.v1.HostService.Key:output_type -> loom.v1.View
-	37, // 56: loom.v1.HostService.Command:output_type -> loom.v1.Answer
-	38, // 57: loom.v1.HostService.Respond:output_type -> loom.v1.SubmitReply
-	27, // 58: loom.v1.HostService.Memory:output_type -> loom.v1.View
-	37, // 59: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
-	39, // 60: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
-	40, // 61: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
-	41, // 62: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
-	38, // 63: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
-	38, // 64: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
-	38, // 65: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
-	37, // 66: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
-	38, // 67: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
-	38, // 68: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
-	42, // 69: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
-	42, // 70: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
-	43, // 71: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
-	44, // 72: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
-	45, // 73: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
-	37, // [37:74] is the sub-list for method output_type
-	0,  // [0:37] is the sub-list for method input_type
+	27, // 37: loom.v1.HostService.Register:input_type -> loom.v1.RegisterRequest
+	28, // 38: loom.v1.HostService.Project:output_type -> loom.v1.View
+	28, // 39: loom.v1.HostService.Bead:output_type -> loom.v1.View
+	28, // 40: loom.v1.HostService.Execution:output_type -> loom.v1.View
+	29, // 41: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
+	30, // 42: loom.v1.HostService.Why:output_type -> loom.v1.WhyReply
+	31, // 43: loom.v1.HostService.Transcript:output_type -> loom.v1.TranscriptReply
+	32, // 44: loom.v1.HostService.Blobs:output_type -> loom.v1.BlobReply
+	33, // 45: loom.v1.HostService.State:output_type -> loom.v1.StateReply
+	28, // 46: loom.v1.HostService.Inbox:output_type -> loom.v1.View
+	34, // 47: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
+	28, // 48: loom.v1.HostService.Graph:output_type -> loom.v1.View
+	35, // 49: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
+	36, // 50: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
+	37, // 51: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
+	28, // 52: loom.v1.HostService.Lock:output_type -> loom.v1.View
+	28, // 53: loom.v1.HostService.Workflow:output_type -> loom.v1.View
+	28, // 54: loom.v1.HostService.Pause:output_type -> loom.v1.View
+	28, // 55: loom.v1.HostService.Permission:output_type -> loom.v1.View
+	28, // 56: loom.v1.HostService.Key:output_type -> loom.v1.View
+	38, // 57: loom.v1.HostService.Command:output_type -> loom.v1.Answer
+	39, // 58: loom.v1.HostService.Respond:output_type -> loom.v1.SubmitReply
+	28, // 59: loom.v1.HostService.Memory:output_type -> loom.v1.View
+	38, // 60: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
+	40, // 61: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
+	41, // 62: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
+	42, // 63: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
+	39, // 64: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
+	39, // 65: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
+	39, // 66: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
+	38, // 67: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
+	39, // 68: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
+	39, // 69: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
+	43, // 70: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
+	43, // 71: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
+	44, // 72: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
+	45, // 73: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
+	46, // 74: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
+	47, // 75: loom.v1.HostService.Register:output_type -> loom.v1.RegisterReply
+	38, // [38:76] is the sub-list for method output_type
+	0,  // [0:38] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

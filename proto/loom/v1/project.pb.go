@@ -78,8 +78,14 @@ type ProjectConfig struct {
 	// What operators may answer without the CEO's signature: "questions" of agents, and
 	// "permissions" for one call; "none" for nothing. Empty means both.
 	OperatorsAnswer []string `protobuf:"bytes,20,rep,name=operators_answer,json=operatorsAnswer,proto3" json:"operators_answer,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// An operator registered it on a running host: what a start has from earlier ones,
+	// files or variables does not change it.
+	Added bool `protobuf:"varint,21,opt,name=added,proto3" json:"added,omitempty"`
+	// Since when it takes no new work; unset means that it does. It is part of the state,
+	// and nobody registers a project with it.
+	Removed       *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=removed,proto3" json:"removed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ProjectConfig) Reset() {
@@ -248,6 +254,20 @@ func (x *ProjectConfig) GetMemory() []string {
 func (x *ProjectConfig) GetOperatorsAnswer() []string {
 	if x != nil {
 		return x.OperatorsAnswer
+	}
+	return nil
+}
+
+func (x *ProjectConfig) GetAdded() bool {
+	if x != nil {
+		return x.Added
+	}
+	return false
+}
+
+func (x *ProjectConfig) GetRemoved() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Removed
 	}
 	return nil
 }
@@ -1509,7 +1529,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa1\x06\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xed\x06\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -1535,7 +1555,9 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\vsetup_makes\x18\x12 \x03(\tR\n" +
 	"setupMakes\x12\x16\n" +
 	"\x06memory\x18\x13 \x03(\tR\x06memory\x12)\n" +
-	"\x10operators_answer\x18\x14 \x03(\tR\x0foperatorsAnswer\x1aN\n" +
+	"\x10operators_answer\x18\x14 \x03(\tR\x0foperatorsAnswer\x12\x14\n" +
+	"\x05added\x18\x15 \x01(\bR\x05added\x124\n" +
+	"\aremoved\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\aremoved\x1aN\n" +
 	"\n" +
 	"PatchEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
@@ -1766,9 +1788,9 @@ var file_loom_v1_project_proto_goTypes = []any{
 	nil,                           // 30: loom.v1.ProjectState.TeamsEntry
 	(*durationpb.Duration)(nil),   // 31: google.protobuf.Duration
 	(*Budget)(nil),                // 32: loom.v1.Budget
-	(BeadType)(0),                 // 33: loom.v1.BeadType
-	(Priority)(0),                 // 34: loom.v1.Priority
-	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
+	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
+	(BeadType)(0),                 // 34: loom.v1.BeadType
+	(Priority)(0),                 // 35: loom.v1.Priority
 	(*DecisionGraph)(nil),         // 36: loom.v1.DecisionGraph
 	(*CommitLocks)(nil),           // 37: loom.v1.CommitLocks
 	(*Pause)(nil),                 // 38: loom.v1.Pause
@@ -1796,70 +1818,71 @@ var file_loom_v1_project_proto_depIdxs = []int32{
 	32, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
 	1,  // 4: loom.v1.ProjectConfig.processes:type_name -> loom.v1.ProcessRule
 	14, // 5: loom.v1.ProjectConfig.patch:type_name -> loom.v1.ProjectConfig.PatchEntry
-	33, // 6: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
-	15, // 7: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
-	34, // 8: loom.v1.Route.priority:type_name -> loom.v1.Priority
-	31, // 9: loom.v1.Governor.window:type_name -> google.protobuf.Duration
-	35, // 10: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
-	16, // 11: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
-	0,  // 12: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
-	35, // 13: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
-	17, // 14: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
-	18, // 15: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
-	19, // 16: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
-	20, // 17: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
-	21, // 18: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
-	36, // 19: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
-	37, // 20: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
-	22, // 21: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
-	23, // 22: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
-	24, // 23: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
-	25, // 24: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
-	38, // 25: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
-	26, // 26: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
-	27, // 27: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
-	4,  // 28: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
-	28, // 29: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
-	35, // 30: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
-	29, // 31: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
-	39, // 32: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
-	40, // 33: loom.v1.ProjectState.keyring:type_name -> loom.v1.Keyring
-	41, // 34: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
-	32, // 35: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
-	42, // 36: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
-	43, // 37: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
-	12, // 38: loom.v1.ProjectState.landed_patches:type_name -> loom.v1.LandedPatch
-	44, // 39: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
-	30, // 40: loom.v1.ProjectState.teams:type_name -> loom.v1.ProjectState.TeamsEntry
-	7,  // 41: loom.v1.ProjectState.graph_pages:type_name -> loom.v1.GraphPages
-	45, // 42: loom.v1.EndedWork.bead:type_name -> loom.v1.Bead
-	46, // 43: loom.v1.EndedWork.executions:type_name -> loom.v1.Execution
-	47, // 44: loom.v1.EndedWork.approval:type_name -> loom.v1.Approval
-	10, // 45: loom.v1.SegmentIndex.entries:type_name -> loom.v1.SegmentEntry
-	48, // 46: loom.v1.SegmentEntry.status:type_name -> loom.v1.BeadStatus
-	33, // 47: loom.v1.SegmentEntry.type:type_name -> loom.v1.BeadType
-	11, // 48: loom.v1.SegmentEntry.executions:type_name -> loom.v1.SegmentExecution
-	35, // 49: loom.v1.SegmentExecution.started_at:type_name -> google.protobuf.Timestamp
-	49, // 50: loom.v1.SegmentExecution.usage:type_name -> loom.v1.Usage
-	35, // 51: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
-	35, // 52: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	50, // 53: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
-	45, // 54: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	46, // 55: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	47, // 56: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	51, // 57: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	52, // 58: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	13, // 59: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	5,  // 60: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	35, // 61: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	35, // 62: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	53, // 63: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	54, // 64: loom.v1.ProjectState.TeamsEntry.value:type_name -> loom.v1.Team
-	65, // [65:65] is the sub-list for method output_type
-	65, // [65:65] is the sub-list for method input_type
-	65, // [65:65] is the sub-list for extension type_name
-	65, // [65:65] is the sub-list for extension extendee
-	0,  // [0:65] is the sub-list for field type_name
+	33, // 6: loom.v1.ProjectConfig.removed:type_name -> google.protobuf.Timestamp
+	34, // 7: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
+	15, // 8: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
+	35, // 9: loom.v1.Route.priority:type_name -> loom.v1.Priority
+	31, // 10: loom.v1.Governor.window:type_name -> google.protobuf.Duration
+	33, // 11: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
+	16, // 12: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
+	0,  // 13: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
+	33, // 14: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
+	17, // 15: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
+	18, // 16: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
+	19, // 17: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
+	20, // 18: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
+	21, // 19: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
+	36, // 20: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
+	37, // 21: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
+	22, // 22: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
+	23, // 23: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
+	24, // 24: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
+	25, // 25: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
+	38, // 26: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
+	26, // 27: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
+	27, // 28: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
+	4,  // 29: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
+	28, // 30: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
+	33, // 31: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
+	29, // 32: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
+	39, // 33: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
+	40, // 34: loom.v1.ProjectState.keyring:type_name -> loom.v1.Keyring
+	41, // 35: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
+	32, // 36: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
+	42, // 37: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
+	43, // 38: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
+	12, // 39: loom.v1.ProjectState.landed_patches:type_name -> loom.v1.LandedPatch
+	44, // 40: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
+	30, // 41: loom.v1.ProjectState.teams:type_name -> loom.v1.ProjectState.TeamsEntry
+	7,  // 42: loom.v1.ProjectState.graph_pages:type_name -> loom.v1.GraphPages
+	45, // 43: loom.v1.EndedWork.bead:type_name -> loom.v1.Bead
+	46, // 44: loom.v1.EndedWork.executions:type_name -> loom.v1.Execution
+	47, // 45: loom.v1.EndedWork.approval:type_name -> loom.v1.Approval
+	10, // 46: loom.v1.SegmentIndex.entries:type_name -> loom.v1.SegmentEntry
+	48, // 47: loom.v1.SegmentEntry.status:type_name -> loom.v1.BeadStatus
+	34, // 48: loom.v1.SegmentEntry.type:type_name -> loom.v1.BeadType
+	11, // 49: loom.v1.SegmentEntry.executions:type_name -> loom.v1.SegmentExecution
+	33, // 50: loom.v1.SegmentExecution.started_at:type_name -> google.protobuf.Timestamp
+	49, // 51: loom.v1.SegmentExecution.usage:type_name -> loom.v1.Usage
+	33, // 52: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
+	33, // 53: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	50, // 54: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
+	45, // 55: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	46, // 56: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	47, // 57: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	51, // 58: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	52, // 59: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	13, // 60: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	5,  // 61: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	33, // 62: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	33, // 63: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	53, // 64: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	54, // 65: loom.v1.ProjectState.TeamsEntry.value:type_name -> loom.v1.Team
+	66, // [66:66] is the sub-list for method output_type
+	66, // [66:66] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }

@@ -4285,6 +4285,175 @@ func (x *Cost) GetReliability() float64 {
 	return 0
 }
 
+// RegisterRequest registers a project, or removes one. Sending it again changes nothing.
+type RegisterRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Change:
+	//
+	//	*RegisterRequest_Add
+	//	*RegisterRequest_Remove
+	Change isRegisterRequest_Change `protobuf_oneof:"change"`
+	// For the record, of a removal.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RegisterRequest) Reset() {
+	*x = RegisterRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RegisterRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RegisterRequest) ProtoMessage() {}
+
+func (x *RegisterRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RegisterRequest.ProtoReflect.Descriptor instead.
+func (*RegisterRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *RegisterRequest) GetChange() isRegisterRequest_Change {
+	if x != nil {
+		return x.Change
+	}
+	return nil
+}
+
+func (x *RegisterRequest) GetAdd() *ProjectConfig {
+	if x != nil {
+		if x, ok := x.Change.(*RegisterRequest_Add); ok {
+			return x.Add
+		}
+	}
+	return nil
+}
+
+func (x *RegisterRequest) GetRemove() string {
+	if x != nil {
+		if x, ok := x.Change.(*RegisterRequest_Remove); ok {
+			return x.Remove
+		}
+	}
+	return ""
+}
+
+func (x *RegisterRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type isRegisterRequest_Change interface {
+	isRegisterRequest_Change()
+}
+
+type RegisterRequest_Add struct {
+	// What loom.toml can say of one project; the rest is the host's. A new project needs
+	// id and repository, an absolute path on the host that answers. Not taken are
+	// operators_answer, setup_registries and a remote that is a URL: whoever starts the
+	// host says these, and they stay as they are.
+	Add *ProjectConfig `protobuf:"bytes,1,opt,name=add,proto3,oneof"`
+}
+
+type RegisterRequest_Remove struct {
+	// Id of a project without open work.
+	Remove string `protobuf:"bytes,2,opt,name=remove,proto3,oneof"`
+}
+
+func (*RegisterRequest_Add) isRegisterRequest_Change() {}
+
+func (*RegisterRequest_Remove) isRegisterRequest_Change() {}
+
+// RegisterReply says how a project is registered now.
+type RegisterReply struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Error   *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	Project *ProjectConfig         `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
+	// It was not registered before, or had been removed.
+	Anew bool `protobuf:"varint,3,opt,name=anew,proto3" json:"anew,omitempty"`
+	// Fields of its registration that have other values than before, by name. None, where
+	// it is not anew and was not removed, means that nothing changed.
+	Changed       []string `protobuf:"bytes,4,rep,name=changed,proto3" json:"changed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RegisterReply) Reset() {
+	*x = RegisterReply{}
+	mi := &file_loom_v1_service_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RegisterReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RegisterReply) ProtoMessage() {}
+
+func (x *RegisterReply) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RegisterReply.ProtoReflect.Descriptor instead.
+func (*RegisterReply) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *RegisterReply) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *RegisterReply) GetProject() *ProjectConfig {
+	if x != nil {
+		return x.Project
+	}
+	return nil
+}
+
+func (x *RegisterReply) GetAnew() bool {
+	if x != nil {
+		return x.Anew
+	}
+	return false
+}
+
+func (x *RegisterReply) GetChanged() []string {
+	if x != nil {
+		return x.Changed
+	}
+	return nil
+}
+
 var File_loom_v1_service_proto protoreflect.FileDescriptor
 
 const file_loom_v1_service_proto_rawDesc = "" +
@@ -4688,7 +4857,17 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"completion\x88\x01\x01\x12%\n" +
 	"\vreliability\x18\x0e \x01(\x01H\x01R\vreliability\x88\x01\x01B\r\n" +
 	"\v_completionB\x0e\n" +
-	"\f_reliability*\x9c\x03\n" +
+	"\f_reliability\"y\n" +
+	"\x0fRegisterRequest\x12*\n" +
+	"\x03add\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigH\x00R\x03add\x12\x18\n" +
+	"\x06remove\x18\x02 \x01(\tH\x00R\x06remove\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reasonB\b\n" +
+	"\x06change\"\x95\x01\n" +
+	"\rRegisterReply\x12$\n" +
+	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x120\n" +
+	"\aproject\x18\x02 \x01(\v2\x16.loom.v1.ProjectConfigR\aproject\x12\x12\n" +
+	"\x04anew\x18\x03 \x01(\bR\x04anew\x12\x18\n" +
+	"\achanged\x18\x04 \x03(\tR\achanged*\x9c\x03\n" +
 	"\rGraphQuestion\x12\x1e\n" +
 	"\x1aGRAPH_QUESTION_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13GRAPH_QUESTION_LIST\x10\x01\x12\x19\n" +
@@ -4729,7 +4908,7 @@ func file_loom_v1_service_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_loom_v1_service_proto_goTypes = []any{
 	(GraphQuestion)(0),            // 0: loom.v1.GraphQuestion
 	(CostGroup)(0),                // 1: loom.v1.CostGroup
@@ -4770,175 +4949,180 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*CostRequest)(nil),           // 36: loom.v1.CostRequest
 	(*CostReply)(nil),             // 37: loom.v1.CostReply
 	(*Cost)(nil),                  // 38: loom.v1.Cost
-	nil,                           // 39: loom.v1.View.StaleEntry
-	nil,                           // 40: loom.v1.GraphReply.StaleEntry
-	(*timestamppb.Timestamp)(nil), // 41: google.protobuf.Timestamp
-	(*Definition)(nil),            // 42: loom.v1.Definition
-	(*UpdateBead)(nil),            // 43: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 44: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 45: loom.v1.ReopenBead
-	(*Position)(nil),              // 46: loom.v1.Position
-	(*Error)(nil),                 // 47: loom.v1.Error
-	(*Execution)(nil),             // 48: loom.v1.Execution
-	(Severity)(0),                 // 49: loom.v1.Severity
-	(*Bead)(nil),                  // 50: loom.v1.Bead
-	(*Approval)(nil),              // 51: loom.v1.Approval
-	(*DecisionGraph)(nil),         // 52: loom.v1.DecisionGraph
-	(*CommitLock)(nil),            // 53: loom.v1.CommitLock
-	(*ProjectConfig)(nil),         // 54: loom.v1.ProjectConfig
-	(*Pause)(nil),                 // 55: loom.v1.Pause
-	(*FileClaim)(nil),             // 56: loom.v1.FileClaim
-	(*Staffing)(nil),              // 57: loom.v1.Staffing
-	(*ModelBlock)(nil),            // 58: loom.v1.ModelBlock
-	(*Permission)(nil),            // 59: loom.v1.Permission
-	(*SigningKey)(nil),            // 60: loom.v1.SigningKey
-	(*KeyChange)(nil),             // 61: loom.v1.KeyChange
-	(*SignedCommand)(nil),         // 62: loom.v1.SignedCommand
-	(*Toolkit)(nil),               // 63: loom.v1.Toolkit
-	(*MemoryEntry)(nil),           // 64: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 65: loom.v1.MemoryContext
-	(*MemoryOffer)(nil),           // 66: loom.v1.MemoryOffer
-	(*Usage)(nil),                 // 67: loom.v1.Usage
-	(*Cursor)(nil),                // 68: loom.v1.Cursor
-	(*Notice)(nil),                // 69: loom.v1.Notice
-	(*JournalCut)(nil),            // 70: loom.v1.JournalCut
-	(*DecisionNode)(nil),          // 71: loom.v1.DecisionNode
-	(*Identity)(nil),              // 72: loom.v1.Identity
-	(*durationpb.Duration)(nil),   // 73: google.protobuf.Duration
-	(DecisionType)(0),             // 74: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 75: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 76: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 77: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 78: loom.v1.Narrative
-	(*Pulse)(nil),                 // 79: loom.v1.Pulse
-	(*Ballot)(nil),                // 80: loom.v1.Ballot
-	(*AddDecision)(nil),           // 81: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 82: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 83: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 84: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 85: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 86: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 87: loom.v1.ImportDecisions
-	(*KeepMemory)(nil),            // 88: loom.v1.KeepMemory
-	(*ChangeMemory)(nil),          // 89: loom.v1.ChangeMemory
-	(*ForgetMemory)(nil),          // 90: loom.v1.ForgetMemory
+	(*RegisterRequest)(nil),       // 39: loom.v1.RegisterRequest
+	(*RegisterReply)(nil),         // 40: loom.v1.RegisterReply
+	nil,                           // 41: loom.v1.View.StaleEntry
+	nil,                           // 42: loom.v1.GraphReply.StaleEntry
+	(*timestamppb.Timestamp)(nil), // 43: google.protobuf.Timestamp
+	(*Definition)(nil),            // 44: loom.v1.Definition
+	(*UpdateBead)(nil),            // 45: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 46: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 47: loom.v1.ReopenBead
+	(*Position)(nil),              // 48: loom.v1.Position
+	(*Error)(nil),                 // 49: loom.v1.Error
+	(*Execution)(nil),             // 50: loom.v1.Execution
+	(Severity)(0),                 // 51: loom.v1.Severity
+	(*Bead)(nil),                  // 52: loom.v1.Bead
+	(*Approval)(nil),              // 53: loom.v1.Approval
+	(*DecisionGraph)(nil),         // 54: loom.v1.DecisionGraph
+	(*CommitLock)(nil),            // 55: loom.v1.CommitLock
+	(*ProjectConfig)(nil),         // 56: loom.v1.ProjectConfig
+	(*Pause)(nil),                 // 57: loom.v1.Pause
+	(*FileClaim)(nil),             // 58: loom.v1.FileClaim
+	(*Staffing)(nil),              // 59: loom.v1.Staffing
+	(*ModelBlock)(nil),            // 60: loom.v1.ModelBlock
+	(*Permission)(nil),            // 61: loom.v1.Permission
+	(*SigningKey)(nil),            // 62: loom.v1.SigningKey
+	(*KeyChange)(nil),             // 63: loom.v1.KeyChange
+	(*SignedCommand)(nil),         // 64: loom.v1.SignedCommand
+	(*Toolkit)(nil),               // 65: loom.v1.Toolkit
+	(*MemoryEntry)(nil),           // 66: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 67: loom.v1.MemoryContext
+	(*MemoryOffer)(nil),           // 68: loom.v1.MemoryOffer
+	(*Usage)(nil),                 // 69: loom.v1.Usage
+	(*Cursor)(nil),                // 70: loom.v1.Cursor
+	(*Notice)(nil),                // 71: loom.v1.Notice
+	(*JournalCut)(nil),            // 72: loom.v1.JournalCut
+	(*DecisionNode)(nil),          // 73: loom.v1.DecisionNode
+	(*Identity)(nil),              // 74: loom.v1.Identity
+	(*durationpb.Duration)(nil),   // 75: google.protobuf.Duration
+	(DecisionType)(0),             // 76: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 77: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 78: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 79: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 80: loom.v1.Narrative
+	(*Pulse)(nil),                 // 81: loom.v1.Pulse
+	(*Ballot)(nil),                // 82: loom.v1.Ballot
+	(*AddDecision)(nil),           // 83: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 84: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 85: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 86: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 87: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 88: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 89: loom.v1.ImportDecisions
+	(*KeepMemory)(nil),            // 90: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 91: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 92: loom.v1.ForgetMemory
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
-	41,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
-	42,  // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
-	43,  // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
-	44,  // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
-	45,  // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
-	46,  // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
-	41,  // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
-	46,  // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
-	41,  // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
-	47,  // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
-	48,  // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
-	42,  // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
-	41,  // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
-	46,  // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
-	41,  // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
-	41,  // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
-	47,  // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
+	43,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
+	44,  // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
+	45,  // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
+	46,  // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
+	47,  // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
+	48,  // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
+	43,  // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
+	48,  // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
+	43,  // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
+	49,  // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
+	50,  // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
+	44,  // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
+	43,  // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
+	48,  // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
+	43,  // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
+	43,  // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
+	49,  // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
 	11,  // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
-	41,  // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
+	43,  // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
 	13,  // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
 	13,  // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
 	14,  // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
 	15,  // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
 	12,  // 23: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
-	49,  // 24: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
+	51,  // 24: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
 	13,  // 25: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
-	47,  // 26: loom.v1.View.error:type_name -> loom.v1.Error
-	50,  // 27: loom.v1.View.beads:type_name -> loom.v1.Bead
-	48,  // 28: loom.v1.View.executions:type_name -> loom.v1.Execution
-	51,  // 29: loom.v1.View.approvals:type_name -> loom.v1.Approval
-	52,  // 30: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
-	53,  // 31: loom.v1.View.locks:type_name -> loom.v1.CommitLock
-	54,  // 32: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
-	42,  // 33: loom.v1.View.definition:type_name -> loom.v1.Definition
+	49,  // 26: loom.v1.View.error:type_name -> loom.v1.Error
+	52,  // 27: loom.v1.View.beads:type_name -> loom.v1.Bead
+	50,  // 28: loom.v1.View.executions:type_name -> loom.v1.Execution
+	53,  // 29: loom.v1.View.approvals:type_name -> loom.v1.Approval
+	54,  // 30: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
+	55,  // 31: loom.v1.View.locks:type_name -> loom.v1.CommitLock
+	56,  // 32: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
+	44,  // 33: loom.v1.View.definition:type_name -> loom.v1.Definition
 	3,   // 34: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
-	55,  // 35: loom.v1.View.pauses:type_name -> loom.v1.Pause
-	56,  // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
-	57,  // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
-	39,  // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
-	58,  // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
-	59,  // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	60,  // 41: loom.v1.View.keys:type_name -> loom.v1.SigningKey
-	61,  // 42: loom.v1.View.key_changes:type_name -> loom.v1.KeyChange
-	62,  // 43: loom.v1.View.key_orders:type_name -> loom.v1.SignedCommand
-	63,  // 44: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
-	64,  // 45: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
-	65,  // 46: loom.v1.View.found:type_name -> loom.v1.MemoryContext
-	66,  // 47: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
+	57,  // 35: loom.v1.View.pauses:type_name -> loom.v1.Pause
+	58,  // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
+	59,  // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
+	41,  // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
+	60,  // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
+	61,  // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
+	62,  // 41: loom.v1.View.keys:type_name -> loom.v1.SigningKey
+	63,  // 42: loom.v1.View.key_changes:type_name -> loom.v1.KeyChange
+	64,  // 43: loom.v1.View.key_orders:type_name -> loom.v1.SignedCommand
+	65,  // 44: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
+	66,  // 45: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
+	67,  // 46: loom.v1.View.found:type_name -> loom.v1.MemoryContext
+	68,  // 47: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
 	17,  // 48: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
-	67,  // 49: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
-	68,  // 50: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	41,  // 51: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	47,  // 52: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	69,  // 53: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	68,  // 54: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	70,  // 55: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	47,  // 56: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	69,  // 49: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
+	70,  // 50: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	43,  // 51: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	49,  // 52: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	71,  // 53: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	70,  // 54: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	72,  // 55: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	49,  // 56: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
 	26,  // 57: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	47,  // 58: loom.v1.WhyReply.error:type_name -> loom.v1.Error
-	41,  // 59: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
-	50,  // 60: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
-	48,  // 61: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
-	51,  // 62: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
+	49,  // 58: loom.v1.WhyReply.error:type_name -> loom.v1.Error
+	43,  // 59: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
+	52,  // 60: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
+	50,  // 61: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
+	53,  // 62: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
 	24,  // 63: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
-	71,  // 64: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
+	73,  // 64: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
 	25,  // 65: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
 	25,  // 66: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
-	71,  // 67: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
-	41,  // 68: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	72,  // 69: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	47,  // 70: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	73,  // 67: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
+	43,  // 68: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	74,  // 69: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	49,  // 70: loom.v1.HostReply.error:type_name -> loom.v1.Error
 	31,  // 71: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	41,  // 72: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	43,  // 72: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
 	30,  // 73: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
-	58,  // 74: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
-	73,  // 75: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
-	47,  // 76: loom.v1.HostReply.damage:type_name -> loom.v1.Error
+	60,  // 74: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
+	75,  // 75: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
+	49,  // 76: loom.v1.HostReply.damage:type_name -> loom.v1.Error
 	29,  // 77: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
-	73,  // 78: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
-	41,  // 79: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	75,  // 78: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
+	43,  // 79: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
 	0,   // 80: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	74,  // 81: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	75,  // 82: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	76,  // 83: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	41,  // 84: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	47,  // 85: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	52,  // 86: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	77,  // 87: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	78,  // 88: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	79,  // 89: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	80,  // 90: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	40,  // 91: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	81,  // 92: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	82,  // 93: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	83,  // 94: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	84,  // 95: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	85,  // 96: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	86,  // 97: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	87,  // 98: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	88,  // 99: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
-	89,  // 100: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
-	90,  // 101: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
+	76,  // 81: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	77,  // 82: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	78,  // 83: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	43,  // 84: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	49,  // 85: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	54,  // 86: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	79,  // 87: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	80,  // 88: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	81,  // 89: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	82,  // 90: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	42,  // 91: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	83,  // 92: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	84,  // 93: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	85,  // 94: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	86,  // 95: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	87,  // 96: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	88,  // 97: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	89,  // 98: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	90,  // 99: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
+	91,  // 100: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
+	92,  // 101: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
 	1,   // 102: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	41,  // 103: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	41,  // 104: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	47,  // 105: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	43,  // 103: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	43,  // 104: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	49,  // 105: loom.v1.CostReply.error:type_name -> loom.v1.Error
 	38,  // 106: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
 	38,  // 107: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	41,  // 108: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	43,  // 108: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
 	13,  // 109: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	110, // [110:110] is the sub-list for method output_type
-	110, // [110:110] is the sub-list for method input_type
-	110, // [110:110] is the sub-list for extension type_name
-	110, // [110:110] is the sub-list for extension extendee
-	0,   // [0:110] is the sub-list for field type_name
+	56,  // 110: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
+	49,  // 111: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
+	56,  // 112: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
+	113, // [113:113] is the sub-list for method output_type
+	113, // [113:113] is the sub-list for method input_type
+	113, // [113:113] is the sub-list for extension type_name
+	113, // [113:113] is the sub-list for extension extendee
+	0,   // [0:113] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -4985,13 +5169,17 @@ func file_loom_v1_service_proto_init() {
 		(*MemoryRequest_Forget)(nil),
 	}
 	file_loom_v1_service_proto_msgTypes[36].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[37].OneofWrappers = []any{
+		(*RegisterRequest_Add)(nil),
+		(*RegisterRequest_Remove)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_service_proto_rawDesc), len(file_loom_v1_service_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   39,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
