@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/loomrun/loom/actors"
@@ -73,6 +74,9 @@ type Project struct {
 	// Reporting has the rules of error reports for this project. Nil means
 	// Config.Reporting.
 	Reporting *project.Reporting
+	// Standing says that the project is named by earlier starts, files or variables, and
+	// by nobody at this start: what operators have added or removed since goes before it.
+	Standing bool
 }
 
 // LanguageServer is a program that knows what is wrong with files.
@@ -317,23 +321,28 @@ func (c Config) check() error {
 	}
 	seen := map[string]bool{}
 	for _, p := range c.Projects {
-		if _, err := subject.Parse("project", p.ID); err != nil {
-			add(fault.From(err))
-		}
-		if len(p.ID) > project.MaxID {
-			add(fault.New("id/malformed", "project id is longer than %d bytes", project.MaxID).At("project").Got(p.ID))
-		}
-		if p.ID == project.System {
-			add(fault.New("project/invalid", "project %q is Loom's own", p.ID).At("project").Want("choose another name"))
-		}
 		if seen[p.ID] {
 			add(fault.New("usage/argument", "project %q is named twice", p.ID).At("project"))
 		}
 		seen[p.ID] = true
-		errs = append(errs, c.checkRegistries(p)...)
-		errs = append(errs, p.checkKept()...)
+		errs = append(errs, c.checkProject(p)...)
 	}
 	return fault.Join(errs)
+}
+
+// checkProject reports all that is wrong with a project before anybody looks at its
+// repository.
+func (c Config) checkProject(p Project) (errs []*fault.Error) {
+	if _, err := subject.Parse("project", p.ID); err != nil {
+		errs = append(errs, fault.From(err))
+	}
+	if len(p.ID) > project.MaxID {
+		errs = append(errs, fault.New("id/malformed", "project id is longer than %d bytes", project.MaxID).At("project").Got(p.ID))
+	}
+	if p.ID == project.System {
+		errs = append(errs, fault.New("project/invalid", "project %q is Loom's own", p.ID).At("project").Want("choose another name"))
+	}
+	return slices.Concat(errs, c.checkRegistries(p), p.checkKept())
 }
 
 func (c Config) roles() *roles.Set {

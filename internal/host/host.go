@@ -94,6 +94,8 @@ type Host struct {
 
 	mu     sync.Mutex
 	known  []string // registered projects, sorted
+	gone   []string // those of them that were removed, sorted
+	passed []string // configured projects that the start left as operators had them
 	closed sync.Once
 	ceoNew bool
 	noted  sync.Map // what noteTrust has noted

@@ -16,8 +16,9 @@ import (
 // registerOne registers a project. It takes over the deployment's keys, by the orders that
 // made them in the project "system", which it checks again: a new one would begin with the
 // first key, which may be revoked, and one that was not served may have missed that.
-func (h *Host) registerOne(ctx context.Context, c *loomv1.ProjectConfig) error {
-	r := &loomv1.RegisterProject{Config: c}
+// The fact names who asked for it; nobody is the host itself.
+func (h *Host) registerOne(ctx context.Context, c *loomv1.ProjectConfig, by *loomv1.Identity) error {
+	r := &loomv1.RegisterProject{Config: c, AskedBy: by}
 	view, err := h.projects.Look(ctx, project.Keys, &loomv1.Query{Project: project.System, Filter: project.KeyOrders})
 	switch fault.Code(err) {
 	case "":

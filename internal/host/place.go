@@ -19,6 +19,13 @@ type places struct {
 	here map[string]time.Time // projects that are here, or when it was looked for in vain
 }
 
+// forget has the repository of a project looked for again.
+func (p *places) forget(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.here, id)
+}
+
 // lookAgain is after how long a repository that was not here is looked for.
 const lookAgain = 10 * time.Second
 

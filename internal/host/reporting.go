@@ -60,14 +60,15 @@ func (h *Host) registerReporting(ctx context.Context) error {
 		return err
 	}
 	for _, old := range all.Projects {
-		if slices.ContainsFunc(h.config.Projects, func(p Project) bool { return p.ID == old.Id }) {
+		given := slices.ContainsFunc(h.config.Projects, func(p Project) bool { return p.ID == old.Id })
+		if given && !slices.Contains(h.passed, old.Id) || old.Removed != nil {
 			continue
 		}
 		c := proto.CloneOf(old)
 		if err := h.withReporting(ctx, c, nil); err != nil {
 			return err
 		}
-		if err := h.registerOne(ctx, c); err != nil {
+		if err := h.registerOne(ctx, c, nil); err != nil {
 			return err
 		}
 	}

@@ -54,6 +54,7 @@ func (h *Host) services() map[string]func(context.Context, call) proto.Message {
 		"drain":      h.serveDrain,
 		"retention":  h.serveRetention,
 		"toolkit":    h.serveToolkit,
+		"register":   h.serveRegister,
 	}
 	for _, v := range project.Views {
 		s[string(v)] = func(ctx context.Context, c call) proto.Message { return h.serveView(ctx, v, c) }
@@ -88,7 +89,7 @@ func (h *Host) serveView(ctx context.Context, v project.View, c call) proto.Mess
 // means all.
 func (h *Host) view(ctx context.Context, v project.View, q *loomv1.Query, narrowed []string) (*loomv1.View, error) {
 	if v == project.Projects && q.Project == "" {
-		return h.allProjects(ctx, q)
+		return h.listProjects(ctx, q)
 	}
 	if q.Project == "" {
 		q.Project = h.meantProject(v, q)
@@ -226,7 +227,7 @@ func (h *Host) blocks(ctx context.Context) (list []*loomv1.ModelBlock) {
 func (h *Host) serveHost(ctx context.Context, _ call) proto.Message {
 	m := h.dir.Manifest()
 	return &loomv1.HostReply{
-		Deployment: m.Deployment, Host: m.Host, Epoch: m.Starts, Version: Version, Projects: h.registered(),
+		Deployment: m.Deployment, Host: m.Host, Epoch: m.Starts, Version: Version, Projects: h.served(),
 		Roles: h.counts(), StartedAt: timestamppb.New(h.started), Ceo: m.CEO, Model: h.model.Name(),
 		Unsandboxed: h.config.Unsandboxed, Sandbox: h.sandboxText(), Disk: h.diskUse(ctx, measureAfter), Blocks: h.blocks(ctx), Tables: h.tablesLag(),
 		ClocksApart: h.clocksApart(), Damage: h.damageTold(),
@@ -257,13 +258,14 @@ func (h *Host) counts() []*loomv1.RoleCount {
 
 // only returns the deployment's only project, or "".
 func (h *Host) only() string {
-	if ids := h.registered(); len(ids) == 1 {
+	if ids := h.served(); len(ids) == 1 {
 		return ids[0]
 	}
 	return ""
 }
 
-// registered returns the ids of the registered projects, sorted.
+// registered returns the ids of the registered projects, sorted; those that were removed
+// are among them.
 func (h *Host) registered() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -146,6 +146,9 @@ func (h *Host) learn(ctx context.Context) {
 			h.know(id)
 		}
 	}
+	if err := h.learnRemoved(ctx); err != nil {
+		h.log.Debug("it is not known which projects were removed", "error", err)
+	}
 }
 
 // resize has each pool come to its share. While what is wanted cannot be

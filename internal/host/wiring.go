@@ -149,7 +149,7 @@ func (h *Host) register(ctx context.Context) error {
 	if err := h.registerReporting(ctx); err != nil {
 		return err
 	}
-	for _, id := range h.registered() {
+	for _, id := range h.served() {
 		if err := h.giveDefinitions(ctx, id); err != nil {
 			return err
 		}
@@ -161,6 +161,16 @@ func (h *Host) register(ctx context.Context) error {
 func (h *Host) registerConfigured(ctx context.Context) error {
 	var configs []*loomv1.ProjectConfig
 	for _, p := range h.config.Projects {
+		if p.Standing {
+			there, err := h.registration(ctx, p.ID)
+			if err != nil {
+				return err
+			}
+			if there.GetAdded() || there.GetRemoved() != nil {
+				h.passed = append(h.passed, p.ID)
+				continue
+			}
+		}
 		c, err := h.resolve(ctx, p)
 		if err != nil {
 			return err
@@ -174,12 +184,12 @@ func (h *Host) registerConfigured(ctx context.Context) error {
 		}
 	}
 	for _, c := range configs {
-		if err := h.registerOne(ctx, c); err != nil {
+		if err := h.registerOne(ctx, c, nil); err != nil {
 			return err
 		}
 		h.know(c.Id)
 	}
-	return nil
+	return h.learnRemoved(ctx)
 }
 
 // resolve checks a repository and finds its target branch: the one that is
@@ -215,11 +225,23 @@ func (h *Host) registeredElsewhere(ctx context.Context, c *loomv1.ProjectConfig)
 	if !h.broker.Clustered() {
 		return nil
 	}
-	view, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: c.Id})
-	if err != nil || len(view.Projects) != 1 || view.Projects[0].Repository == c.Repository {
+	there, err := h.registration(ctx, c.Id)
+	if err != nil || there == nil || there.Repository == c.Repository {
 		return nil
 	}
-	return view.Projects[0]
+	return there
+}
+
+// registration is how a project is registered, nil for one that is not.
+func (h *Host) registration(ctx context.Context, id string) (*loomv1.ProjectConfig, error) {
+	view, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: id})
+	if fault.Code(err) == "project/unknown" {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if err != nil || len(view.Projects) != 1 {
+		return nil, err
+	}
+	return view.Projects[0], nil
 }
 
 // heard refuses a remote that was never heard of, or lacks the branch.
@@ -233,11 +255,11 @@ func heard(ctx context.Context, repo *git.Repository, remote, branch string) err
 
 // registeredBranch returns the branch that a project lands on already, or "".
 func (h *Host) registeredBranch(ctx context.Context, id, repository string) string {
-	view, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: id})
-	if err != nil || len(view.Projects) != 1 || view.Projects[0].Repository != repository {
+	there, err := h.registration(ctx, id)
+	if err != nil || there.GetRepository() != repository {
 		return ""
 	}
-	return view.Projects[0].TargetBranch
+	return there.GetTargetBranch()
 }
 
 // free refuses a repository that another project of the deployment has: its
@@ -252,7 +274,11 @@ func (h *Host) free(ctx context.Context, c *loomv1.ProjectConfig, more []*loomv1
 			continue
 		}
 		if other.Repository == c.Repository || git.Same(other.Repository, c.Repository) {
-			return fault.New("project/conflict", "repository %s belongs to project %q", c.Repository, other.Id).At("project " + c.Id)
+			e := fault.New("project/conflict", "repository %s belongs to project %q", c.Repository, other.Id).At("project " + c.Id)
+			if other.Removed != nil {
+				return e.Want("that project was removed, and can be added again under its name")
+			}
+			return e
 		}
 		if c.Remote == other.Remote && strings.ContainsAny(c.Remote, "/:") {
 			return fault.New("project/conflict", "remote %s belongs to project %q", c.Remote, other.Id).At("project " + c.Id)

@@ -198,3 +198,8 @@ func (s Services) Toolkit(ctx context.Context, q *loomv1.ToolkitPart) (*loomv1.T
 func (s Services) Members(ctx context.Context, q *loomv1.MembersRequest) (*loomv1.MembersReply, error) {
 	return ask(ctx, s.host, "members", q, &loomv1.MembersReply{})
 }
+
+// Register asks the service register; the answer: how a project is registered now, and what of that is new.
+func (s Services) Register(ctx context.Context, q *loomv1.RegisterRequest) (*loomv1.RegisterReply, error) {
+	return ask(ctx, s.host, "register", q, &loomv1.RegisterReply{})
+}
