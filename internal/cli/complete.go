@@ -103,6 +103,8 @@ func lister(a *console.Console, word string) func(cmd *cobra.Command) []string {
 		return func(cmd *cobra.Command) []string { return a.Offered(cmd, approvalIDs) }
 	case "KEY":
 		return func(cmd *cobra.Command) []string { return a.Offered(cmd, keyNames) }
+	case "PROJECT":
+		return func(cmd *cobra.Command) []string { return a.Offered(cmd, projectIDs) }
 	case "SERVER":
 		return mcp.ServerNames
 	case "ROLE", "ROLE=N":

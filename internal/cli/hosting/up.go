@@ -42,6 +42,7 @@ Clients on loopback may submit and read notices; others need credentials.`,
 			if c.Projects, err = projects.All(); err != nil {
 				return err
 			}
+			means.MarkStanding(c.Projects, a.Given)
 			if err := cliproject.New(a.Console).FillReporting(&c, routes); err != nil {
 				return err
 			}
@@ -138,8 +139,13 @@ func (a *Commands) greet(h *host.Host, c host.Config) {
 	}
 	fmt.Fprintln(w, keptApart(c, h.Sandboxed()))
 	for _, p := range c.Projects {
-		if len(p.Checks) == 0 {
-			fmt.Fprintf(w, "project %s names no --check: its verifications run only what QA's triage names\n", p.ID)
+		switch left, removed := h.LeftAsItWas(p.ID); {
+		case removed:
+			fmt.Fprintf(w, "project %s was removed and takes no work: \"loom project add\", or --project here, has it do so again\n", p.ID)
+		case left:
+			fmt.Fprintf(w, "project %s is as \"loom project add\" has it, whatever earlier starts or files say\n", p.ID)
+		case len(p.Checks) == 0:
+			fmt.Fprintf(w, cliproject.Unchecked, p.ID)
 		}
 	}
 	fmt.Fprintln(w, "Ctrl-C stops; work goes on at the next start")

@@ -19,6 +19,7 @@ type setting struct {
 	flag, value, usage string
 	shown              bool // in help
 	served             bool // only a host that serves has a use for it
+	opens              bool // whoever starts a host says it, and nobody else
 	take               func(p *host.Project, values []string) error
 }
 
@@ -27,12 +28,12 @@ var settings = []setting{
 	{flag: "setup", value: "COMMAND", usage: "`%s` that makes a checkout ready for its own code", take: setup},
 	{flag: "setup-reads", value: "PATH", usage: "`%s` that the result of a project's setup depends on", take: setupReads},
 	{flag: "setup-makes", value: "PATH", usage: "`%s` of a directory that a project's setup makes, to be kept", take: setupMakes},
-	{flag: "setup-registry", value: "HOST", usage: "`%s` that a project's setup may reach", take: registries},
+	{flag: "setup-registry", value: "HOST", usage: "`%s` that a project's setup may reach", opens: true, take: registries},
 	{flag: "memory", value: "NAMESPACE", usage: "`%s` shared/NAME that a project shares its memory under", take: memory},
 	{flag: "push", value: "REMOTE", usage: "remote or URL that work lands on first, `%s`", shown: true, take: remote},
 	{flag: "patch", value: "KIND=LEVEL", usage: "what a change may contain, `%s`", take: patch},
 	{flag: "process-for", value: "[RULE=]PROCESS", usage: "process of what names none, `%s`", served: true, take: processFor},
-	{flag: "operators-answer", value: "WHAT", usage: "`%s` a project leaves to operators: questions, permissions or none", served: true, take: operatorsAnswer},
+	{flag: "operators-answer", value: "WHAT", usage: "`%s` a project leaves to operators: questions, permissions or none", served: true, opens: true, take: operatorsAnswer},
 }
 
 func checks(p *host.Project, values []string) error {
@@ -130,6 +131,9 @@ func (p *Projects) All() (all []host.Project, err error) {
 		all = append(all, host.Project{ID: name, Repository: path, Branch: branch})
 	}
 	for _, s := range settings {
+		if p.said[s.flag] == nil {
+			continue
+		}
 		of, err := s.byProject(*p.said[s.flag], all)
 		if err != nil {
 			return nil, err
@@ -141,6 +145,52 @@ func (p *Projects) All() (all []host.Project, err error) {
 		}
 	}
 	return all, nil
+}
+
+// MarkStanding tells the projects of which a command line says nothing, by the entries
+// of its flags that were given.
+func MarkStanding(all []host.Project, given map[string][]string) {
+	for i, p := range all {
+		named := slices.Contains(given[config.ProjectKey], p.ID) || slices.Contains(given["route-file"], p.ID) ||
+			slices.ContainsFunc(settings, func(s setting) bool { return slices.Contains(given[s.flag], p.ID) })
+		all[i].Standing = !named
+	}
+}
+
+// FlagsOfOne adds the flags of a command that says something of one project to a host
+// that runs: those of [Projects.Flags] that an operator may say there.
+func (p *Projects) FlagsOfOne(f *pflag.FlagSet) {
+	open := slices.DeleteFunc(slices.Clone(settings), func(s setting) bool { return s.opens })
+	for i := range open {
+		open[i].shown = true
+	}
+	p.said = add(f, open, "NAME=")
+}
+
+// One returns the project that an argument, NAME=PATH or NAME=PATH@BRANCH, and the flags
+// of [Projects.FlagsOfOne] say.
+func (p *Projects) One(arg string) (host.Project, error) {
+	name, path, ok := strings.Cut(arg, "=")
+	if !ok || name == "" || path == "" {
+		return host.Project{}, fault.New("usage/argument", "not NAME=PATH").Got(arg).Want("as in shop=../shop, or shop=../shop@main")
+	}
+	for _, s := range settings {
+		if p.said[s.flag] == nil {
+			continue
+		}
+		for _, v := range *p.said[s.flag] {
+			if of, _, _ := strings.Cut(v, "="); of != name {
+				return host.Project{}, fault.New("usage/argument", "not said of project %q, which is the one to add", name).At("--"+s.flag).
+					Got(config.Shown(v)).Want("%s=%s", name, s.value)
+			}
+		}
+	}
+	p.named = []string{arg}
+	all, err := p.All()
+	if err != nil {
+		return host.Project{}, err
+	}
+	return all[0], nil
 }
 
 // byProject sorts NAME=VALUE by the places of the projects.

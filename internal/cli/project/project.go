@@ -37,18 +37,53 @@ func processesOf(p *loomv1.ProjectConfig) string {
 
 // Project returns the command of that name.
 func (a *Commands) Project() *cobra.Command {
-	list := a.Viewer("list", "list registered projects", client.Services.Project, func(w io.Writer, v *loomv1.View) {
-		rows := make([][]string, 0, len(v.Projects))
-		for _, p := range v.Projects {
-			rows = append(rows, []string{p.Id, console.Line(p.Repository, 120), p.TargetBranch, processesOf(p)})
+	return console.Group("project", "registered projects", "  loom project list\n  loom project add shop=../shop", a.list(), a.add(), a.remove(), a.projectRoutes())
+}
+
+func (a *Commands) list() *cobra.Command {
+	q := &loomv1.Query{}
+	var all bool
+	cmd := &cobra.Command{
+		Use: "list [flags]", Short: "list registered projects", Args: console.Takes(),
+		Example: "  loom project list\n  loom project list --all",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := console.CheckName("--project", q.Project); err != nil {
+				return err
+			}
+			if all {
+				q.Filter = "all"
+			}
+			return a.Look(cmd, client.Services.Project, q, func(w io.Writer, v *loomv1.View) { table(w, v.Projects, all || q.Project != "") })
+		},
+	}
+	console.AnyProjectFlag(cmd, &q.Project)
+	cmd.Flags().BoolVar(&all, "all", false, "also those that were removed, and since when they are")
+	return cmd
+}
+
+// table lists projects, with what has become of them where that is asked for.
+func table(w io.Writer, projects []*loomv1.ProjectConfig, stands bool) {
+	head, rows := []string{"project", "repository", "branch", "process"}, make([][]string, 0, len(projects))
+	for _, p := range projects {
+		rows = append(rows, []string{p.Id, console.Line(p.Repository, 120), p.TargetBranch, processesOf(p)})
+		if stands {
+			rows[len(rows)-1] = append(rows[len(rows)-1], standing(p))
 		}
-		if len(rows) == 0 {
-			fmt.Fprintln(w, "no projects; \"loom up --project NAME=PATH\" registers one")
-			return
-		}
-		slices.SortFunc(rows, func(x, y []string) int { return cmp.Compare(x[0], y[0]) })
-		console.Table(w, []string{"project", "repository", "branch", "process"}, rows)
-	})
-	list.Example = "  loom project list"
-	return console.Group("project", "registered projects", "  loom project list\n  loom project routes --project shop", list, a.projectRoutes())
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(w, "no projects; \"loom project add NAME=PATH\" registers one")
+		return
+	}
+	if stands {
+		head = append(head, "state")
+	}
+	slices.SortFunc(rows, func(x, y []string) int { return cmp.Compare(x[0], y[0]) })
+	console.Table(w, head, rows)
+}
+
+func standing(p *loomv1.ProjectConfig) string {
+	if p.Removed != nil {
+		return "removed " + console.Stamp(p.Removed)
+	}
+	return "takes work"
 }

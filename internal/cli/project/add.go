@@ -1,0 +1,117 @@
+package project
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/cli/means"
+	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/net/client"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Unchecked is what a person is told of a project without checks.
+const Unchecked = "project %s names no --check: its verifications run only what QA's triage names\n"
+
+func (a *Commands) add() *cobra.Command {
+	var said means.Projects
+	var routes []string
+	cmd := &cobra.Command{
+		Use: "add NAME=PATH[@BRANCH] [flags]", Short: "have a running host work on a project", Args: console.Takes("NAME=PATH"),
+		Long: `Add registers a project, as "loom up --project" does, on a host that runs. It
+takes work at once, and after each restart. PATH is a git repository on the
+machine of the host that answers; work lands on BRANCH, or on the one that is
+checked out there. What is given is all that is said of the project: a project
+that is there gets it in the place of what it had, and the same changes nothing.
+For --setup-registry, --operators-answer and --push URL start the host anew.`,
+		Example: "  loom project add shop=../shop@main --check 'shop=go test ./...'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.toAdd(args[0], &said, routes)
+			if err != nil {
+				return err
+			}
+			return a.With(cmd.Context(), func(c *client.Client) error {
+				r, err := c.Register(cmd.Context(), &loomv1.RegisterRequest{Change: &loomv1.RegisterRequest_Add{Add: p.Registration()}})
+				if err != nil {
+					return err
+				}
+				return a.Print(r, func(w io.Writer) { added(w, r) })
+			})
+		},
+	}
+	said.FlagsOfOne(cmd.Flags())
+	cmd.Flags().StringArrayVar(&routes, "route-file", nil, "routing rules of error reports, `FILE`")
+	return cmd
+}
+
+// toAdd is the project that an argument and flags say, read as those of "loom up" are.
+func (a *Commands) toAdd(arg string, said *means.Projects, routes []string) (p host.Project, err error) {
+	if p, err = said.One(arg); err != nil {
+		return p, err
+	}
+	c := host.Config{Projects: []host.Project{p}}
+	if err := a.FillReporting(&c, routes); err != nil {
+		return p, err
+	}
+	if p = c.Projects[0]; p.Reporting == nil {
+		p.Reporting = c.Reporting // of a file without a NAME
+	}
+	p.Repository, err = filepath.Abs(p.Repository)
+	return p, err
+}
+
+// added says what has become of a project.
+func added(w io.Writer, r *loomv1.RegisterReply) {
+	p := r.GetProject()
+	switch {
+	case r.Anew:
+		fmt.Fprintf(w, "%s: takes work, which lands on %s of %s\n", p.GetId(), p.GetTargetBranch(), p.GetRepository())
+	case len(r.Changed) > 0:
+		fmt.Fprintf(w, "%s: changed: %s\n", p.GetId(), strings.Join(r.Changed, ", "))
+	default:
+		fmt.Fprintf(w, "%s: is registered like this already, nothing is changed\n", p.GetId())
+	}
+	if len(p.GetChecks()) == 0 {
+		fmt.Fprintf(w, Unchecked, p.GetId())
+	}
+}
+
+func (a *Commands) remove() *cobra.Command {
+	q := &loomv1.RegisterRequest{}
+	cmd := &cobra.Command{
+		Use: "remove PROJECT [flags]", Short: "have a project take no more work", Args: console.Takes("PROJECT"),
+		Long: `Remove ends that a project takes work, for good: no restart begins it again,
+whatever earlier starts or files say. It is refused while a bead is open. What
+is recorded of the project stays and can be read, its repository is not touched,
+and "loom project add", or "loom up --project", has it take work again.`,
+		Example: "  loom project remove shop --reason \"sold\"",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := console.CheckToken("PROJECT", args[0]); err != nil {
+				return err
+			}
+			q.Change = &loomv1.RegisterRequest_Remove{Remove: args[0]}
+			return a.With(cmd.Context(), func(c *client.Client) error {
+				r, err := c.Register(cmd.Context(), q)
+				if err != nil {
+					return err
+				}
+				return a.Print(r, func(w io.Writer) { removed(w, r) })
+			})
+		},
+	}
+	cmd.Flags().StringVar(&q.Reason, "reason", "", "`TEXT`: why, for the record")
+	return cmd
+}
+
+func removed(w io.Writer, r *loomv1.RegisterReply) {
+	if len(r.Changed) == 0 {
+		fmt.Fprintf(w, "%s: was removed before, nothing is changed\n", r.GetProject().GetId())
+		return
+	}
+	fmt.Fprintf(w, "%s: takes no more work; what is recorded of it stays\n", r.GetProject().GetId())
+}
