@@ -47,7 +47,9 @@ func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
+	begun := belowInterrupt(ctx, errOut)
 	err := root.ExecuteContext(ctx)
+	begun()
 	if err == nil {
 		return fault.Done
 	}
@@ -62,6 +64,25 @@ func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	c.JSON = c.JSON || slices.Contains(args, "--json") // the flags may not have been read that far
 	c.Fail(c.Whence(err))
 	return fault.Status(err)
+}
+
+// belowInterrupt begins a new line as soon as ctx ends, where a person looks: a terminal
+// leaves the cursor behind the "^C" that it shows. The function that it returns waits
+// for that line, if it is due.
+func belowInterrupt(ctx context.Context, errOut io.Writer) func() {
+	if !console.Terminal(errOut) {
+		return func() {}
+	}
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		fmt.Fprintln(errOut)
+		close(done)
+	})
+	return func() {
+		if !stop() {
+			<-done
+		}
+	}
 }
 
 // Tree returns all commands, none of which may be carried out: they have no console.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,10 +74,10 @@ func (a *Commands) look(cmd *cobra.Command, q *loomv1.Query) (err error) {
 	var text strings.Builder
 	bad := a.Look(cmd, client.Services.Inbox, q, func(w io.Writer, v *loomv1.View) {
 		if q.Id == "" {
-			inboxText(w, v, a.PaintDiff)
+			inboxText(w, a.Width(), v, a.PaintDiff)
 			return
 		}
-		inboxText(&text, v, a.PaintDiff)
+		inboxText(&text, a.Width(), v, a.PaintDiff)
 		err = a.Page(cmd.Context(), text.String())
 	})
 	return cmp.Or(bad, err)
@@ -103,7 +104,7 @@ func checkInbox(cmd *cobra.Command, q *loomv1.Query, interactive bool) error {
 }
 
 // inboxText is a list of approvals, or the only one there is, whole.
-func inboxText(w io.Writer, v *loomv1.View, paint func(string) string) {
+func inboxText(w io.Writer, width int, v *loomv1.View, paint func(string) string) {
 	console.BlocksText(w, v.Blocks)
 	if len(v.Approvals) == 0 {
 		fmt.Fprintln(w, "nothing waits for you")
@@ -117,7 +118,7 @@ func inboxText(w io.Writer, v *loomv1.View, paint func(string) string) {
 		if v.Diff == "" && p.Change != nil || len(v.Approvals) > 1 {
 			approvalShort(w, p)
 		} else {
-			ApprovalText(w, p, v.Diff, paint)
+			ApprovalText(w, width, p, v.Diff, paint)
 		}
 	}
 	if more := int(v.Waiting) > len(v.Approvals); more && len(v.Approvals) > 0 {
@@ -152,13 +153,14 @@ func concerning(p *loomv1.Approval) string {
 	return about
 }
 
-// ApprovalText is everything that an answer to an approval is about. Paint has
-// the diff in colour, where there is some.
-func ApprovalText(w io.Writer, p *loomv1.Approval, diff string, paint func(string) string) {
+// ApprovalText is everything that an answer to an approval is about, on a screen of so
+// many columns, or 0 for any. Paint has the diff in colour, where there is some.
+func ApprovalText(screen io.Writer, width int, p *loomv1.Approval, diff string, paint func(string) string) {
+	w := console.Folded(screen, width, 0)
 	approvalHead(w, p)
 	reasonText(w, p)
 	if diff != "" {
-		fmt.Fprintf(w, "\n%s\n\n", paint(strings.Trim(spelt(diff), "\n")))
+		fmt.Fprintf(screen, "\n%s\n\n", paint(brief(strings.Trim(spelt(diff), "\n"), width)))
 	}
 	if err := workflow.CheckShown(p, diff); err != nil {
 		fmt.Fprintf(w, "  WARNING: %s\n", err)
@@ -171,6 +173,23 @@ func ApprovalText(w io.Writer, p *loomv1.Approval, diff string, paint func(strin
 		fmt.Fprintf(w, "  %s\n", whole(s))
 	}
 	fmt.Fprintf(w, "  digest %s\n", shortDigest(p.Digest))
+}
+
+// indexLine is where a diff names the contents before and after.
+var indexLine = regexp.MustCompile(`(?m)^index ([0-9a-f]{12})[0-9a-f]{28,}\.\.([0-9a-f]{12})[0-9a-f]{28,}( [0-7]{6})?$`)
+
+// brief is a diff whose names of contents fit a screen of so many columns. Where the
+// contents themselves are not shown, they stay as they are.
+func brief(diff string, width int) string {
+	if width == 0 || strings.Contains(diff, "\nBinary files ") || strings.Contains(diff, "\nGIT binary patch") {
+		return diff
+	}
+	return indexLine.ReplaceAllStringFunc(diff, func(line string) string {
+		if len(line) <= width {
+			return line
+		}
+		return indexLine.ReplaceAllString(line, "index $1..$2$3")
+	})
 }
 
 // lastNotes is all that the approval has of what the newest attempt says, which of a

@@ -37,7 +37,7 @@ func TestWF07_TheInboxShowsWhatACheckSaid(t *testing.T) {
 		{Node: "verify", Number: 2, Outcome: &loomv1.Outcome{Notes: output, Checks: []*loomv1.CheckRun{{Command: "npm test", ExitCode: 1, Output: &loomv1.BlobRef{Sha256: strings.Repeat("ab", 32)}}}}},
 	}
 	var w bytes.Buffer
-	ApprovalText(&w, &loomv1.Approval{Id: "shop-2", History: history, NextSteps: []string{"retry: " + strings.Repeat("x", 400)}}, "", plain)
+	ApprovalText(&w, 0, &loomv1.Approval{Id: "shop-2", History: history, NextSteps: []string{"retry: " + strings.Repeat("x", 400)}}, "", plain)
 	for _, want := range []string{"  what attempt 2 of verify left:\n    ok\n", strings.Repeat("    ok\n", 30) + "    --- FAIL: TestTotal\n        got 49.00\\x1b[2J\n", strings.Repeat("x", 400) + "\n", "  all that \"npm test\" printed: loom output abababababab\n"} {
 		if !strings.Contains(w.String(), want) {
 			t.Errorf("%q is not in\n%s", want, w.String())
@@ -45,6 +45,36 @@ func TestWF07_TheInboxShowsWhatACheckSaid(t *testing.T) {
 	}
 	if strings.Contains(w.String(), "older") || strings.Contains(w.String(), "\x1b") {
 		t.Errorf("more is shown than that:\n%s", w.String())
+	}
+}
+
+// On a screen no line of prose is wider than it, and a diff keeps its lines; only the
+// names of contents are shortened.
+func TestCLI01_AProposalFitsTheScreen(t *testing.T) {
+	const code = "+\tif total >= FreeShippingFrom && total < SomethingElse {"
+	diff := "diff --git a/c b/c\nindex " + strings.Repeat("a", 40) + ".." + strings.Repeat("b", 40) + " 100644\n--- a/c\n+++ b/c\n@@ -1 +1 @@\n" + code + "\n"
+	p := &loomv1.Approval{Id: "shop-2", Question: strings.Repeat("may it be ", 20), Intent: strings.Repeat("word ", 40)}
+	var w bytes.Buffer
+	ApprovalText(&w, 40, p, diff, plain)
+	index := "index " + strings.Repeat("a", 12) + ".." + strings.Repeat("b", 12) + " 100644"
+	for _, want := range []string{code, index} {
+		if !strings.Contains(w.String(), want+"\n") {
+			t.Errorf("%q is not in\n%s", want, w.String())
+		}
+	}
+	for line := range strings.Lines(w.String()) {
+		if len(line) > 41 && !strings.HasPrefix(line, "+") {
+			t.Errorf("%q is wider than 40", line)
+		}
+	}
+	binary := diff + "Binary files a/d and b/d differ\n"
+	for _, tt := range []struct {
+		width int
+		diff  string
+	}{{0, diff}, {40, binary}, {200, diff}} {
+		if got := brief(tt.diff, tt.width); got != tt.diff {
+			t.Errorf("in %d columns the diff is\n%s", tt.width, got)
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ func TestCLI01_NothingThatIsSignedIsCut(t *testing.T) {
 	}
 	p.Digest = workflow.Digest(p)
 	var w bytes.Buffer
-	ApprovalText(&w, p, "", plain)
+	ApprovalText(&w, 0, p, "", plain)
 	for _, word := range []string{"question", "reason", "check", "intent", "plan", "phase", "left", "warning", "path", "summary", "notes", "ran", "title", "why", "step"} {
 		if !strings.Contains(w.String(), word+" ") {
 			t.Errorf("%s is not shown", word)
@@ -47,7 +47,7 @@ func TestCLI01_NothingThatIsSignedIsCut(t *testing.T) {
 		t.Error("what steers a terminal is shown as it is, or it is not what the digest covers")
 	}
 	p.Reason += "."
-	ApprovalText(&w, p, "", plain)
+	ApprovalText(&w, 0, p, "", plain)
 	if !strings.Contains(w.String(), "WARNING: what is shown") {
 		t.Error("another text than the signed one is shown without a warning")
 	}

@@ -96,7 +96,7 @@ func (r *review) one(ctx context.Context, at int) (step int, err error) {
 		return 0, err
 	}
 	p := v.Approvals[0]
-	ApprovalText(r.Out, p, v.Diff, r.PaintDiff)
+	ApprovalText(r.Out, r.Width(), p, v.Diff, r.PaintDiff)
 	for {
 		d, step, err := r.ask(ctx, p)
 		if err != nil {
@@ -104,7 +104,7 @@ func (r *review) one(ctx context.Context, at int) (step int, err error) {
 		}
 		if d == nil && step == 0 {
 			var whole strings.Builder
-			ApprovalText(&whole, p, v.Diff, r.PaintDiff)
+			ApprovalText(&whole, r.Width(), p, v.Diff, r.PaintDiff)
 			if err := r.Page(ctx, whole.String()); err != nil {
 				return 0, err
 			}
@@ -229,8 +229,7 @@ func (r *review) withComment(p *loomv1.Approval) loomv1.ApprovalDecision {
 
 // press asks for a key, which counts as soon as it is pressed at a terminal.
 func (r *review) press(ctx context.Context, prompt string) (string, error) {
-	fmt.Fprint(r.Out, prompt)
-	key, err := r.keys.Key(ctx)
+	key, err := r.keys.Key(ctx, r.Out, prompt)
 	switch {
 	case err != nil:
 		fmt.Fprintln(r.Out)

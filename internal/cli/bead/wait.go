@@ -69,7 +69,7 @@ func (a *Commands) Wait(ctx context.Context, c *client.Client, bead, approval st
 	}
 	if block != nil {
 		p.Spin.Stop()
-		fmt.Fprint(a.Err, console.BlockText(block))
+		fmt.Fprint(console.Prose(a.Err, 0), console.BlockText(block))
 		return console.ExitError{Status: fault.Waits}
 	}
 	switch status {
@@ -81,7 +81,11 @@ func (a *Commands) Wait(ctx context.Context, c *client.Client, bead, approval st
 		return nil
 	case loomv1.BeadStatus_BEAD_STATUS_WAITING:
 		p.Spin.Stop()
-		fmt.Fprint(a.Err, stopped(bead, asked))
+		said := stopped(bead, asked)
+		if said == "" && !a.JSON {
+			said = waits(bead, asked)
+		}
+		fmt.Fprint(console.Prose(a.Err, 0), said)
 		return console.ExitError{Status: fault.Waits}
 	}
 	return console.ExitError{Status: fault.WorkFailed}
@@ -92,6 +96,14 @@ func (a *Commands) Wait(ctx context.Context, c *client.Client, bead, approval st
 func blocked(ctx context.Context, c *client.Client, bead string, b *loomv1.ModelBlock) (bool, error) {
 	v, err := c.Inbox(ctx, &loomv1.Query{Project: project.Of(bead), Limit: 1})
 	return slices.ContainsFunc(v.GetBlocks(), func(known *loomv1.ModelBlock) bool { return known.Model == b.Model && known.Code == b.Code }), err
+}
+
+// waits says of a bead that it waits for a person's answer, and how to give it.
+func waits(bead string, asked *loomv1.Approval) string {
+	if asked.GetId() == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s waits for you: \"loom inbox -i\" shows it and asks, or \"loom inbox %s\" and \"loom approve %s\"\n", bead, asked.Id, asked.Id)
 }
 
 // stopped says of a bead that its budget has stopped it, what is used of it, and
@@ -145,7 +157,7 @@ func (p Progress) Show(n *loomv1.Notice) {
 	p.Spin.Say(console.Line(summary, 100))
 	if IsStep(n.Event) {
 		p.Spin.Stop()
-		fmt.Fprintf(p.Err, "%s  %s\n", console.Clock(n.Event.Time), console.Line(summary, 160))
+		fmt.Fprintf(console.Prose(p.Err, 14), "%s  %s\n", console.Clock(n.Event.Time), console.Line(summary, 160))
 	}
 }
 

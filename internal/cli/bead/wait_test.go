@@ -24,3 +24,13 @@ func TestBYD05_WaitSaysThatABudgetStopsIt(t *testing.T) {
 		}
 	}
 }
+
+func TestCLI01_WaitSaysHowToAnswer(t *testing.T) {
+	const want = "shop-1 waits for you: \"loom inbox -i\" shows it and asks, or \"loom inbox shop-2\" and \"loom approve shop-2\"\n"
+	if got := waits("shop-1", &loomv1.Approval{Id: "shop-2"}); got != want {
+		t.Errorf("waits = %q, want %q", got, want)
+	}
+	if got := waits("shop-1", nil); got != "" {
+		t.Errorf("where nothing was asked: %q", got)
+	}
+}

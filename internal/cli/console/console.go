@@ -59,9 +59,10 @@ func (a *Console) Fail(err error) {
 		_ = json.NewEncoder(a.Err).Encode(map[string]any{"error": JSONOf(f.Proto())})
 		return
 	}
-	fmt.Fprintf(a.Err, "loom: %s [%s]\n", Printable(f.Error()), f.Code)
+	w := Prose(a.Err, len("loom: "))
+	fmt.Fprintf(w, "loom: %s [%s]\n", Printable(f.Error()), f.Code)
 	for _, m := range f.More {
-		fmt.Fprintf(a.Err, "loom: %s [%s]\n", Printable(m.Error()), m.Code)
+		fmt.Fprintf(w, "loom: %s [%s]\n", Printable(m.Error()), m.Code)
 	}
 }
 

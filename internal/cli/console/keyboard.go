@@ -3,6 +3,7 @@ package console
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -35,10 +36,14 @@ const (
 	ctrlD = 4
 )
 
-// Key returns the key that is pressed, or without a terminal the line that is typed; ""
+// Key says a prompt to w, and returns the key that is pressed, or without a terminal the line that is typed; ""
 // is Enter alone. It returns io.EOF for Ctrl-C, Ctrl-D and the end of the input.
-func (k *Keyboard) Key(ctx context.Context) (string, error) {
+//
+// A key that is pressed as soon as the prompt is seen is not echoed by the terminal: it
+// is told not to before.
+func (k *Keyboard) Key(ctx context.Context, w io.Writer, prompt string) (string, error) {
 	if k.terminal == nil {
+		fmt.Fprint(w, prompt)
 		return k.Line(ctx)
 	}
 	fd := int(k.terminal.Fd())
@@ -47,6 +52,7 @@ func (k *Keyboard) Key(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer func() { _ = term.Restore(fd, before) }()
+	fmt.Fprint(w, prompt)
 	return wait(ctx, func() (string, error) {
 		switch r, _, err := k.in.ReadRune(); {
 		case err != nil:

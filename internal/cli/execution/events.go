@@ -164,6 +164,6 @@ func (a *Commands) Event(n *loomv1.Notice, alone bool) error {
 	if alone {
 		summary = console.WithoutHost(summary)
 	}
-	_, err := fmt.Fprintf(a.Out, "%-12s %s  %-20s %s\n", notice.FormatPosition(n.Position), console.Clock(n.Event.GetTime()), n.Kind, console.Line(summary, 300))
+	_, err := fmt.Fprintf(console.Prose(a.Out, 27), "%-12s %s  %-20s %s\n", notice.FormatPosition(n.Position), console.Clock(n.Event.GetTime()), n.Kind, console.Line(summary, 300))
 	return err
 }

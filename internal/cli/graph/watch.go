@@ -72,6 +72,6 @@ func (a *Commands) watched(n *loomv1.Notice) error {
 	if a.JSON {
 		return execution.New(a.Console).Event(n, false)
 	}
-	_, err := fmt.Fprintf(a.Out, "%s  %s\n", console.Clock(n.Event.GetTime()), console.Line(n.Summary, 400))
+	_, err := fmt.Fprintf(console.Prose(a.Out, 14), "%s  %s\n", console.Clock(n.Event.GetTime()), console.Line(n.Summary, 400))
 	return err
 }

@@ -116,7 +116,7 @@ func (a *Commands) runHost(ctx context.Context, c host.Config, remember func()) 
 }
 
 func (a *Commands) greet(h *host.Host, c host.Config) {
-	w := a.Err
+	w := console.Prose(a.Err, 0)
 	fmt.Fprintf(w, "loom %s, deployment %s, data in %s, up in %d ms\n", host.Version, h.Deployment(), c.Data, h.Startup().Milliseconds())
 	if url := h.URL(); url != "" {
 		fmt.Fprintf(w, "clients connect to %s\n", url)

@@ -230,7 +230,7 @@ func (v *demoView) Event(n *loomv1.Notice) {
 	v.spin.Say(console.Line(summary, 100))
 	if bead.IsStep(n.Event) && n.Event.GetApprovalRequested() == nil { // which Decide shows in full
 		v.spin.Stop()
-		fmt.Fprintf(v.Out, "%s  %s\n", console.Clock(n.Event.Time), console.Line(summary, 160))
+		fmt.Fprintf(console.Prose(v.Out, 14), "%s  %s\n", console.Clock(n.Event.Time), console.Line(summary, 160))
 	}
 }
 
@@ -243,7 +243,7 @@ func (v *demoView) Decide(ctx context.Context, a *loomv1.Approval, diff string) 
 	}
 	if !v.JSON {
 		fmt.Fprintln(v.Out)
-		approval.ApprovalText(v.Out, a, diff, v.PaintDiff)
+		approval.ApprovalText(v.Out, v.Width(), a, diff, v.PaintDiff)
 	}
 	if v.auto {
 		v.Say("approved automatically (--approve auto)")

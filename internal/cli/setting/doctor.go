@@ -215,8 +215,9 @@ func (a *Commands) examine(ctx context.Context, m doctor.Machine) error {
 }
 
 func (a *Commands) finding(f doctor.Finding) {
-	fmt.Fprintf(a.Out, "%-8s %-15s %s\n", f.Status, f.Check, console.Line(f.Text, 400))
+	w := console.Prose(a.Out, 25)
+	fmt.Fprintf(w, "%-8s %-15s %s\n", f.Status, f.Check, console.Line(f.Text, 400))
 	if f.Do != "" {
-		fmt.Fprintf(a.Out, "%-24s do this: %s\n", "", console.Line(f.Do, 400))
+		fmt.Fprintf(w, "%-24s do this: %s\n", "", console.Line(f.Do, 400))
 	}
 }

@@ -280,6 +280,7 @@ func list(values []string) string {
 
 // print says each thing that was decided, and how to change it.
 func (d *decided) print(w io.Writer) {
+	w = console.Prose(w, 11)
 	say := func(what, is, change string) {
 		fmt.Fprintf(w, "%-10s %s\n", what, console.Line(is, 300))
 		if change != "" {

@@ -13,6 +13,7 @@ import (
 )
 
 func (s story) text(w io.Writer) {
+	w = console.Prose(w, 11)
 	fmt.Fprintf(w, "%s:%d\n  %s\n\n", console.Line(s.GetPath(), 200), s.Line, console.Line(s.GetText(), 200))
 	if s.Commit == "" {
 		fmt.Fprintf(w, "not committed: %s does not have this line of your checkout\n", console.Line(s.GetRev(), 80))
