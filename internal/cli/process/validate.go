@@ -27,7 +27,7 @@ one FILE:LINE:COL: CODE: sentence a line; it exits 3 then. With --json it prints
 a list. It asks no host. Of a directory it takes each NAME/process.yaml, and
 files *.yaml and *.yml where there is none; - is standard input. Processes that
 nodes name must be among the files or come with Loom.`,
-		Example: "  loom workflow validate process.yaml\n  loom workflow validate loom-processes",
+		Example: "  loom workflow validate small-change.yaml\n  loom workflow validate loom-processes",
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.validate(args, processes.Builtin(a.RoleSet()))
 		},

@@ -24,7 +24,7 @@ func (a *Commands) applyWorkflow() *cobra.Command {
 		Long: `Apply validates a workflow file, signs it with the CEO's key and stores it in a
 project. What begins from then on is worked by it; executions under way keep the
 version that they began with. What comes with Loom no longer takes its place.`,
-		Example: "  loom workflow apply process.yaml --reason \"two pairs of eyes\"",
+		Example: "  loom workflow apply small-change.yaml --reason \"two pairs of eyes\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(console.CheckName("--project", name), by.Check(cmd)); err != nil {
 				return err

@@ -30,7 +30,7 @@ func (a *Commands) drawWorkflow() *cobra.Command {
 SVG. With --execution it draws the workflow that the execution is pinned to, and
 how far each node has come. A NAME may go on with @HASH; a FILE has a point or a
 slash in its name.`,
-		Example: "  loom workflow graph auto-bug-workflow -o process.svg\n  loom workflow graph process.yaml --format mermaid\n  loom workflow graph --execution shop-1 -o shop-1.svg",
+		Example: "  loom workflow graph auto-bug-workflow -o process.svg\n  loom workflow graph small-change.yaml --format mermaid\n  loom workflow graph --execution shop-1 -o shop-1.svg",
 		RunE:    func(cmd *cobra.Command, args []string) error { return d.run(cmd, args) },
 	}
 	cmd.Flags().StringVar(&d.Format, "format", "", "`FORMAT`: dot, mermaid or svg (default: what the file is called, else mermaid)")

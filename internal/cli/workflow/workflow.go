@@ -22,7 +22,7 @@ import (
 // Workflow returns the command of that name.
 func (a *Commands) Workflow(validate *cobra.Command) *cobra.Command {
 	return console.Group("workflow", "validate, change, list, show and draw workflows",
-		"  loom workflow validate process.yaml\n  loom workflow show auto-bug-workflow --yaml > process.yaml",
+		"  loom workflow validate small-change.yaml\n  loom workflow show auto-bug-workflow --yaml > small-change.yaml",
 		validate, a.applyWorkflow(), a.listWorkflows(), a.showWorkflow(), a.drawWorkflow())
 }
 
@@ -145,7 +145,7 @@ func (a *Commands) showWorkflow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show NAME[@HASH] [flags]", Short: "show a workflow, or write it as a file", Args: console.Takes("NAME[@HASH]"),
 		Long:    "Show tells what a workflow is made of: the newest of that name, or the one whose\nhash begins with HASH. With --yaml it writes the file, which reads as the very\nsame workflow again.",
-		Example: "  loom workflow show auto-bug-workflow\n  loom workflow show auto-bug-workflow@53ab --yaml > process.yaml",
+		Example: "  loom workflow show auto-bug-workflow\n  loom workflow show auto-bug-workflow@53ab --yaml > small-change.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] == "" {
 				return console.CheckToken("NAME", "")
