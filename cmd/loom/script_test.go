@@ -45,10 +45,17 @@ func TestMain(m *testing.M) {
 
 // TestCLI01_Stories runs the stories in testdata/script: each is a user with a
 // home, a configuration and a data directory of its own.
-func TestCLI01_Stories(t *testing.T) { stories(t, "testdata/script") }
+func TestCLI01_Stories(t *testing.T) {
+	if testing.Short() {
+		t.Log("in -short: demo, run and inbox alone")
+		stories(t, "", "testdata/script/demo.txtar", "testdata/script/run.txtar", "testdata/script/inbox.txtar")
+		return
+	}
+	stories(t, "testdata/script")
+}
 
-// stories runs the stories of a directory.
-func stories(t *testing.T, dir string) {
+// stories runs the stories of a directory, and of files.
+func stories(t *testing.T, dir string, files ...string) {
 	t.Helper()
 	deadline := time.Now().Add(8 * time.Minute)
 	if ends, limited := t.Deadline(); limited { // a story that hangs is told, and not the whole test
@@ -56,6 +63,7 @@ func stories(t *testing.T, dir string) {
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:                dir,
+		Files:              files,
 		UpdateScripts:      *update,
 		RequireUniqueNames: true,
 		Setup:              settle,

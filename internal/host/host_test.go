@@ -13,6 +13,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/net/client"
@@ -56,6 +57,7 @@ func (h hangs) Ask(ctx context.Context, _ *model.Request, _ func(model.Chunk)) (
 // config is of a host that only this process can reach, over a repository.
 func config(t *testing.T, p model.Provider) host.Config {
 	t.Helper()
+	longtest.Skip(t)
 	repository := filepath.Join(t.TempDir(), "shop")
 	if err := git.Create(t.Context(), repository, "main", "first", []git.File{{Path: "a.txt", Data: []byte("one\n")}}); err != nil {
 		t.Fatal(err)

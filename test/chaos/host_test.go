@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/net/client"
 )
@@ -67,6 +68,7 @@ type place struct {
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
+	longtest.Skip(t)
 	dir := t.TempDir()
 	p := &place{dir: dir, data: filepath.Join(dir, "data"), key: filepath.Join(dir, "ceo.nk")}
 	tmp := filepath.Join(dir, "tmp")

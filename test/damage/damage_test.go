@@ -18,6 +18,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/host"
@@ -62,6 +63,7 @@ func nothing(*model.Request) (*model.Response, error) {
 // newWorld runs a host twice, each with work that is done to its end.
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	longtest.Skip(t)
 	repository := filepath.Join(t.TempDir(), "shop")
 	if err := git.Create(t.Context(), repository, "main", "first", []git.File{{Path: "a.txt", Data: []byte("one\n")}}); err != nil {
 		t.Fatal(err)

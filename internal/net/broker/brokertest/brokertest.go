@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/store/datadir"
 )
@@ -55,6 +56,7 @@ func New(t testing.TB, partitions int, config broker.Config) *Cluster {
 // Joined is New with a join file of three hosts.
 func Joined(t testing.TB, join datadir.Join, config broker.Config) *Cluster {
 	t.Helper()
+	longtest.Skip(t)
 	c := &Cluster{t: t, join: join, config: config, listen: Addresses(mostHosts)}
 	for range founders {
 		c.Join(join)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/net/identity"
 )
@@ -21,6 +22,7 @@ const synced = "jetstream { max_mem: 1G, max_file: 100G, sync_interval: always }
 // It has JetStream with more, where that is not empty.
 func External(t testing.TB, hosts int, more string, identities ...identity.User) []broker.External {
 	t.Helper()
+	longtest.Skip(t)
 	all, text := credentials(t, hosts, 1, identities)
 	if more == "" {
 		more = synced
@@ -48,6 +50,7 @@ type Servers struct {
 // replicas.
 func ExternalCluster(t testing.TB, hosts, replicas int) ([]broker.External, *Servers) {
 	t.Helper()
+	longtest.Skip(t)
 	all, text := credentials(t, hosts, replicas, nil)
 	c := &Servers{t: t, all: make([]*server.Server, founders)}
 	meet, clients := Addresses(founders), Addresses(founders)
