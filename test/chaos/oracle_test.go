@@ -90,10 +90,11 @@ func (c *chaos) judge() {
 }
 
 // startEvents shows the events that were not there before, but for those that
-// tell which agents a host has: each start and stop has one.
+// tell which agents a host has: each start and stop has one, and the start of each agent
+// is journaled a moment after that of its host.
 func startEvents(list []*loomv1.Notice) (text string) {
 	for _, n := range list {
-		if n.Event.GetRolesReported() == nil {
+		if n.Event.GetRolesReported() == nil && n.Kind != "agent-started" {
 			text += n.Kind + ": " + n.Summary + "\n"
 		}
 	}
