@@ -24,51 +24,24 @@ type setting struct {
 }
 
 var settings = []setting{
-	{flag: "check", value: "COMMAND", usage: "`%s` that a project's work must pass", shown: true, take: checks},
-	{flag: "setup", value: "COMMAND", usage: "`%s` that makes a checkout ready for its own code", take: setup},
-	{flag: "setup-reads", value: "PATH", usage: "`%s` that the result of a project's setup depends on", take: setupReads},
-	{flag: "setup-makes", value: "PATH", usage: "`%s` of a directory that a project's setup makes, to be kept", take: setupMakes},
-	{flag: "setup-registry", value: "HOST", usage: "`%s` that a project's setup may reach", opens: true, take: registries},
-	{flag: "memory", value: "NAMESPACE", usage: "`%s` shared/NAME that a project shares its memory under", take: memory},
+	{flag: "check", value: "COMMAND", usage: "`%s` that a project's work must pass", shown: true, take: into(func(p *host.Project) *[]string { return &p.Checks })},
+	{flag: "setup", value: "COMMAND", usage: "`%s` that makes a checkout ready for its own code", take: into(func(p *host.Project) *[]string { return &p.Setup })},
+	{flag: "setup-reads", value: "PATH", usage: "`%s` that the result of a project's setup depends on", take: into(func(p *host.Project) *[]string { return &p.SetupReads })},
+	{flag: "setup-makes", value: "PATH", usage: "`%s` of a directory that a project's setup makes, to be kept", take: into(func(p *host.Project) *[]string { return &p.SetupMakes })},
+	{flag: "setup-registry", value: "HOST", usage: "`%s` that a project's setup may reach", opens: true, take: into(func(p *host.Project) *[]string { return &p.Registries })},
+	{flag: "memory", value: "NAMESPACE", usage: "`%s` shared/NAME that a project shares its memory under", take: into(func(p *host.Project) *[]string { return &p.Memory })},
 	{flag: "push", value: "REMOTE", usage: "remote or URL that work lands on first, `%s`", shown: true, take: remote},
 	{flag: "patch", value: "KIND=LEVEL", usage: "what a change may contain, `%s`", take: patch},
 	{flag: "process-for", value: "[RULE=]PROCESS", usage: "process of what names none, `%s`", served: true, take: processFor},
-	{flag: "operators-answer", value: "WHAT", usage: "`%s` a project leaves to operators: questions, permissions or none", served: true, opens: true, take: operatorsAnswer},
+	{flag: "operators-answer", value: "WHAT", usage: "`%s` a project leaves to operators: questions, permissions or none", served: true, opens: true, take: into(func(p *host.Project) *[]string { return &p.OperatorsAnswer })},
 }
 
-func checks(p *host.Project, values []string) error {
-	p.Checks = append(p.Checks, values...)
-	return nil
-}
-
-func setup(p *host.Project, values []string) error {
-	p.Setup = append(p.Setup, values...)
-	return nil
-}
-
-func setupReads(p *host.Project, values []string) error {
-	p.SetupReads = append(p.SetupReads, values...)
-	return nil
-}
-
-func setupMakes(p *host.Project, values []string) error {
-	p.SetupMakes = append(p.SetupMakes, values...)
-	return nil
-}
-
-func registries(p *host.Project, values []string) error {
-	p.Registries = append(p.Registries, values...)
-	return nil
-}
-
-func memory(p *host.Project, values []string) error {
-	p.Memory = append(p.Memory, values...)
-	return nil
-}
-
-func operatorsAnswer(p *host.Project, values []string) error {
-	p.OperatorsAnswer = append(p.OperatorsAnswer, values...)
-	return nil
+// into adds values to a list of a project.
+func into(list func(*host.Project) *[]string) func(*host.Project, []string) error {
+	return func(p *host.Project, values []string) error {
+		*list(p) = append(*list(p), values...)
+		return nil
+	}
 }
 
 // remote takes the last that is named.
