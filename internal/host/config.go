@@ -249,6 +249,11 @@ type Config struct {
 	// and money. Nil bounds nothing.
 	Budget *loomv1.Budget
 
+	// BeadBudget is what each bead of a configured project may spend that has no budget
+	// of tokens or money of its own, and DayBudget what each project may spend on one
+	// day in UTC: tokens and money. Nil bounds nothing.
+	BeadBudget, DayBudget *loomv1.Budget
+
 	// CEOKey is the path of the CEO's key, made if it is absent. Empty means
 	// the user's configuration directory.
 	CEOKey string

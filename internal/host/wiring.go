@@ -215,7 +215,7 @@ func (h *Host) resolve(ctx context.Context, p Project) (*loomv1.ProjectConfig, e
 			return nil, fault.From(err).At("project " + p.ID)
 		}
 	}
-	c := &loomv1.ProjectConfig{Id: p.ID, Repository: repo.Path(), TargetBranch: branch, Processes: p.Processes, Checks: p.Checks, Setup: p.Setup, SetupRegistries: p.Registries, SetupReads: p.SetupReads, SetupMakes: p.SetupMakes, Memory: p.Memory, OperatorsAnswer: p.OperatorsAnswer, Grace: h.grace(), Crashes: uint32(h.config.Crashes), Remote: p.Remote, Train: uint32(cmp.Or(h.config.Train, project.DefaultTrain)), Budget: h.config.Budget, Patch: p.Patch}
+	c := &loomv1.ProjectConfig{Id: p.ID, Repository: repo.Path(), TargetBranch: branch, Processes: p.Processes, Checks: p.Checks, Setup: p.Setup, SetupRegistries: p.Registries, SetupReads: p.SetupReads, SetupMakes: p.SetupMakes, Memory: p.Memory, OperatorsAnswer: p.OperatorsAnswer, Grace: h.grace(), Crashes: uint32(h.config.Crashes), Remote: p.Remote, Train: uint32(cmp.Or(h.config.Train, project.DefaultTrain)), Budget: h.config.Budget, BeadBudget: h.config.BeadBudget, DayBudget: h.config.DayBudget, Patch: p.Patch}
 	return c, h.withReporting(ctx, c, p.Reporting)
 }
 

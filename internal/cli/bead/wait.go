@@ -113,7 +113,15 @@ func stopped(bead string, asked *loomv1.Approval) string {
 	if !is {
 		return ""
 	}
-	return fmt.Sprintf("the budget of %s is used up: %s\ngo on with \"loom approve %s\", end it with \"loom reject %s\"\n", bead, console.Line(why, 200), asked.Id, asked.Id)
+	whose := "the budget of " + bead
+	if asked.OfProject {
+		whose = "a budget of the project"
+	}
+	said := fmt.Sprintf("%s is used up: %s\ngo on with \"loom approve %s\", end it with \"loom reject %s\"\n", whose, console.Line(why, 200), asked.Id, asked.Id)
+	if asked.DayEnds != nil {
+		said += "without an answer it goes on at " + console.Stamp(asked.DayEnds) + ", when the day is over\n"
+	}
+	return said
 }
 
 // standing returns a bead's status as it is now: what an event says may have

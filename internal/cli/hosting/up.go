@@ -137,6 +137,9 @@ func (a *Commands) greet(h *host.Host, c host.Config) {
 	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
 		fmt.Fprintf(w, "  %s: %s\n", name, c.Models[name].Name())
 	}
+	if limits := means.LimitsText(&c); limits != "" {
+		fmt.Fprintln(w, limits)
+	}
 	fmt.Fprintln(w, keptApart(c, h.Sandboxed()))
 	for _, p := range c.Projects {
 		switch left, removed := h.LeftAsItWas(p.ID); {

@@ -25,7 +25,7 @@ type Means struct {
 	languageServers []string
 	limits          map[string]string
 	disk            uint64
-	budget          budget
+	budgets         budgets
 	record          string
 }
 
@@ -54,7 +54,7 @@ func (m *Means) Flags(f *pflag.FlagSet) {
 	f.DurationVar(&c.HookTimeout, "hook-timeout", 5*time.Minute, "`TIME` that a hook may take")
 	f.IntVar(&c.Train, "train", project.DefaultTrain, "land up to `N` changes tested as one")
 	f.Uint64Var(&m.disk, "project-disk", 0, "`MIB` that a project may have on this disk (default 20480)")
-	m.budget.flags(f)
+	m.budgets.add(f)
 	f.StringVar(&c.CEOKey, "key", "", "the CEO's key `FILE`, made if absent (default: yours)")
 	Hide(f, "language-server", "sandbox-limit", "crashes", "lock-lease", "hook-timeout", "project-disk")
 }
@@ -76,9 +76,6 @@ func (m *Means) Fill(c *host.Config) (err error) {
 	if err := fillLanguageServers(c, m.languageServers); err != nil {
 		return err
 	}
-	if err := m.budget.fill(c); err != nil {
-		return err
-	}
 	if c.SandboxLimit, err = roles.ParseSandbox(m.limits); err != nil {
 		return err
 	}
@@ -87,6 +84,9 @@ func (m *Means) Fill(c *host.Config) (err error) {
 	}
 	c.Roles = m.console.Known
 	if err := m.models.Open(c, m.console.RoleSet()); err != nil {
+		return err
+	}
+	if err := m.budgets.fill(c); err != nil {
 		return err
 	}
 	c.Data, c.Secrets = m.console.Data, models.New(m.console).Confidential()

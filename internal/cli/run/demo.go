@@ -21,6 +21,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/bead"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/cli/execution"
+	"github.com/loomrun/loom/internal/cli/means"
 	"github.com/loomrun/loom/internal/cli/models"
 	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/host"
@@ -112,6 +113,12 @@ func (a *Commands) runDemo(ctx context.Context, o demo.Options) error {
 		v.Say("model " + o.Model.Name() + ": " + by + " stands in for the language model, and for nothing else; it costs nothing")
 	} else {
 		v.Say("model " + o.Model.Name())
+	}
+	limits := host.Config{Model: o.Model}
+	means.Limit(&limits)
+	o.BeadBudget, o.DayBudget = limits.BeadBudget, limits.DayBudget
+	if said := means.LimitsText(&limits); said != "" {
+		v.Say(said)
 	}
 	switch {
 	case o.Unsandboxed:

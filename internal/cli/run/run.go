@@ -136,6 +136,9 @@ func (a *Commands) carryOut(ctx context.Context, o errand.Options) (*errand.Resu
 	if by := models.StandIn(o.Config.Model); by != "" {
 		o.View.Say("model " + o.Config.Model.Name() + ": " + by + " stands in for the language model, and for nothing else")
 	}
+	if limits := means.LimitsText(&o.Config); limits != "" {
+		o.View.Say(limits)
+	}
 	r, err := errand.Run(ctx, o)
 	o.View.(*errandView).spin.Stop()
 	return r, err

@@ -85,6 +85,9 @@ func lifted(l *loomv1.LimitLifted) string {
 	if p := l.GetProject(); p != nil {
 		g, whose = p, "the project's"
 	}
+	if p := l.GetDay(); p != nil {
+		g, whose = p, "the project's daily"
+	}
 	return fmt.Sprintf("beyond %s budget: up to %d tokens, %d micro-dollars, %d seconds (0 is no limit)", whose, g.GetTokens(), g.GetMicroUsd(), g.GetWallSeconds())
 }
 

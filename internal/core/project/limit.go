@@ -37,10 +37,21 @@ func worked(x *loomv1.Execution, now time.Time) time.Duration {
 	return d
 }
 
-// allowed returns what an execution may spend in all: what its bead says, or
-// what the CEO lifted that to, if that is more. Zero is no limit.
+// budgetOf returns the budget of an execution: its bead's, and where that has none of
+// tokens or money, what the project gives each bead. Who works for another execution
+// spends from that one's.
+func (s *State) budgetOf(x *loomv1.Execution) *loomv1.Budget {
+	b, all := s.bead(x.Bead).GetBudget(), s.p.Config.GetBeadBudget()
+	if x.Parent != "" || bounds(b) || !bounds(all) {
+		return b
+	}
+	return &loomv1.Budget{Tokens: all.GetTokens(), MicroUsd: all.GetMicroUsd(), WallSeconds: b.GetWallSeconds()}
+}
+
+// allowed returns what an execution may spend in all: its budget, or what the CEO
+// lifted that to, if that is more. Zero is no limit.
 func (s *State) allowed(x *loomv1.Execution) *loomv1.Budget {
-	b, g := s.bead(x.Bead).GetBudget(), x.Granted
+	b, g := s.budgetOf(x), x.Granted
 	return &loomv1.Budget{
 		Tokens:      most(b.GetTokens(), g.GetTokens()),
 		MicroUsd:    most(b.GetMicroUsd(), g.GetMicroUsd()),
@@ -154,13 +165,17 @@ func (d *decision) emitLift(x *loomv1.Execution, a *loomv1.Approval) error {
 	case byDeadline && (end == nil || d.wall.Before(asTime(end))):
 		return nil
 	case !byDeadline:
+		if a.DayEnds != nil {
+			lifted = &loomv1.LimitLifted{Day: d.dayRaised(a)}
+			break
+		}
 		if a.OfProject {
 			lifted = &loomv1.LimitLifted{Project: d.projectRaised(a)}
 			break
 		}
 		tokens, money := d.s.spentBy(x)
 		tokens, money = max(tokens, a.Wanted.GetTokens()), max(money, a.Wanted.GetMicroUsd())
-		most, more := d.s.allowed(x), d.s.bead(x.Bead).GetBudget()
+		most, more := d.s.allowed(x), d.s.budgetOf(x)
 		lifted = &loomv1.LimitLifted{Granted: &loomv1.Budget{
 			Tokens:      raised(most.Tokens, more.GetTokens(), tokens),
 			MicroUsd:    raised(most.MicroUsd, more.GetMicroUsd(), money),

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/workflow"
@@ -39,6 +41,7 @@ func ofReservation(r *loomv1.CallReservation) amount { return amount{r.GetTokens
 // account is a budget that a call counts against, and how it stands.
 type account struct {
 	x     *loomv1.Execution // nil for the whole project
+	ends  time.Time         // of its day; zero for what it may spend in all
 	most  *loomv1.Budget
 	spent amount
 	lost  amount // held back by who has lost the attempt since: spent, for all that is known
@@ -73,7 +76,7 @@ func (d *decision) judgeCall(x *loomv1.Execution, a *loomv1.Attempt, want *loomv
 	}) {
 		return loomv1.Verdict_VERDICT_GO, nil
 	}
-	accounts := d.s.accounts(x, a)
+	accounts := d.s.accounts(x, a, d.wall)
 	if len(accounts) == 0 {
 		return loomv1.Verdict_VERDICT_GO, nil
 	}
@@ -98,8 +101,9 @@ func (d *decision) judgeCall(x *loomv1.Execution, a *loomv1.Attempt, want *loomv
 }
 
 // accounts returns the budgets of tokens and money that a call of an attempt of
-// x counts against: its bead's, those of what it works for, and the project's.
-func (s *State) accounts(x *loomv1.Execution, a *loomv1.Attempt) []account {
+// x counts against: its bead's, those of what it works for, the project's, and the
+// project's of the day.
+func (s *State) accounts(x *loomv1.Execution, a *loomv1.Attempt, now time.Time) []account {
 	var list []account
 	for y := x; y != nil; y = s.execution(y.Parent) {
 		if most := s.allowed(y); bounds(most) {
@@ -110,13 +114,20 @@ func (s *State) accounts(x *loomv1.Execution, a *loomv1.Attempt) []account {
 		}
 	}
 	if most := s.projectAllowed(); bounds(most) {
-		one := account{most: most, spent: s.spent}
-		for id := range s.open { // in any order: it is a sum
-			own(s.execution(id), a, &one)
-		}
-		list = append(list, one)
+		list = append(list, s.ofProject(account{most: most, spent: s.spent}, a))
+	}
+	if most := s.dayAllowed(now); bounds(most) {
+		list = append(list, s.ofProject(account{most: most, spent: s.spentToday(now), ends: s.dayEnds(now)}, a))
 	}
 	return list
+}
+
+// ofProject is an account of the whole project, with what its attempts hold back.
+func (s *State) ofProject(one account, a *loomv1.Attempt) account {
+	for id := range s.open { // in any order: it is a sum
+		own(s.execution(id), a, &one)
+	}
+	return one
 }
 
 // projectAllowed returns what the whole project may spend, which the CEO may
@@ -149,8 +160,8 @@ func own(x *loomv1.Execution, a *loomv1.Attempt, to *account) {
 }
 
 // exhausted asks the CEO about a budget that the next call does not fit into,
-// once; a task ends instead, and who gave it decides. While she is asked about the
-// project's, others wait for the answer.
+// once; a task ends instead, and who gave it decides. While she is asked about one of
+// the project's, others wait for the answer.
 func (d *decision) exhausted(x *loomv1.Execution, a *loomv1.Attempt, one account, need amount) (loomv1.Verdict, error) {
 	about := one.x
 	if about == nil {
@@ -164,7 +175,11 @@ func (d *decision) exhausted(x *loomv1.Execution, a *loomv1.Attempt, one account
 		return loomv1.Verdict_VERDICT_HELD, nil
 	}
 	defer d.about(about)()
-	return loomv1.Verdict_VERDICT_HELD, d.run(about).AskBudget(overBudget, one.why(need), one.spent.plus(one.lost).plus(need).budget(), one.x == nil)
+	asked := &loomv1.Approval{Reason: overBudget + ": " + one.why(need), Wanted: one.spent.plus(one.lost).plus(need).budget(), OfProject: one.x == nil}
+	if !one.ends.IsZero() {
+		asked.DayEnds = timestamppb.New(one.ends)
+	}
+	return loomv1.Verdict_VERDICT_HELD, d.run(about).AskBudget(asked)
 }
 
 func (a amount) budget() *loomv1.Budget { return &loomv1.Budget{Tokens: a.tokens, MicroUsd: a.money} }
@@ -172,7 +187,10 @@ func (a amount) budget() *loomv1.Budget { return &loomv1.Budget{Tokens: a.tokens
 // why says how a budget stands that a call does not fit into.
 func (one account) why(need amount) string {
 	whose, used := "", one.spent.plus(one.lost)
-	if one.x == nil {
+	switch {
+	case !one.ends.IsZero():
+		whose = fmt.Sprintf("of the whole project on %s (UTC) ", one.ends.Add(-day).Format(time.DateOnly))
+	case one.x == nil:
 		whose = "of the whole project "
 	}
 	if one.most.Tokens > 0 && used.tokens+need.tokens > one.most.Tokens {
@@ -254,9 +272,9 @@ func frees(e *loomv1.Event) bool {
 func (s *State) applySpent(e *loomv1.Event) {
 	switch f := e.Fact.(type) {
 	case *loomv1.Event_ModelAnswered, *loomv1.Event_TurnCompacted:
-		s.spent = s.spent.plus(ofUsage(workflow.AnswerOf(e).GetUsage()))
+		s.pay(e, ofUsage(workflow.AnswerOf(e).GetUsage()))
 	case *loomv1.Event_CallSettled:
-		s.spent = s.spent.plus(ofUsage(f.CallSettled.GetUsage()))
+		s.pay(e, ofUsage(f.CallSettled.GetUsage()))
 	case *loomv1.Event_AttemptParked:
 		if f.AttemptParked.WaitsFor == workflow.WaitsForBudget {
 			s.thirsty[e.Attempt] = true
@@ -266,6 +284,9 @@ func (s *State) applySpent(e *loomv1.Event) {
 	case *loomv1.Event_LimitLifted:
 		if g := f.LimitLifted.GetProject(); g != nil {
 			s.p.Granted = proto.CloneOf(g)
+		}
+		if g := f.LimitLifted.GetDay(); g != nil {
+			s.begunDay(wallTime(e)).Granted = proto.CloneOf(g)
 		}
 	}
 }

@@ -273,10 +273,14 @@ func (d *desk) inboxes() []*loomv1.Approval {
 }
 
 // granted is what the CEO has lifted the budget of an execution to, or of the
-// project.
+// project: of its day if there is one.
 func (d *desk) granted(execution string) int64 {
 	if execution == "" {
-		return d.s.Snapshot().Granted.GetTokens()
+		p := d.s.Snapshot()
+		if p.Config.DayBudget != nil && p.Day.GetEnds().AsTime().After(d.now) {
+			return p.Day.GetGranted().GetTokens()
+		}
+		return p.Granted.GetTokens()
 	}
 	return d.execution(execution).Granted.GetTokens()
 }
@@ -298,14 +302,23 @@ func TestBYD05_NoBudgetIsOverspentByAnybody(t *testing.T) {
 		d := newDesk(t)
 		d.light = true
 		most := rapid.Int64Range(100, 2000).Draw(r, "budget")
-		ofProject := rapid.Bool().Draw(r, "of the project")
-		if ofProject {
-			d.budgeted(&loomv1.Budget{Tokens: most})
-		}
+		of := rapid.SampledFrom([]string{"a bead", "each bead", "the project", "a day"}).Draw(r, "of")
+		budget, ofProject, midnights, carried := &loomv1.Budget{Tokens: most}, of == "the project" || of == "a day", 0, int64(0)
+		d.configured(func(c *loomv1.ProjectConfig) {
+			switch of {
+			case "each bead":
+				c.BeadBudget = budget
+			case "the project":
+				c.Budget = budget
+			case "a day":
+				c.DayBudget = budget
+				d.wait(12*time.Hour - time.Minute)
+			}
+		})
 		for range 3 {
 			sub := &loomv1.Submission{Type: loomv1.BeadType_BEAD_TYPE_BUG}
-			if !ofProject {
-				sub.Budget = &loomv1.Budget{Tokens: most}
+			if of == "a bead" {
+				sub.Budget = budget
 			}
 			d.file(sub)
 		}
@@ -362,13 +375,20 @@ func TestBYD05_NoBudgetIsOverspentByAnybody(t *testing.T) {
 			if rapid.IntRange(0, 9).Draw(r, "restart") == 0 {
 				d.restart()
 			}
+			if of == "a day" && midnights == 0 && rapid.IntRange(0, 9).Draw(r, "midnight") == 0 {
+				d.wait(2 * time.Minute)
+				midnights, used[""] = 1, 0
+				for _, c := range held { // what is under way at midnight was let through the day before
+					carried += c.held
+				}
+			}
 			flight := map[string]int64{}
 			for _, c := range held {
 				flight[""] += c.held
 				flight[c.b.Execution.Id] += c.held
 			}
 			for x, n := range used {
-				limit := max(most, d.granted(x))
+				limit := max(most, d.granted(x)) + carried
 				if (x == "") == ofProject && n+flight[x] > limit {
 					r.Fatalf("of %q %d tokens are used and %d held back, of %d", x, n, flight[x], limit)
 				}

@@ -67,6 +67,9 @@ func (d *decision) register(r *loomv1.RegisterProject) error {
 	if err := d.emit(&loomv1.Event{Actor: r.AskedBy, Fact: &loomv1.Event_ProjectRegistered{ProjectRegistered: &loomv1.ProjectRegistered{Config: c}}}); err != nil {
 		return err
 	}
+	if err := d.lapseRaised(); err != nil {
+		return err
+	}
 	return d.all(keys, nil)
 }
 
@@ -95,8 +98,10 @@ func checkConfig(c *loomv1.ProjectConfig) error {
 	if c.Train > MaxTrain {
 		return fault.New("project/invalid", "project %q: a train of %d changes, where %d is the most", c.Id, c.Train, MaxTrain).At("train")
 	}
-	if b := c.Budget; min(b.GetTokens(), b.GetMicroUsd()) < 0 || b.GetWallSeconds() != 0 {
-		return fault.New("project/invalid", "project %q: a budget has tokens and money, of no less than 0", c.Id).At("budget")
+	for _, b := range []*loomv1.Budget{c.Budget, c.BeadBudget, c.DayBudget} {
+		if min(b.GetTokens(), b.GetMicroUsd()) < 0 || b.GetWallSeconds() != 0 {
+			return fault.New("project/invalid", "project %q: a budget has tokens and money, of no less than 0", c.Id).At("budget")
+		}
 	}
 	if err := patchscan.Policy(c.Patch).Check(); err != nil {
 		return err

@@ -168,6 +168,9 @@ func (d *decision) wakeUp(x *loomv1.Execution) error {
 		defer d.s.rearm(x)
 		return d.abandon(x.Id)
 	}
+	if err := d.lapseDay(x); err != nil {
+		return err
+	}
 	if !running(x) || d.s.held(x) {
 		return nil
 	}

@@ -45,9 +45,12 @@ func (d *decision) clocks() string {
 }
 
 // due returns by when the bead of an execution that goes on is to be done, by
-// the wall clock.
+// the wall clock; of one that waits for the budget of a day, when that ends.
 func (s *State) due(execution string) (time.Time, bool) {
 	x := s.execution(execution)
+	if ends := s.approval(x.GetLimitApproval()).GetDayEnds(); running(x) && ends != nil {
+		return asTime(ends), true
+	}
 	if !running(x) || s.held(x) {
 		return time.Time{}, false
 	}

@@ -3,6 +3,7 @@ package workflow
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -21,16 +22,16 @@ func (r Run) AskLimit(code, why string) error {
 }
 
 // AskBudget is AskLimit about a budget that the next model call does not fit
-// into: there would have to be room for wanted in all. With ofProject it is the
-// whole project's.
-func (r Run) AskBudget(code, why string, wanted *loomv1.Budget, ofProject bool) error {
+// into. The approval says why, what there would have to be room for, and whose
+// budget it is.
+func (r Run) AskBudget(a *loomv1.Approval) error {
 	if !running(r.X) {
 		return r.over()
 	}
 	if r.X.LimitApproval != "" {
 		return nil
 	}
-	return r.askLimit(&loomv1.Approval{Reason: code + ": " + why, Wanted: wanted, OfProject: ofProject})
+	return r.askLimit(a)
 }
 
 func (r Run) askLimit(a *loomv1.Approval) error {
@@ -38,6 +39,9 @@ func (r Run) askLimit(a *loomv1.Approval) error {
 	a.Question = cut(fmt.Sprintf("a limit is reached: how is %q to continue?", r.Bead.GetGoal()), SummaryBytes)
 	a.History, a.Options = shown(r.ended()), []loomv1.ApprovalDecision{approve, reject}
 	a.NextSteps = []string{"approve: go on beyond the limit", "reject: close the workflow and the bead"}
+	if a.DayEnds != nil {
+		a.NextSteps = append(a.NextSteps, "no answer: it goes on at "+a.DayEnds.AsTime().Format(time.RFC3339)+", when the day is over")
+	}
 	r.present(a)
 	a.Digest = Digest(a)
 	return r.Emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalRequested{

@@ -54,6 +54,9 @@ type Options struct {
 	// Tape records what models answer and what tools give. Nil records nothing.
 	Tape *recording.Writer
 
+	// BeadBudget and DayBudget are those of a host. Nil bounds nothing.
+	BeadBudget, DayBudget *loomv1.Budget
+
 	// Secrets are values, "NAME=VALUE" each, that go into no prompt, event or change.
 	Secrets []string
 
@@ -163,6 +166,7 @@ func (d *demo) start(ctx context.Context) error {
 	h, err := host.Start(ctx, host.Config{
 		LanguageServers: host.LanguageServersFor(d.Model),
 		Data:            d.data, Listen: d.Listen, Model: d.Model, CEOKey: keyFile, Logger: d.Logger, Tape: d.Tape, Secrets: d.Secrets,
+		BeadBudget: d.BeadBudget, DayBudget: d.DayBudget,
 		Projects:    []host.Project{{ID: projectID, Repository: d.repo, Branch: Branch}},
 		Unsandboxed: d.Unsandboxed || d.Model.Scripted() && recording.PlayedBy(d.Model) == nil && !host.CanSandbox(),
 	})

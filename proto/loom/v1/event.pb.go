@@ -2914,7 +2914,9 @@ type LimitLifted struct {
 	// events of earlier releases, which waived every deadline to come.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// What the whole project may spend now, in all; unset leaves it.
-	Project       *Budget `protobuf:"bytes,4,opt,name=project,proto3" json:"project,omitempty"`
+	Project *Budget `protobuf:"bytes,4,opt,name=project,proto3" json:"project,omitempty"`
+	// What it may spend on the day of this event, in all; unset leaves it.
+	Day           *Budget `protobuf:"bytes,5,opt,name=day,proto3" json:"day,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2973,6 +2975,13 @@ func (x *LimitLifted) GetDeadline() *timestamppb.Timestamp {
 func (x *LimitLifted) GetProject() *Budget {
 	if x != nil {
 		return x.Project
+	}
+	return nil
+}
+
+func (x *LimitLifted) GetDay() *Budget {
+	if x != nil {
+		return x.Day
 	}
 	return nil
 }
@@ -6799,12 +6808,13 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\texecution\x18\x02 \x01(\tR\texecution\"c\n" +
 	"\x0fExecutionForked\x12&\n" +
 	"\x04from\x18\x01 \x01(\v2\x12.loom.v1.ForkPointR\x04from\x12(\n" +
-	"\x05state\x18\x02 \x01(\v2\x12.loom.v1.ExecutionR\x05state\"\xc4\x01\n" +
+	"\x05state\x18\x02 \x01(\v2\x12.loom.v1.ExecutionR\x05state\"\xe7\x01\n" +
 	"\vLimitLifted\x12)\n" +
 	"\agranted\x18\x01 \x01(\v2\x0f.loom.v1.BudgetR\agranted\x12'\n" +
 	"\x0fdeadline_waived\x18\x02 \x01(\bR\x0edeadlineWaived\x126\n" +
 	"\bdeadline\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12)\n" +
-	"\aproject\x18\x04 \x01(\v2\x0f.loom.v1.BudgetR\aproject\"J\n" +
+	"\aproject\x18\x04 \x01(\v2\x0f.loom.v1.BudgetR\aproject\x12!\n" +
+	"\x03day\x18\x05 \x01(\v2\x0f.loom.v1.BudgetR\x03day\"J\n" +
 	"\fCallReserved\x12:\n" +
 	"\vreservation\x18\x01 \x01(\v2\x18.loom.v1.CallReservationR\vreservation\"M\n" +
 	"\vCallSettled\x12\x18\n" +
@@ -7331,59 +7341,60 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	115, // 121: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
 	83,  // 122: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
 	115, // 123: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	116, // 124: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	117, // 125: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	118, // 126: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	119, // 127: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	83,  // 128: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	119, // 129: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	120, // 130: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	107, // 131: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	110, // 132: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
-	83,  // 133: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	121, // 134: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	83,  // 135: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	102, // 136: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
-	122, // 137: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	123, // 138: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	123, // 139: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	83,  // 140: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	124, // 141: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	125, // 142: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	106, // 143: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	125, // 144: loom.v1.ApprovalSigned.decision:type_name -> loom.v1.ApprovalDecision
-	106, // 145: loom.v1.ApprovalSigned.signed:type_name -> loom.v1.SignedCommand
-	107, // 146: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	126, // 147: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	127, // 148: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	128, // 149: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	103, // 150: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	129, // 151: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	130, // 152: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	130, // 153: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	131, // 154: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	132, // 155: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	133, // 156: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	134, // 157: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	83,  // 158: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	135, // 159: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	83,  // 160: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	83,  // 161: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	136, // 162: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	137, // 163: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	138, // 164: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	139, // 165: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	139, // 166: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	140, // 167: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	141, // 168: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	142, // 169: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	143, // 170: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	144, // 171: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
-	172, // [172:172] is the sub-list for method output_type
-	172, // [172:172] is the sub-list for method input_type
-	172, // [172:172] is the sub-list for extension type_name
-	172, // [172:172] is the sub-list for extension extendee
-	0,   // [0:172] is the sub-list for field type_name
+	115, // 124: loom.v1.LimitLifted.day:type_name -> loom.v1.Budget
+	116, // 125: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	117, // 126: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	118, // 127: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	119, // 128: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	83,  // 129: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	119, // 130: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	120, // 131: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	107, // 132: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	110, // 133: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
+	83,  // 134: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	121, // 135: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	83,  // 136: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	102, // 137: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
+	122, // 138: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	123, // 139: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	123, // 140: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	83,  // 141: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	124, // 142: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	125, // 143: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	106, // 144: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	125, // 145: loom.v1.ApprovalSigned.decision:type_name -> loom.v1.ApprovalDecision
+	106, // 146: loom.v1.ApprovalSigned.signed:type_name -> loom.v1.SignedCommand
+	107, // 147: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	126, // 148: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	127, // 149: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	128, // 150: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	103, // 151: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	129, // 152: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	130, // 153: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	130, // 154: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	131, // 155: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	132, // 156: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	133, // 157: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	134, // 158: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	83,  // 159: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	135, // 160: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	83,  // 161: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	83,  // 162: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	136, // 163: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	137, // 164: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	138, // 165: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	139, // 166: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	139, // 167: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	140, // 168: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	141, // 169: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	142, // 170: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	143, // 171: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	144, // 172: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
+	173, // [173:173] is the sub-list for method output_type
+	173, // [173:173] is the sub-list for method input_type
+	173, // [173:173] is the sub-list for extension type_name
+	173, // [173:173] is the sub-list for extension extendee
+	0,   // [0:173] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }

@@ -83,7 +83,13 @@ type ProjectConfig struct {
 	Added bool `protobuf:"varint,21,opt,name=added,proto3" json:"added,omitempty"`
 	// Since when it takes no new work; unset means that it does. It is part of the state,
 	// and nobody registers a project with it.
-	Removed       *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=removed,proto3" json:"removed,omitempty"`
+	Removed *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=removed,proto3" json:"removed,omitempty"`
+	// What each bead may spend that has no budget of tokens or money of its own, with all
+	// that works for it: tokens and money. Zero is no limit.
+	BeadBudget *Budget `protobuf:"bytes,23,opt,name=bead_budget,json=beadBudget,proto3" json:"bead_budget,omitempty"`
+	// What all work may spend on one day, from midnight to midnight in UTC: tokens and
+	// money. Zero is no limit.
+	DayBudget     *Budget `protobuf:"bytes,24,opt,name=day_budget,json=dayBudget,proto3" json:"day_budget,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -268,6 +274,20 @@ func (x *ProjectConfig) GetAdded() bool {
 func (x *ProjectConfig) GetRemoved() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Removed
+	}
+	return nil
+}
+
+func (x *ProjectConfig) GetBeadBudget() *Budget {
+	if x != nil {
+		return x.BeadBudget
+	}
+	return nil
+}
+
+func (x *ProjectConfig) GetDayBudget() *Budget {
+	if x != nil {
+		return x.DayBudget
 	}
 	return nil
 }
@@ -734,9 +754,10 @@ type ProjectState struct {
 	Segments []string `protobuf:"bytes,34,rep,name=segments,proto3" json:"segments,omitempty"`
 	// Names of the segments that hold the first pages of the graph's nodes, and of its
 	// edges, in order; graph_pages has those that follow, and graph what is in no page.
-	GraphNodes    []string    `protobuf:"bytes,35,rep,name=graph_nodes,json=graphNodes,proto3" json:"graph_nodes,omitempty"`
-	GraphEdges    []string    `protobuf:"bytes,36,rep,name=graph_edges,json=graphEdges,proto3" json:"graph_edges,omitempty"`
-	GraphPages    *GraphPages `protobuf:"bytes,37,opt,name=graph_pages,json=graphPages,proto3" json:"graph_pages,omitempty"`
+	GraphNodes    []string     `protobuf:"bytes,35,rep,name=graph_nodes,json=graphNodes,proto3" json:"graph_nodes,omitempty"`
+	GraphEdges    []string     `protobuf:"bytes,36,rep,name=graph_edges,json=graphEdges,proto3" json:"graph_edges,omitempty"`
+	GraphPages    *GraphPages  `protobuf:"bytes,37,opt,name=graph_pages,json=graphPages,proto3" json:"graph_pages,omitempty"`
+	Day           *DaySpending `protobuf:"bytes,38,opt,name=day,proto3" json:"day,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1030,6 +1051,75 @@ func (x *ProjectState) GetGraphPages() *GraphPages {
 	return nil
 }
 
+func (x *ProjectState) GetDay() *DaySpending {
+	if x != nil {
+		return x.Day
+	}
+	return nil
+}
+
+// DaySpending is what a project has spent on the day on which it last paid for
+// something, and what the CEO has lifted the budget of that day to, in all.
+type DaySpending struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ends          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=ends,proto3" json:"ends,omitempty"`
+	Spent         *Budget                `protobuf:"bytes,2,opt,name=spent,proto3" json:"spent,omitempty"`
+	Granted       *Budget                `protobuf:"bytes,3,opt,name=granted,proto3" json:"granted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DaySpending) Reset() {
+	*x = DaySpending{}
+	mi := &file_loom_v1_project_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DaySpending) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DaySpending) ProtoMessage() {}
+
+func (x *DaySpending) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_project_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DaySpending.ProtoReflect.Descriptor instead.
+func (*DaySpending) Descriptor() ([]byte, []int) {
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *DaySpending) GetEnds() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Ends
+	}
+	return nil
+}
+
+func (x *DaySpending) GetSpent() *Budget {
+	if x != nil {
+		return x.Spent
+	}
+	return nil
+}
+
+func (x *DaySpending) GetGranted() *Budget {
+	if x != nil {
+		return x.Granted
+	}
+	return nil
+}
+
 // GraphPages are pages of a decision graph, in order. A segment of the graph is one
 // message of them.
 type GraphPages struct {
@@ -1044,7 +1134,7 @@ type GraphPages struct {
 
 func (x *GraphPages) Reset() {
 	*x = GraphPages{}
-	mi := &file_loom_v1_project_proto_msgTypes[7]
+	mi := &file_loom_v1_project_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1056,7 +1146,7 @@ func (x *GraphPages) String() string {
 func (*GraphPages) ProtoMessage() {}
 
 func (x *GraphPages) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[7]
+	mi := &file_loom_v1_project_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1069,7 +1159,7 @@ func (x *GraphPages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphPages.ProtoReflect.Descriptor instead.
 func (*GraphPages) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GraphPages) GetNodes() [][]byte {
@@ -1099,7 +1189,7 @@ type EndedWork struct {
 
 func (x *EndedWork) Reset() {
 	*x = EndedWork{}
-	mi := &file_loom_v1_project_proto_msgTypes[8]
+	mi := &file_loom_v1_project_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1201,7 @@ func (x *EndedWork) String() string {
 func (*EndedWork) ProtoMessage() {}
 
 func (x *EndedWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[8]
+	mi := &file_loom_v1_project_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1214,7 @@ func (x *EndedWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndedWork.ProtoReflect.Descriptor instead.
 func (*EndedWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EndedWork) GetBead() *Bead {
@@ -1162,7 +1252,7 @@ type SegmentIndex struct {
 
 func (x *SegmentIndex) Reset() {
 	*x = SegmentIndex{}
-	mi := &file_loom_v1_project_proto_msgTypes[9]
+	mi := &file_loom_v1_project_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1174,7 +1264,7 @@ func (x *SegmentIndex) String() string {
 func (*SegmentIndex) ProtoMessage() {}
 
 func (x *SegmentIndex) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[9]
+	mi := &file_loom_v1_project_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1187,7 +1277,7 @@ func (x *SegmentIndex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentIndex.ProtoReflect.Descriptor instead.
 func (*SegmentIndex) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SegmentIndex) GetRecordsSha256() []byte {
@@ -1227,7 +1317,7 @@ type SegmentEntry struct {
 
 func (x *SegmentEntry) Reset() {
 	*x = SegmentEntry{}
-	mi := &file_loom_v1_project_proto_msgTypes[10]
+	mi := &file_loom_v1_project_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1239,7 +1329,7 @@ func (x *SegmentEntry) String() string {
 func (*SegmentEntry) ProtoMessage() {}
 
 func (x *SegmentEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[10]
+	mi := &file_loom_v1_project_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1252,7 +1342,7 @@ func (x *SegmentEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentEntry.ProtoReflect.Descriptor instead.
 func (*SegmentEntry) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SegmentEntry) GetId() string {
@@ -1338,7 +1428,7 @@ type SegmentExecution struct {
 
 func (x *SegmentExecution) Reset() {
 	*x = SegmentExecution{}
-	mi := &file_loom_v1_project_proto_msgTypes[11]
+	mi := &file_loom_v1_project_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1350,7 +1440,7 @@ func (x *SegmentExecution) String() string {
 func (*SegmentExecution) ProtoMessage() {}
 
 func (x *SegmentExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[11]
+	mi := &file_loom_v1_project_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1363,7 +1453,7 @@ func (x *SegmentExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentExecution.ProtoReflect.Descriptor instead.
 func (*SegmentExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SegmentExecution) GetId() string {
@@ -1407,7 +1497,7 @@ type LandedPatch struct {
 
 func (x *LandedPatch) Reset() {
 	*x = LandedPatch{}
-	mi := &file_loom_v1_project_proto_msgTypes[12]
+	mi := &file_loom_v1_project_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1419,7 +1509,7 @@ func (x *LandedPatch) String() string {
 func (*LandedPatch) ProtoMessage() {}
 
 func (x *LandedPatch) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[12]
+	mi := &file_loom_v1_project_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1432,7 +1522,7 @@ func (x *LandedPatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LandedPatch.ProtoReflect.Descriptor instead.
 func (*LandedPatch) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LandedPatch) GetPatchDigest() string {
@@ -1476,7 +1566,7 @@ type RememberedRequest struct {
 
 func (x *RememberedRequest) Reset() {
 	*x = RememberedRequest{}
-	mi := &file_loom_v1_project_proto_msgTypes[13]
+	mi := &file_loom_v1_project_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1488,7 +1578,7 @@ func (x *RememberedRequest) String() string {
 func (*RememberedRequest) ProtoMessage() {}
 
 func (x *RememberedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_project_proto_msgTypes[13]
+	mi := &file_loom_v1_project_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1501,7 +1591,7 @@ func (x *RememberedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RememberedRequest.ProtoReflect.Descriptor instead.
 func (*RememberedRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_project_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_project_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RememberedRequest) GetId() string {
@@ -1529,7 +1619,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xed\x06\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xcf\a\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -1557,7 +1647,11 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06memory\x18\x13 \x03(\tR\x06memory\x12)\n" +
 	"\x10operators_answer\x18\x14 \x03(\tR\x0foperatorsAnswer\x12\x14\n" +
 	"\x05added\x18\x15 \x01(\bR\x05added\x124\n" +
-	"\aremoved\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\aremoved\x1aN\n" +
+	"\aremoved\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\aremoved\x120\n" +
+	"\vbead_budget\x18\x17 \x01(\v2\x0f.loom.v1.BudgetR\n" +
+	"beadBudget\x12.\n" +
+	"\n" +
+	"day_budget\x18\x18 \x01(\v2\x0f.loom.v1.BudgetR\tdayBudget\x1aN\n" +
 	"\n" +
 	"PatchEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
@@ -1602,7 +1696,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xa7\x17\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xcf\x17\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -1650,7 +1744,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\vgraph_edges\x18$ \x03(\tR\n" +
 	"graphEdges\x124\n" +
 	"\vgraph_pages\x18% \x01(\v2\x13.loom.v1.GraphPagesR\n" +
-	"graphPages\x1aG\n" +
+	"graphPages\x12&\n" +
+	"\x03day\x18& \x01(\v2\x14.loom.v1.DaySpendingR\x03day\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -1696,7 +1791,11 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
 	"TeamsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
-	"\x05value\x18\x02 \x01(\v2\r.loom.v1.TeamR\x05value:\x028\x01\"8\n" +
+	"\x05value\x18\x02 \x01(\v2\r.loom.v1.TeamR\x05value:\x028\x01\"\x8f\x01\n" +
+	"\vDaySpending\x12.\n" +
+	"\x04ends\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04ends\x12%\n" +
+	"\x05spent\x18\x02 \x01(\v2\x0f.loom.v1.BudgetR\x05spent\x12)\n" +
+	"\agranted\x18\x03 \x01(\v2\x0f.loom.v1.BudgetR\agranted\"8\n" +
 	"\n" +
 	"GraphPages\x12\x14\n" +
 	"\x05nodes\x18\x01 \x03(\fR\x05nodes\x12\x14\n" +
@@ -1753,7 +1852,7 @@ func file_loom_v1_project_proto_rawDescGZIP() []byte {
 	return file_loom_v1_project_proto_rawDescData
 }
 
-var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_loom_v1_project_proto_goTypes = []any{
 	(*ProjectConfig)(nil),         // 0: loom.v1.ProjectConfig
 	(*ProcessRule)(nil),           // 1: loom.v1.ProcessRule
@@ -1762,127 +1861,134 @@ var file_loom_v1_project_proto_goTypes = []any{
 	(*GovernorState)(nil),         // 4: loom.v1.GovernorState
 	(*HostRoles)(nil),             // 5: loom.v1.HostRoles
 	(*ProjectState)(nil),          // 6: loom.v1.ProjectState
-	(*GraphPages)(nil),            // 7: loom.v1.GraphPages
-	(*EndedWork)(nil),             // 8: loom.v1.EndedWork
-	(*SegmentIndex)(nil),          // 9: loom.v1.SegmentIndex
-	(*SegmentEntry)(nil),          // 10: loom.v1.SegmentEntry
-	(*SegmentExecution)(nil),      // 11: loom.v1.SegmentExecution
-	(*LandedPatch)(nil),           // 12: loom.v1.LandedPatch
-	(*RememberedRequest)(nil),     // 13: loom.v1.RememberedRequest
-	nil,                           // 14: loom.v1.ProjectConfig.PatchEntry
-	nil,                           // 15: loom.v1.Route.AttributesEntry
-	nil,                           // 16: loom.v1.HostRoles.AgentsEntry
-	nil,                           // 17: loom.v1.ProjectState.BeadsEntry
-	nil,                           // 18: loom.v1.ProjectState.ExecutionsEntry
-	nil,                           // 19: loom.v1.ProjectState.ApprovalsEntry
-	nil,                           // 20: loom.v1.ProjectState.DefinitionsEntry
-	nil,                           // 21: loom.v1.ProjectState.LatestEntry
-	nil,                           // 22: loom.v1.ProjectState.TurnsEntry
-	nil,                           // 23: loom.v1.ProjectState.RequestsEntry
-	nil,                           // 24: loom.v1.ProjectState.NoncesEntry
-	nil,                           // 25: loom.v1.ProjectState.ChangedEntry
-	nil,                           // 26: loom.v1.ProjectState.HostsEntry
-	nil,                           // 27: loom.v1.ProjectState.AbsentEntry
-	nil,                           // 28: loom.v1.ProjectState.StoredAtEntry
-	nil,                           // 29: loom.v1.ProjectState.RefusedEntry
-	nil,                           // 30: loom.v1.ProjectState.TeamsEntry
-	(*durationpb.Duration)(nil),   // 31: google.protobuf.Duration
-	(*Budget)(nil),                // 32: loom.v1.Budget
-	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
-	(BeadType)(0),                 // 34: loom.v1.BeadType
-	(Priority)(0),                 // 35: loom.v1.Priority
-	(*DecisionGraph)(nil),         // 36: loom.v1.DecisionGraph
-	(*CommitLocks)(nil),           // 37: loom.v1.CommitLocks
-	(*Pause)(nil),                 // 38: loom.v1.Pause
-	(*Staffing)(nil),              // 39: loom.v1.Staffing
-	(*Keyring)(nil),               // 40: loom.v1.Keyring
-	(*Permission)(nil),            // 41: loom.v1.Permission
-	(*OpenLanding)(nil),           // 42: loom.v1.OpenLanding
-	(*Toolkit)(nil),               // 43: loom.v1.Toolkit
-	(*MemoryState)(nil),           // 44: loom.v1.MemoryState
-	(*Bead)(nil),                  // 45: loom.v1.Bead
-	(*Execution)(nil),             // 46: loom.v1.Execution
-	(*Approval)(nil),              // 47: loom.v1.Approval
-	(BeadStatus)(0),               // 48: loom.v1.BeadStatus
-	(*Usage)(nil),                 // 49: loom.v1.Usage
-	(PatchAction)(0),              // 50: loom.v1.PatchAction
-	(*Definition)(nil),            // 51: loom.v1.Definition
-	(*Turn)(nil),                  // 52: loom.v1.Turn
-	(*Error)(nil),                 // 53: loom.v1.Error
-	(*Team)(nil),                  // 54: loom.v1.Team
+	(*DaySpending)(nil),           // 7: loom.v1.DaySpending
+	(*GraphPages)(nil),            // 8: loom.v1.GraphPages
+	(*EndedWork)(nil),             // 9: loom.v1.EndedWork
+	(*SegmentIndex)(nil),          // 10: loom.v1.SegmentIndex
+	(*SegmentEntry)(nil),          // 11: loom.v1.SegmentEntry
+	(*SegmentExecution)(nil),      // 12: loom.v1.SegmentExecution
+	(*LandedPatch)(nil),           // 13: loom.v1.LandedPatch
+	(*RememberedRequest)(nil),     // 14: loom.v1.RememberedRequest
+	nil,                           // 15: loom.v1.ProjectConfig.PatchEntry
+	nil,                           // 16: loom.v1.Route.AttributesEntry
+	nil,                           // 17: loom.v1.HostRoles.AgentsEntry
+	nil,                           // 18: loom.v1.ProjectState.BeadsEntry
+	nil,                           // 19: loom.v1.ProjectState.ExecutionsEntry
+	nil,                           // 20: loom.v1.ProjectState.ApprovalsEntry
+	nil,                           // 21: loom.v1.ProjectState.DefinitionsEntry
+	nil,                           // 22: loom.v1.ProjectState.LatestEntry
+	nil,                           // 23: loom.v1.ProjectState.TurnsEntry
+	nil,                           // 24: loom.v1.ProjectState.RequestsEntry
+	nil,                           // 25: loom.v1.ProjectState.NoncesEntry
+	nil,                           // 26: loom.v1.ProjectState.ChangedEntry
+	nil,                           // 27: loom.v1.ProjectState.HostsEntry
+	nil,                           // 28: loom.v1.ProjectState.AbsentEntry
+	nil,                           // 29: loom.v1.ProjectState.StoredAtEntry
+	nil,                           // 30: loom.v1.ProjectState.RefusedEntry
+	nil,                           // 31: loom.v1.ProjectState.TeamsEntry
+	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
+	(*Budget)(nil),                // 33: loom.v1.Budget
+	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
+	(BeadType)(0),                 // 35: loom.v1.BeadType
+	(Priority)(0),                 // 36: loom.v1.Priority
+	(*DecisionGraph)(nil),         // 37: loom.v1.DecisionGraph
+	(*CommitLocks)(nil),           // 38: loom.v1.CommitLocks
+	(*Pause)(nil),                 // 39: loom.v1.Pause
+	(*Staffing)(nil),              // 40: loom.v1.Staffing
+	(*Keyring)(nil),               // 41: loom.v1.Keyring
+	(*Permission)(nil),            // 42: loom.v1.Permission
+	(*OpenLanding)(nil),           // 43: loom.v1.OpenLanding
+	(*Toolkit)(nil),               // 44: loom.v1.Toolkit
+	(*MemoryState)(nil),           // 45: loom.v1.MemoryState
+	(*Bead)(nil),                  // 46: loom.v1.Bead
+	(*Execution)(nil),             // 47: loom.v1.Execution
+	(*Approval)(nil),              // 48: loom.v1.Approval
+	(BeadStatus)(0),               // 49: loom.v1.BeadStatus
+	(*Usage)(nil),                 // 50: loom.v1.Usage
+	(PatchAction)(0),              // 51: loom.v1.PatchAction
+	(*Definition)(nil),            // 52: loom.v1.Definition
+	(*Turn)(nil),                  // 53: loom.v1.Turn
+	(*Error)(nil),                 // 54: loom.v1.Error
+	(*Team)(nil),                  // 55: loom.v1.Team
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
 	2,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
 	3,  // 1: loom.v1.ProjectConfig.governor:type_name -> loom.v1.Governor
-	31, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
-	32, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
+	32, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
+	33, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
 	1,  // 4: loom.v1.ProjectConfig.processes:type_name -> loom.v1.ProcessRule
-	14, // 5: loom.v1.ProjectConfig.patch:type_name -> loom.v1.ProjectConfig.PatchEntry
-	33, // 6: loom.v1.ProjectConfig.removed:type_name -> google.protobuf.Timestamp
-	34, // 7: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
-	15, // 8: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
-	35, // 9: loom.v1.Route.priority:type_name -> loom.v1.Priority
-	31, // 10: loom.v1.Governor.window:type_name -> google.protobuf.Duration
-	33, // 11: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
-	16, // 12: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
-	0,  // 13: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
-	33, // 14: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
-	17, // 15: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
-	18, // 16: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
-	19, // 17: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
-	20, // 18: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
-	21, // 19: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
-	36, // 20: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
-	37, // 21: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
-	22, // 22: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
-	23, // 23: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
-	24, // 24: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
-	25, // 25: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
-	38, // 26: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
-	26, // 27: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
-	27, // 28: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
-	4,  // 29: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
-	28, // 30: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
-	33, // 31: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
-	29, // 32: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
-	39, // 33: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
-	40, // 34: loom.v1.ProjectState.keyring:type_name -> loom.v1.Keyring
-	41, // 35: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
-	32, // 36: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
-	42, // 37: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
-	43, // 38: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
-	12, // 39: loom.v1.ProjectState.landed_patches:type_name -> loom.v1.LandedPatch
-	44, // 40: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
-	30, // 41: loom.v1.ProjectState.teams:type_name -> loom.v1.ProjectState.TeamsEntry
-	7,  // 42: loom.v1.ProjectState.graph_pages:type_name -> loom.v1.GraphPages
-	45, // 43: loom.v1.EndedWork.bead:type_name -> loom.v1.Bead
-	46, // 44: loom.v1.EndedWork.executions:type_name -> loom.v1.Execution
-	47, // 45: loom.v1.EndedWork.approval:type_name -> loom.v1.Approval
-	10, // 46: loom.v1.SegmentIndex.entries:type_name -> loom.v1.SegmentEntry
-	48, // 47: loom.v1.SegmentEntry.status:type_name -> loom.v1.BeadStatus
-	34, // 48: loom.v1.SegmentEntry.type:type_name -> loom.v1.BeadType
-	11, // 49: loom.v1.SegmentEntry.executions:type_name -> loom.v1.SegmentExecution
-	33, // 50: loom.v1.SegmentExecution.started_at:type_name -> google.protobuf.Timestamp
-	49, // 51: loom.v1.SegmentExecution.usage:type_name -> loom.v1.Usage
-	33, // 52: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
-	33, // 53: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	50, // 54: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
-	45, // 55: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	46, // 56: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	47, // 57: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	51, // 58: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	52, // 59: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	13, // 60: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	5,  // 61: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	33, // 62: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	33, // 63: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	53, // 64: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	54, // 65: loom.v1.ProjectState.TeamsEntry.value:type_name -> loom.v1.Team
-	66, // [66:66] is the sub-list for method output_type
-	66, // [66:66] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	15, // 5: loom.v1.ProjectConfig.patch:type_name -> loom.v1.ProjectConfig.PatchEntry
+	34, // 6: loom.v1.ProjectConfig.removed:type_name -> google.protobuf.Timestamp
+	33, // 7: loom.v1.ProjectConfig.bead_budget:type_name -> loom.v1.Budget
+	33, // 8: loom.v1.ProjectConfig.day_budget:type_name -> loom.v1.Budget
+	35, // 9: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
+	16, // 10: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
+	36, // 11: loom.v1.Route.priority:type_name -> loom.v1.Priority
+	32, // 12: loom.v1.Governor.window:type_name -> google.protobuf.Duration
+	34, // 13: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
+	17, // 14: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
+	0,  // 15: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
+	34, // 16: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
+	18, // 17: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
+	19, // 18: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
+	20, // 19: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
+	21, // 20: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
+	22, // 21: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
+	37, // 22: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
+	38, // 23: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
+	23, // 24: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
+	24, // 25: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
+	25, // 26: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
+	26, // 27: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
+	39, // 28: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
+	27, // 29: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
+	28, // 30: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
+	4,  // 31: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
+	29, // 32: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
+	34, // 33: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
+	30, // 34: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
+	40, // 35: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
+	41, // 36: loom.v1.ProjectState.keyring:type_name -> loom.v1.Keyring
+	42, // 37: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
+	33, // 38: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
+	43, // 39: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
+	44, // 40: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
+	13, // 41: loom.v1.ProjectState.landed_patches:type_name -> loom.v1.LandedPatch
+	45, // 42: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
+	31, // 43: loom.v1.ProjectState.teams:type_name -> loom.v1.ProjectState.TeamsEntry
+	8,  // 44: loom.v1.ProjectState.graph_pages:type_name -> loom.v1.GraphPages
+	7,  // 45: loom.v1.ProjectState.day:type_name -> loom.v1.DaySpending
+	34, // 46: loom.v1.DaySpending.ends:type_name -> google.protobuf.Timestamp
+	33, // 47: loom.v1.DaySpending.spent:type_name -> loom.v1.Budget
+	33, // 48: loom.v1.DaySpending.granted:type_name -> loom.v1.Budget
+	46, // 49: loom.v1.EndedWork.bead:type_name -> loom.v1.Bead
+	47, // 50: loom.v1.EndedWork.executions:type_name -> loom.v1.Execution
+	48, // 51: loom.v1.EndedWork.approval:type_name -> loom.v1.Approval
+	11, // 52: loom.v1.SegmentIndex.entries:type_name -> loom.v1.SegmentEntry
+	49, // 53: loom.v1.SegmentEntry.status:type_name -> loom.v1.BeadStatus
+	35, // 54: loom.v1.SegmentEntry.type:type_name -> loom.v1.BeadType
+	12, // 55: loom.v1.SegmentEntry.executions:type_name -> loom.v1.SegmentExecution
+	34, // 56: loom.v1.SegmentExecution.started_at:type_name -> google.protobuf.Timestamp
+	50, // 57: loom.v1.SegmentExecution.usage:type_name -> loom.v1.Usage
+	34, // 58: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
+	34, // 59: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	51, // 60: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
+	46, // 61: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	47, // 62: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	48, // 63: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	52, // 64: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	53, // 65: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	14, // 66: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	5,  // 67: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	34, // 68: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	34, // 69: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	54, // 70: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	55, // 71: loom.v1.ProjectState.TeamsEntry.value:type_name -> loom.v1.Team
+	72, // [72:72] is the sub-list for method output_type
+	72, // [72:72] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
@@ -1908,7 +2014,7 @@ func file_loom_v1_project_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_project_proto_rawDesc), len(file_loom_v1_project_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -5007,6 +5007,9 @@ type Approval struct {
 	// and whether it is the whole project's.
 	Wanted    *Budget `protobuf:"bytes,26,opt,name=wanted,proto3" json:"wanted,omitempty"`
 	OfProject bool    `protobuf:"varint,27,opt,name=of_project,json=ofProject,proto3" json:"of_project,omitempty"`
+	// Where it is the project's for one day: the midnight at which that ends. The
+	// question lapses then.
+	DayEnds *timestamppb.Timestamp `protobuf:"bytes,35,opt,name=day_ends,json=dayEnds,proto3" json:"day_ends,omitempty"`
 	// What was asked for: the bead's goal and description.
 	Intent string `protobuf:"bytes,28,opt,name=intent,proto3" json:"intent,omitempty"`
 	// The plan that the execution goes by, if one was made.
@@ -5244,6 +5247,13 @@ func (x *Approval) GetOfProject() bool {
 		return x.OfProject
 	}
 	return false
+}
+
+func (x *Approval) GetDayEnds() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DayEnds
+	}
+	return nil
 }
 
 func (x *Approval) GetIntent() string {
@@ -5924,7 +5934,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x06output\x18\x05 \x01(\v2\x10.loom.v1.BlobRefR\x06output\".\n" +
 	"\x06Choice\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
-	"\x05title\x18\x02 \x01(\tR\x05title\"\xc1\t\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\"\xf8\t\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -5959,7 +5969,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"permission\x12'\n" +
 	"\x06wanted\x18\x1a \x01(\v2\x0f.loom.v1.BudgetR\x06wanted\x12\x1d\n" +
 	"\n" +
-	"of_project\x18\x1b \x01(\bR\tofProject\x12\x16\n" +
+	"of_project\x18\x1b \x01(\bR\tofProject\x125\n" +
+	"\bday_ends\x18# \x01(\v2\x1a.google.protobuf.TimestampR\adayEnds\x12\x16\n" +
 	"\x06intent\x18\x1c \x01(\tR\x06intent\x12!\n" +
 	"\x04plan\x18\x1d \x01(\v2\r.loom.v1.PlanR\x04plan\x12$\n" +
 	"\x04work\x18\x1e \x03(\v2\x10.loom.v1.AttemptR\x04work\x12$\n" +
@@ -6286,23 +6297,24 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	57,  // 106: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
 	75,  // 107: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
 	68,  // 108: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	18,  // 109: loom.v1.Approval.plan:type_name -> loom.v1.Plan
-	37,  // 110: loom.v1.Approval.work:type_name -> loom.v1.Attempt
-	67,  // 111: loom.v1.Approval.usage:type_name -> loom.v1.Usage
-	56,  // 112: loom.v1.Approval.considered:type_name -> loom.v1.Considered
-	55,  // 113: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
-	14,  // 114: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
-	63,  // 115: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
-	76,  // 116: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
-	77,  // 117: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
-	41,  // 118: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	63,  // 119: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	36,  // 120: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	121, // [121:121] is the sub-list for method output_type
-	121, // [121:121] is the sub-list for method input_type
-	121, // [121:121] is the sub-list for extension type_name
-	121, // [121:121] is the sub-list for extension extendee
-	0,   // [0:121] is the sub-list for field type_name
+	63,  // 109: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
+	18,  // 110: loom.v1.Approval.plan:type_name -> loom.v1.Plan
+	37,  // 111: loom.v1.Approval.work:type_name -> loom.v1.Attempt
+	67,  // 112: loom.v1.Approval.usage:type_name -> loom.v1.Usage
+	56,  // 113: loom.v1.Approval.considered:type_name -> loom.v1.Considered
+	55,  // 114: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
+	14,  // 115: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
+	63,  // 116: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
+	76,  // 117: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
+	77,  // 118: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
+	41,  // 119: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	63,  // 120: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	36,  // 121: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	122, // [122:122] is the sub-list for method output_type
+	122, // [122:122] is the sub-list for method input_type
+	122, // [122:122] is the sub-list for extension type_name
+	122, // [122:122] is the sub-list for extension extendee
+	0,   // [0:122] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }

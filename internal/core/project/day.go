@@ -1,0 +1,114 @@
+package project
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// day is how long a budget of a day counts: from midnight to midnight in UTC, which
+// every host and every reader of the journal agrees on.
+const day = 24 * time.Hour
+
+// dayEnds returns the midnight at which the day of a moment ends, by the wall clock.
+// A day that has begun does not begin again when the clock is set back; one that lies
+// more than a day ahead was begun by a clock that was wrong, and does not count.
+func (s *State) dayEnds(now time.Time) time.Time {
+	if ends := asTime(s.p.Day.GetEnds()); ends.After(now) && ends.Sub(now) <= 2*day {
+		return ends
+	}
+	return now.UTC().Truncate(day).Add(day)
+}
+
+// today returns the spending of the day of a moment, nil while there is none.
+func (s *State) today(now time.Time) *loomv1.DaySpending {
+	if s.p.Day != nil && asTime(s.p.Day.Ends).Equal(s.dayEnds(now)) {
+		return s.p.Day
+	}
+	return nil
+}
+
+// begunDay is today, begun with nothing where there is none. It is for folds.
+func (s *State) begunDay(now time.Time) *loomv1.DaySpending {
+	if s.today(now) == nil {
+		s.p.Day = &loomv1.DaySpending{Ends: timestamppb.New(s.dayEnds(now))}
+	}
+	return s.p.Day
+}
+
+// spentToday returns what the project has spent on the day of a moment.
+func (s *State) spentToday(now time.Time) amount {
+	b := s.today(now).GetSpent()
+	return amount{b.GetTokens(), b.GetMicroUsd()}
+}
+
+// dayAllowed returns what the project may spend on the day of a moment, which the CEO
+// may have raised.
+func (s *State) dayAllowed(now time.Time) *loomv1.Budget {
+	b, g := s.p.Config.GetDayBudget(), s.today(now).GetGranted()
+	return &loomv1.Budget{Tokens: most(b.GetTokens(), g.GetTokens()), MicroUsd: most(b.GetMicroUsd(), g.GetMicroUsd())}
+}
+
+// pay adds what a call has used to what the project has spent, in all and on the day
+// on which it was paid for.
+func (s *State) pay(e *loomv1.Event, used amount) {
+	s.spent = s.spent.plus(used)
+	if used == (amount{}) {
+		return
+	}
+	now := wallTime(e)
+	s.begunDay(now).Spent = s.spentToday(now).plus(used).budget()
+}
+
+// dayRaised is what the project may spend today once the CEO has approved it.
+func (d *decision) dayRaised(a *loomv1.Approval) *loomv1.Budget {
+	most, more, spent := d.s.dayAllowed(d.wall), d.s.p.Config.GetDayBudget(), d.s.spentToday(d.wall)
+	return &loomv1.Budget{
+		Tokens:   raised(most.Tokens, more.GetTokens(), max(spent.tokens, a.Wanted.GetTokens())),
+		MicroUsd: raised(most.MicroUsd, more.GetMicroUsd(), max(spent.money, a.Wanted.GetMicroUsd())),
+	}
+}
+
+// lapseDay has the question about the budget of a day lapse once that is over: there
+// is room again, and what waited goes on.
+func (d *decision) lapseDay(x *loomv1.Execution) error {
+	a := d.s.approval(x.GetLimitApproval())
+	if a.GetDayEnds() == nil || d.wall.Before(asTime(a.DayEnds)) {
+		return nil
+	}
+	return d.lapseLimit(x, "the day is over")
+}
+
+// lapseRaised has questions about limits lapse that whoever runs the host has raised
+// or taken away since, so that nobody is asked about a limit which there is not.
+func (d *decision) lapseRaised() error {
+	for _, x := range d.s.running() {
+		if a := d.s.approval(x.LimitApproval); a.GetWanted() != nil && d.s.roomFor(x, a, d.wall) {
+			if err := d.lapseLimit(x, "the limit was raised"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// roomFor says whether what an approval is about fits into its budget as that is now.
+func (s *State) roomFor(x *loomv1.Execution, a *loomv1.Approval, now time.Time) bool {
+	limit := s.allowed(x)
+	switch {
+	case a.DayEnds != nil:
+		limit = s.dayAllowed(now)
+	case a.OfProject:
+		limit = s.projectAllowed()
+	}
+	return amount{a.Wanted.GetTokens(), a.Wanted.GetMicroUsd()}.within(limit)
+}
+
+func (d *decision) lapseLimit(x *loomv1.Execution, why string) error {
+	defer d.about(x)()
+	return d.emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalLapsed{
+		ApprovalLapsed: &loomv1.ApprovalLapsed{Approval: x.LimitApproval, Reason: why},
+	}})
+}
