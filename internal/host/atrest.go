@@ -121,7 +121,7 @@ func (a *AtRest) register(ctx context.Context, snapshots journal.Snapshots) erro
 	}
 	delete(ids, "")
 	delete(ids, project.System)
-	a.host.known = slices.Sorted(maps.Keys(ids))
+	a.host.known.Add(slices.Sorted(maps.Keys(ids))...)
 	return nil
 }
 
@@ -227,7 +227,7 @@ func (f *folds) state(id string) (*project.State, error) {
 	if s := f.made[id]; s != nil {
 		return s, nil
 	}
-	if !slices.Contains(f.host.known, id) {
+	if !f.host.known.Has(id) {
 		return nil, fault.New("project/unknown", "project %q is not registered on this deployment", id).At("project").Got(id)
 	}
 	s, _, err := f.host.pasts.project(f.host.ctx, id, moment{})

@@ -44,7 +44,7 @@ func (h *Host) update(ctx context.Context, q *loomv1.BeadRequest, from *loomv1.I
 	cmd.Actor = from
 	answer, err := h.projects.Do(ctx, cmd)
 	if err != nil {
-		return nil, h.suggestProject(err)
+		return nil, h.known.Suggest(err)
 	}
 	return answer.GetSubmit(), nil
 }

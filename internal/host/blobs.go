@@ -66,8 +66,8 @@ func (h *Host) blobPart(ctx context.Context, q *loomv1.BlobRequest) (*loomv1.Blo
 	if err := checkBlob(q); err != nil {
 		return nil, err
 	}
-	if q.Project != "" && q.Project != project.System && !slices.Contains(h.registered(), q.Project) {
-		return nil, h.suggestProject(fault.New("project/unknown", "no such project").At("project").Got(q.Project))
+	if q.Project != "" && q.Project != project.System && !h.known.Has(q.Project) {
+		return nil, h.known.Suggest(fault.New("project/unknown", "no such project").At("project").Got(q.Project))
 	}
 	ref, err := h.namedBlob(ctx, q.Project, q.Sha256)
 	if err != nil {

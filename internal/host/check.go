@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -94,7 +93,7 @@ func (h *Host) checkNotices(ctx context.Context, q *loomv1.NoticesRequest) error
 		view, id = project.Beads, about
 	}
 	_, err := h.states.Look(ctx, view, &loomv1.Query{Project: owner, Id: id})
-	return h.suggestProject(err)
+	return h.known.Suggest(err)
 }
 
 // checkFilters refuses a cursor that cannot be, and kinds and times that nothing
@@ -114,17 +113,4 @@ func checkFilters(q *loomv1.NoticesRequest) error {
 		return fault.New("usage/argument", "not a time").At("since")
 	}
 	return nil
-}
-
-// suggestProject adds the name of a project that may have been meant to an
-// error about one that does not exist.
-func (h *Host) suggestProject(err error) error {
-	if code := fault.Code(err); code != "submit/unknown-project" && code != "project/unknown" {
-		return err
-	}
-	e := *fault.From(err)
-	if asked, uerr := strconv.Unquote(e.Value); uerr == nil && e.Hint == "" {
-		e.Hint = suggest.Among(asked, h.registered())
-	}
-	return &e
 }

@@ -330,24 +330,24 @@ func (c Config) check() error {
 			add(fault.New("usage/argument", "project %q is named twice", p.ID).At("project"))
 		}
 		seen[p.ID] = true
-		errs = append(errs, c.checkProject(p)...)
+		errs = append(errs, c.checkProject(p.Registration())...)
 	}
 	return fault.Join(errs)
 }
 
 // checkProject reports all that is wrong with a project before anybody looks at its
 // repository.
-func (c Config) checkProject(p Project) (errs []*fault.Error) {
-	if _, err := subject.Parse("project", p.ID); err != nil {
+func (c Config) checkProject(p *loomv1.ProjectConfig) (errs []*fault.Error) {
+	if _, err := subject.Parse("project", p.Id); err != nil {
 		errs = append(errs, fault.From(err))
 	}
-	if len(p.ID) > project.MaxID {
-		errs = append(errs, fault.New("id/malformed", "project id is longer than %d bytes", project.MaxID).At("project").Got(p.ID))
+	if len(p.Id) > project.MaxID {
+		errs = append(errs, fault.New("id/malformed", "project id is longer than %d bytes", project.MaxID).At("project").Got(p.Id))
 	}
-	if p.ID == project.System {
-		errs = append(errs, fault.New("project/invalid", "project %q is Loom's own", p.ID).At("project").Want("choose another name"))
+	if p.Id == project.System {
+		errs = append(errs, fault.New("project/invalid", "project %q is Loom's own", p.Id).At("project").Want("choose another name"))
 	}
-	return slices.Concat(errs, c.checkRegistries(p), p.checkKept())
+	return slices.Concat(errs, c.checkRegistries(p), checkKept(p))
 }
 
 func (c Config) roles() *roles.Set {

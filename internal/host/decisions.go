@@ -30,7 +30,7 @@ func (h *Host) serveAsk(ctx context.Context, c call) proto.Message {
 
 func (h *Host) ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
 	if q.Project == "" {
-		q.Project = h.only()
+		q.Project = h.known.Only()
 	}
 	if err := checkQuery(project.Graph, &loomv1.Query{Project: q.Project}); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (h *Host) ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphRe
 	}
 	reply, err := h.states.Ask(ctx, q)
 	if err != nil {
-		return nil, h.suggestProject(err)
+		return nil, h.known.Suggest(err)
 	}
 	return reply, nil
 }
@@ -60,7 +60,7 @@ func (h *Host) askStill(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.Gr
 	now.At = 0
 	reply, err := h.states.Ask(ctx, now)
 	if err != nil {
-		return nil, h.suggestProject(err)
+		return nil, h.known.Suggest(err)
 	}
 	if reply.Number != q.At {
 		return nil, nil
@@ -77,7 +77,7 @@ func (h *Host) askThen(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.Gra
 	}
 	known := &loomv1.GraphRequest{Project: q.Project, Question: loomv1.GraphQuestion_GRAPH_QUESTION_RECENT, Limit: 1, AtLeast: proto.Uint64(0)}
 	if _, err := h.states.Ask(ctx, known); err != nil {
-		return nil, h.suggestProject(err)
+		return nil, h.known.Suggest(err)
 	}
 	return h.pasts.ask(ctx, m, q)
 }
@@ -138,7 +138,7 @@ func (h *Host) decideGraph(ctx context.Context, r *loomv1.DecisionRequest, from 
 		return nil, fault.New("request/denied", "only operators write to the decision graph here")
 	}
 	if r.Project == "" {
-		r.Project = h.only()
+		r.Project = h.known.Only()
 	}
 	if err := checkQuery(project.Graph, &loomv1.Query{Project: r.Project}); err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (h *Host) decideGraph(ctx context.Context, r *loomv1.DecisionRequest, from 
 	defer cancel()
 	answer, err := h.projects.Do(ctx, cmd)
 	if err != nil {
-		return nil, h.suggestProject(err)
+		return nil, h.known.Suggest(err)
 	}
 	return answer, nil
 }

@@ -83,7 +83,7 @@ func (h *Host) tidy(ctx context.Context) {
 	}
 	if time.Since(h.disk.forgets) > time.Hour {
 		h.disk.forgets = time.Now()
-		for _, id := range h.registered() {
+		for _, id := range h.known.All() {
 			h.forgetSaved(ctx, id)
 		}
 	}
@@ -247,7 +247,7 @@ func (h *Host) measure(ctx context.Context, wait bool) {
 		}
 		return figures[id]
 	}
-	for _, id := range h.registered() {
+	for _, id := range h.known.All() {
 		d := of(id)
 		d.Repository = sizeOfTree(ctx, h.dir.Path("git", "repos", id+".git"))
 		d.Caches = sizeOfTree(ctx, h.dir.Path("caches", id))

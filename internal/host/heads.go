@@ -74,7 +74,7 @@ func (h *Host) checkCut(ctx context.Context, log journal.Log) (journal.Head, err
 // lock that its project's journal does not have: a grant is durable before git
 // hears of it, so the journal has lost its end, or an old one was put back.
 func (h *Host) checkFences(ctx context.Context) error {
-	for _, id := range h.registered() {
+	for _, id := range h.known.All() {
 		if err := h.checkFence(ctx, id); err != nil {
 			return err
 		}

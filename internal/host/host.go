@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"log/slog"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/loomrun/loom/internal/base/discard"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/redact"
+	"github.com/loomrun/loom/internal/host/registry"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/net/ceokey"
 	"github.com/loomrun/loom/internal/net/certificate"
@@ -69,33 +69,32 @@ type Host struct {
 	library    *processes.Library
 	model      model.Provider
 
-	ctx      context.Context // ends the actors' work
-	cancel   context.CancelFunc
-	system   *actors.System
-	projects *actors.Projects
-	states   states // what the reading services ask: the projects
-	intake   *actors.Intake
-	pools    *actors.Pools
-	repos    repositories
-	own      *ownErrors
-	presence *presence
-	lives    *lives
-	fleet    fleet
-	hearing  hearing
-	leaves   leaves
-	knocks   knocks
-	handover *actors.Handover
-	seats    seats
-	kits     kits
-	places   places
-	staff    *staff
-	meters   *web.Meters
-	web      *web.Server
+	ctx       context.Context // ends the actors' work
+	cancel    context.CancelFunc
+	system    *actors.System
+	projects  *actors.Projects
+	states    states // what the reading services ask: the projects
+	intake    *actors.Intake
+	known     registry.Projects // those that are registered
+	registrar *registry.Registrar
+	pools     *actors.Pools
+	repos     repositories
+	own       *ownErrors
+	presence  *presence
+	lives     *lives
+	fleet     fleet
+	hearing   hearing
+	leaves    leaves
+	knocks    knocks
+	handover  *actors.Handover
+	seats     seats
+	kits      kits
+	places    places
+	staff     *staff
+	meters    *web.Meters
+	web       *web.Server
 
 	mu     sync.Mutex
-	known  []string // registered projects, sorted
-	gone   []string // those of them that were removed, sorted
-	passed []string // configured projects that the start left as operators had them
 	closed sync.Once
 	ceoNew bool
 	noted  sync.Map // what noteTrust has noted
@@ -408,13 +407,3 @@ func (h *Host) Startup() time.Duration { return time.Since(h.started) }
 
 // MadeKey reports whether this start made the CEO's key.
 func (h *Host) MadeKey() bool { return h.ceoNew }
-
-func (h *Host) know(id string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !slices.Contains(h.known, id) {
-		h.known = append(h.known, id)
-		slices.Sort(h.known)
-		h.presence.changed()
-	}
-}

@@ -13,23 +13,6 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// registerOne registers a project. It takes over the deployment's keys, by the orders that
-// made them in the project "system", which it checks again: a new one would begin with the
-// first key, which may be revoked, and one that was not served may have missed that.
-// The fact names who asked for it; nobody is the host itself.
-func (h *Host) registerOne(ctx context.Context, c *loomv1.ProjectConfig, by *loomv1.Identity) error {
-	r := &loomv1.RegisterProject{Config: c, AskedBy: by}
-	view, err := h.projects.Look(ctx, project.Keys, &loomv1.Query{Project: project.System, Filter: project.KeyOrders})
-	switch fault.Code(err) {
-	case "":
-		r.Keys = view.KeyOrders
-	case "submit/unknown-project", "project/unknown": // it has no events yet
-	default:
-		return err
-	}
-	return h.do(ctx, c.Id, &loomv1.Command{Body: &loomv1.Command_RegisterProject{RegisterProject: r}})
-}
-
 // serveCommand takes a signed command from anybody who may ask at all: they knock, and
 // the signature is the authority. It is the same door as the CEO's account has.
 func (h *Host) serveCommand(ctx context.Context, c call) proto.Message {

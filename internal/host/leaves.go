@@ -244,7 +244,7 @@ func (h *Host) tellOfLeaves(ctx context.Context) bool {
 		for role := range agentsIn(p) {
 			all = h.broker.PrepareWork(ctx, role) == nil && all
 		}
-		for _, id := range h.registered() {
+		for _, id := range h.known.All() {
 			all = h.tellOfLeaf(ctx, id, p) && all
 		}
 	}

@@ -30,7 +30,7 @@ func (h *Host) serveWhy(ctx context.Context, c call) proto.Message {
 // that is its user's, and not for everybody who may read the records.
 func (h *Host) whyLine(ctx context.Context, q *loomv1.WhyRequest) (*loomv1.WhyReply, error) {
 	if q.Project == "" {
-		q.Project = h.only()
+		q.Project = h.known.Only()
 	}
 	v, err := h.view(ctx, project.Projects, &loomv1.Query{Project: q.Project}, nil)
 	if err != nil {

@@ -39,7 +39,7 @@ func (h *Host) writeMemory(ctx context.Context, r *loomv1.MemoryRequest, from *l
 		return nil, fault.New("request/denied", "only operators write to the memory here")
 	}
 	if r.Project == "" {
-		r.Project = h.only()
+		r.Project = h.known.Only()
 	}
 	if err := checkQuery(project.Memories, &loomv1.Query{Project: r.Project}); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (h *Host) writeMemory(ctx context.Context, r *loomv1.MemoryRequest, from *l
 	}
 	answer, err := remembering{h.projects, h}.Do(ctx, cmd)
 	if err != nil {
-		return nil, h.suggestProject(err)
+		return nil, h.known.Suggest(err)
 	}
 	return answer, nil
 }
@@ -150,7 +150,7 @@ func (h *Host) sharedMemories(ctx context.Context, id, text string) (items []*lo
 	if len(wanted) == 0 || text == "" {
 		return nil
 	}
-	for _, other := range h.registered() {
+	for _, other := range h.known.All() {
 		if other == id {
 			continue
 		}

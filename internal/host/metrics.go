@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"slices"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -61,8 +60,8 @@ func (h *Host) checkMetrics(q *loomv1.MetricsRequest) error {
 			return err
 		}
 	}
-	if q.Project != "" && !slices.Contains(h.registered(), q.Project) {
-		return h.suggestProject(fault.New("project/unknown", "project is not known").At("project").Got(q.Project))
+	if q.Project != "" && !h.known.Has(q.Project) {
+		return h.known.Suggest(fault.New("project/unknown", "project is not known").At("project").Got(q.Project))
 	}
 	for name, t := range map[string]*timestamppb.Timestamp{"from": q.From, "to": q.To} {
 		if t != nil && t.CheckValid() != nil {

@@ -27,7 +27,7 @@ func (h *Host) permit(r broker.Request) error {
 		return err
 	}
 	named = slices.DeleteFunc(named, func(id string) bool { return id == "" })
-	if only := h.only(); len(named) == 0 && only != "" && !endpoint.Of(rest[0]).OfAll {
+	if only := h.known.Only(); len(named) == 0 && only != "" && !endpoint.Of(rest[0]).OfAll {
 		named = []string{only}
 	}
 	for _, id := range named {

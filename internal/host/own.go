@@ -72,7 +72,7 @@ func (h *Host) setAside(subj string, why error) {
 func (h *Host) fileTrouble(t actors.Trouble) error {
 	id := t.Project
 	if id == "" || id == project.System {
-		id = h.only()
+		id = h.known.Only()
 	}
 	if id == "" {
 		return fault.New("submit/unknown-project", "it is about no project, and this deployment does not have exactly one: %s", t.Message)

@@ -93,7 +93,7 @@ func (h *Host) executionOf(ctx context.Context, id string) (*loomv1.Execution, e
 	}
 	view, err := h.states.Look(ctx, project.Executions, &loomv1.Query{Project: owner, Id: id})
 	if err != nil {
-		return nil, h.suggestProject(err)
+		return nil, h.known.Suggest(err)
 	}
 	return view.Executions[0], nil
 }

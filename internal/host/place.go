@@ -29,14 +29,6 @@ func (p *places) forget(id string) {
 // lookAgain is after how long a repository that was not here is looked for.
 const lookAgain = 10 * time.Second
 
-// elsewherePlaced refuses a repository that another host has registered with
-// another path: what hosts do in a project they find in its repository, so all
-// must have the same.
-func elsewherePlaced(registered, ours *loomv1.ProjectConfig) error {
-	return fault.New("project/conflict", "project %q is registered with repository %s on this deployment, not %s", registered.Id, registered.Repository, ours.Repository).
-		At("project " + registered.Id).Want("the same repository under the same path on every host, for example on a shared file system")
-}
-
 // hasRepository says whether work of a project can be done here.
 func (h *Host) hasRepository(id string) bool {
 	h.places.mu.Lock()

@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -83,7 +81,7 @@ func (h *Host) tellPresence(ctx context.Context) {
 // whether all know now.
 func (h *Host) tellAll(ctx context.Context, agents map[string]uint32) bool {
 	all := h.tellOfLeaves(ctx)
-	for _, id := range h.registered() {
+	for _, id := range h.known.All() {
 		if told, ok := h.presence.told[id]; ok && maps.Equal(told, agents) {
 			continue
 		}
@@ -165,14 +163,6 @@ func (h *Host) agentsOf(name string) int {
 		return n
 	}
 	return max(role.Agents, 1)
-}
-
-// grace is how long work waits for an agent, as projects are registered with it.
-func (h *Host) grace() *durationpb.Duration {
-	if h.config.Grace == 0 {
-		return nil
-	}
-	return durationpb.New(h.config.Grace)
 }
 
 // workLost has all projects put their tickets into a work queue that is new.

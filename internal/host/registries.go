@@ -130,19 +130,19 @@ func CheckRegistries(names []string) error { return egress.List(names).Check() }
 
 // checkRegistries refuses registries that are none, and those that a project's
 // setup could not be held to.
-func (c Config) checkRegistries(p Project) (errs []*fault.Error) {
-	if len(p.Registries) == 0 {
+func (c Config) checkRegistries(p *loomv1.ProjectConfig) (errs []*fault.Error) {
+	if len(p.SetupRegistries) == 0 {
 		return nil
 	}
-	if err := CheckRegistries(p.Registries); err != nil {
+	if err := CheckRegistries(p.SetupRegistries); err != nil {
 		errs = append(errs, fault.From(err).At(registriesKey))
 	}
 	switch {
 	case c.Unsandboxed:
-		errs = append(errs, fault.New("usage/argument", "project %q names registries, and without a sandbox its setup would reach everything", p.ID).At(registriesKey).
+		errs = append(errs, fault.New("usage/argument", "project %q names registries, and without a sandbox its setup would reach everything", p.Id).At(registriesKey).
 			Want("leave --unsandboxed out, or name no registries: an unsandboxed setup has the network of this machine"))
 	case !CanSandbox():
-		errs = append(errs, fault.New("sandbox/unavailable", "project %q names registries, and there is no sandbox here that would hold its setup to them: %s", p.ID, strings.Join(sandbox.Check().Missing, "; ")).At(registriesKey).
+		errs = append(errs, fault.New("sandbox/unavailable", "project %q names registries, and there is no sandbox here that would hold its setup to them: %s", p.Id, strings.Join(sandbox.Check().Missing, "; ")).At(registriesKey).
 			Want("run on Linux with user namespaces (see \"loom doctor\"), or name no registries"))
 	}
 	if file, shown := credentialsIn(readable(c.Data, c.SandboxRead)); shown {

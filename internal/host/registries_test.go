@@ -385,7 +385,7 @@ func TestREAL02_RegistriesNeedASandboxWithoutCredentials(t *testing.T) {
 		{Config{}, Project{ID: "shop", Registries: []string{"https://registry.example"}}, "not the name of a host"},
 	} {
 		tt.c.Data = h.dir.Path()
-		errs := tt.c.checkRegistries(tt.p)
+		errs := tt.c.checkRegistries(tt.p.Registration())
 		if tt.want == "" && len(errs) > 0 || tt.want != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), tt.want)) {
 			t.Errorf("%s: %v, want %q", strconv.Itoa(i), errs, tt.want)
 		}
@@ -401,7 +401,7 @@ func TestREAL02_RegistriesNeedASandboxWithoutCredentials(t *testing.T) {
 	if r := runSetup(t, h, dir, "true", "registry.example"); r.Code != "tool/no-sandbox" {
 		t.Errorf("a setup without a sandbox ran: %s", r.Output)
 	}
-	if err := h.config.checkRegistries(p); fault.Code(fault.Join(err)) != "usage/argument" {
+	if err := h.config.checkRegistries(p.Registration()); fault.Code(fault.Join(err)) != "usage/argument" {
 		t.Errorf("%v", err)
 	}
 }

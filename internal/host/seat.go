@@ -119,7 +119,7 @@ func (h *Host) welcome(ctx context.Context, r broker.Request, hello *loomv1.Leaf
 // samePlace refuses a project that is not registered, or with another
 // repository.
 func (h *Host) samePlace(ctx context.Context, c *loomv1.ProjectConfig) error {
-	if !slices.Contains(h.registered(), c.Id) {
+	if !h.known.Has(c.Id) {
 		return fault.New("project/unknown", "project %q is not registered", c.Id).At("project").Got(c.Id)
 	}
 	view, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: c.Id})

@@ -68,7 +68,7 @@ func (h *Host) serveSubmit(ctx context.Context, c call) proto.Message {
 	}
 	reply := h.intake.Submit(ctx, actors.Letter{Subject: c.subject, ContentType: c.contentType, Data: c.data, From: c.from})
 	if reply.Error != nil {
-		reply.Error = fault.From(h.suggestProject(fault.FromProto(reply.Error))).Proto()
+		reply.Error = fault.From(h.known.Suggest(fault.FromProto(reply.Error))).Proto()
 	}
 	return reply
 }
@@ -105,7 +105,7 @@ func (h *Host) view(ctx context.Context, v project.View, q *loomv1.Query, narrow
 	}
 	view, err := h.states.Look(ctx, v, q)
 	if err != nil {
-		return nil, h.suggestProject(err)
+		return nil, h.known.Suggest(err)
 	}
 	if err := h.addLongText(ctx, v, q, view); err != nil {
 		return nil, err
@@ -148,18 +148,6 @@ func (h *Host) addDiff(ctx context.Context, v project.View, q *loomv1.Query, vie
 // diffText is a diff as a view can carry it: files may be in any encoding, and git
 // takes some that are no text at all for text.
 func diffText(diff []byte) string { return strings.ToValidUTF8(string(diff), "\uFFFD") }
-
-func (h *Host) allProjects(ctx context.Context, q *loomv1.Query) (*loomv1.View, error) {
-	all := &loomv1.View{}
-	for _, id := range h.registered() {
-		view, err := h.states.Look(ctx, project.Projects, &loomv1.Query{Project: id, Limit: q.Limit})
-		if err != nil {
-			return nil, err
-		}
-		all.Projects = append(all.Projects, view.Projects...)
-	}
-	return all, nil
-}
 
 func (h *Host) serveNotices(ctx context.Context, c call) proto.Message {
 	q := &loomv1.NoticesRequest{}
@@ -209,7 +197,7 @@ const looksAt = 2 * time.Second
 func (h *Host) blocks(ctx context.Context) (list []*loomv1.ModelBlock) {
 	ctx, cancel := context.WithTimeout(ctx, looksAt)
 	defer cancel()
-	for _, id := range h.registered() {
+	for _, id := range h.known.All() {
 		view, err := h.states.Look(ctx, project.Inbox, &loomv1.Query{Project: id, Limit: 1})
 		if err != nil {
 			h.log.Warn("a project tells nothing of its models", "project", id, "error", err)
@@ -227,7 +215,7 @@ func (h *Host) blocks(ctx context.Context) (list []*loomv1.ModelBlock) {
 func (h *Host) serveHost(ctx context.Context, _ call) proto.Message {
 	m := h.dir.Manifest()
 	return &loomv1.HostReply{
-		Deployment: m.Deployment, Host: m.Host, Epoch: m.Starts, Version: Version, Projects: h.served(),
+		Deployment: m.Deployment, Host: m.Host, Epoch: m.Starts, Version: Version, Projects: h.known.Served(),
 		Roles: h.counts(), StartedAt: timestamppb.New(h.started), Ceo: m.CEO, Model: h.model.Name(),
 		Unsandboxed: h.config.Unsandboxed, Sandbox: h.sandboxText(), Disk: h.diskUse(ctx, measureAfter), Blocks: h.blocks(ctx), Tables: h.tablesLag(),
 		ClocksApart: h.clocksApart(), Damage: h.damageTold(),
@@ -254,20 +242,4 @@ func (h *Host) counts() []*loomv1.RoleCount {
 		}
 	}
 	return list
-}
-
-// only returns the deployment's only project, or "".
-func (h *Host) only() string {
-	if ids := h.served(); len(ids) == 1 {
-		return ids[0]
-	}
-	return ""
-}
-
-// registered returns the ids of the registered projects, sorted; those that were removed
-// are among them.
-func (h *Host) registered() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Clone(h.known)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/place/git"
 	"github.com/loomrun/loom/internal/place/setup"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // SetupStep is a command of a project's setup, and what will keep it from working.
@@ -76,7 +77,7 @@ func (p Project) wants() setup.Wants {
 }
 
 // checkKept refuses a setup whose result would be kept and cannot be.
-func (p Project) checkKept() (errs []*fault.Error) {
+func checkKept(p *loomv1.ProjectConfig) (errs []*fault.Error) {
 	for key, paths := range map[string][]string{"setup-reads": p.SetupReads, "setup-makes": p.SetupMakes} {
 		if err := setup.CheckKept(paths); err != nil {
 			errs = append(errs, fault.From(err).At(key))
@@ -84,10 +85,10 @@ func (p Project) checkKept() (errs []*fault.Error) {
 	}
 	switch reads, makes := len(p.SetupReads) > 0, len(p.SetupMakes) > 0; {
 	case reads != makes:
-		errs = append(errs, fault.New("usage/argument", "project %q names only one of what its setup reads and makes", p.ID).At("setup-reads").
+		errs = append(errs, fault.New("usage/argument", "project %q names only one of what its setup reads and makes", p.Id).At("setup-reads").
 			Want("both, so that the result serves where the same is read, or neither, so that each checkout runs the setup"))
 	case makes && len(p.Setup) == 0:
-		errs = append(errs, fault.New("usage/argument", "project %q says what its setup makes, and not how", p.ID).At("setup-makes").
+		errs = append(errs, fault.New("usage/argument", "project %q says what its setup makes, and not how", p.Id).At("setup-makes").
 			Want("name the commands as its setup; what lock files ask for is known"))
 	}
 	return errs

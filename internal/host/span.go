@@ -27,7 +27,7 @@ func (h *Host) meantProject(v project.View, q *loomv1.Query) string {
 	if slices.Contains(spanned, v) && v != project.Definitions && v != project.Keys { // whose ids are names
 		of = project.Of(cmp.Or(q.Id, q.Parent))
 	}
-	return cmp.Or(of, h.only())
+	return cmp.Or(of, h.known.Only())
 }
 
 // span answers a query about several projects: what the first has, then what the next
@@ -47,7 +47,7 @@ func (h *Host) span(ctx context.Context, v project.View, q *loomv1.Query, projec
 		}
 		page, err := h.states.Look(ctx, v, one)
 		if err != nil {
-			return nil, h.suggestProject(err)
+			return nil, h.known.Suggest(err)
 		}
 		addPage(all, page)
 		if last := lastListed(page); last != "" {
@@ -115,7 +115,7 @@ func lastListed(page *loomv1.View) string {
 // mayRead lists the registered projects that a sender may read who is narrowed to
 // some; one who is narrowed to none may read all.
 func (h *Host) mayRead(narrowed []string) []string {
-	all := h.registered()
+	all := h.known.All()
 	if len(narrowed) == 0 {
 		return all
 	}

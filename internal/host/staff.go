@@ -137,17 +137,8 @@ func (h *Host) learn(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
-	ids, err := h.projects.List(ctx)
-	if err != nil {
-		return
-	}
-	for _, id := range ids {
-		if id != project.System {
-			h.know(id)
-		}
-	}
-	if err := h.learnRemoved(ctx); err != nil {
-		h.log.Debug("it is not known which projects were removed", "error", err)
+	if err := h.registrar.Learn(ctx); err != nil {
+		h.log.Debug("it is not known which projects other hosts have registered and removed", "error", err)
 	}
 }
 

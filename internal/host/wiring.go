@@ -1,12 +1,10 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/agent"
 	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/host/registry"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -131,170 +129,16 @@ func (h *Host) live(projectID, bead, agent, text string) {
 	_ = h.broker.Core().Publish(subject.Live(p, b, role, name), []byte(text)) // live only: nobody is promised it
 }
 
-// register registers the configured projects and gives every project the
-// definitions that this release brings.
+// register registers the configured projects and gives every project the definitions
+// that this release brings.
 func (h *Host) register(ctx context.Context) error {
-	ids, err := h.projects.List(ctx)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		if id != project.System {
-			h.know(id)
-		}
-	}
-	if err := h.registerConfigured(ctx); err != nil {
-		return err
-	}
-	if err := h.registerReporting(ctx); err != nil {
-		return err
-	}
-	for _, id := range h.served() {
-		if err := h.giveDefinitions(ctx, id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// registerConfigured checks all configured projects before it registers any.
-func (h *Host) registerConfigured(ctx context.Context) error {
-	var configs []*loomv1.ProjectConfig
-	for _, p := range h.config.Projects {
-		if p.Standing {
-			there, err := h.registration(ctx, p.ID)
-			if err != nil {
-				return err
-			}
-			if there.GetAdded() || there.GetRemoved() != nil {
-				h.passed = append(h.passed, p.ID)
-				continue
-			}
-		}
-		c, err := h.resolve(ctx, p)
-		if err != nil {
-			return err
-		}
-		if there := h.registeredElsewhere(ctx, c); there != nil {
-			return elsewherePlaced(there, c)
-		}
-		configs = append(configs, c)
-		if err := h.free(ctx, c, configs); err != nil {
-			return err
-		}
-	}
-	for _, c := range configs {
-		if err := h.registerOne(ctx, c, nil); err != nil {
-			return err
-		}
-		h.know(c.Id)
-	}
-	return h.learnRemoved(ctx)
-}
-
-// resolve checks a repository and finds its target branch: the one that is
-// named, else the one it was registered with, else the one that is checked out.
-func (h *Host) resolve(ctx context.Context, p Project) (*loomv1.ProjectConfig, error) {
-	path, err := filepath.Abs(p.Repository)
-	if err != nil {
-		return nil, fault.New("git/not-a-repository", "not a path: %s", err).At("project " + p.ID)
-	}
-	repo, err := git.Open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	if p.Branch == "" {
-		p.Branch = h.registeredBranch(ctx, p.ID, repo.Path())
-	}
-	branch, _, err := repo.Branch(ctx, p.Branch)
-	if err != nil {
-		return nil, err
-	}
-	if p.Remote != "" {
-		if err := heard(ctx, repo, p.Remote, branch); err != nil {
-			return nil, fault.From(err).At("project " + p.ID)
-		}
-	}
-	c := &loomv1.ProjectConfig{Id: p.ID, Repository: repo.Path(), TargetBranch: branch, Processes: p.Processes, Checks: p.Checks, Setup: p.Setup, SetupRegistries: p.Registries, SetupReads: p.SetupReads, SetupMakes: p.SetupMakes, Memory: p.Memory, OperatorsAnswer: p.OperatorsAnswer, Grace: h.grace(), Crashes: uint32(h.config.Crashes), Remote: p.Remote, Train: uint32(cmp.Or(h.config.Train, project.DefaultTrain)), Budget: h.config.Budget, BeadBudget: h.config.BeadBudget, DayBudget: h.config.DayBudget, Patch: p.Patch}
-	return c, h.withReporting(ctx, c, p.Reporting)
-}
-
-// registeredElsewhere returns how a project is registered in a deployment of
-// several hosts, if with another repository than c's.
-func (h *Host) registeredElsewhere(ctx context.Context, c *loomv1.ProjectConfig) *loomv1.ProjectConfig {
-	if !h.broker.Clustered() {
-		return nil
-	}
-	there, err := h.registration(ctx, c.Id)
-	if err != nil || there == nil || there.Repository == c.Repository {
-		return nil
-	}
-	return there
-}
-
-// registration is how a project is registered, nil for one that is not.
-func (h *Host) registration(ctx context.Context, id string) (*loomv1.ProjectConfig, error) {
-	view, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: id})
-	if fault.Code(err) == "project/unknown" {
-		return nil, nil //nolint:nilnil // there is none
-	}
-	if err != nil || len(view.Projects) != 1 {
-		return nil, err
-	}
-	return view.Projects[0], nil
-}
-
-// heard refuses a remote that was never heard of, or lacks the branch.
-func heard(ctx context.Context, repo *git.Repository, remote, branch string) error {
-	with, err := repo.WithRemote(ctx, remote)
-	if err == nil {
-		_, err = with.Tip(ctx, branch)
-	}
-	return err
-}
-
-// registeredBranch returns the branch that a project lands on already, or "".
-func (h *Host) registeredBranch(ctx context.Context, id, repository string) string {
-	there, err := h.registration(ctx, id)
-	if err != nil || there.GetRepository() != repository {
-		return ""
-	}
-	return there.GetTargetBranch()
-}
-
-// free refuses a repository that another project of the deployment has: its
-// fence is one for the deployment. More are about to be registered.
-func (h *Host) free(ctx context.Context, c *loomv1.ProjectConfig, more []*loomv1.ProjectConfig) error {
-	all, err := h.allProjects(ctx, &loomv1.Query{})
-	if err != nil {
-		return err
-	}
-	for _, other := range append(all.Projects, more...) {
-		if other.Id == c.Id {
-			continue
-		}
-		if other.Repository == c.Repository || git.Same(other.Repository, c.Repository) {
-			e := fault.New("project/conflict", "repository %s belongs to project %q", c.Repository, other.Id).At("project " + c.Id)
-			if other.Removed != nil {
-				return e.Want("that project was removed, and can be added again under its name")
-			}
-			return e
-		}
-		if c.Remote == other.Remote && strings.ContainsAny(c.Remote, "/:") {
-			return fault.New("project/conflict", "remote %s belongs to project %q", c.Remote, other.Id).At("project " + c.Id)
-		}
-	}
-	return nil
-}
-
-func (h *Host) giveDefinitions(ctx context.Context, id string) error {
-	for _, name := range h.library.Names() {
-		def, _ := h.library.Get(name)
-		if err := h.do(ctx, id, &loomv1.Command{Body: &loomv1.Command_StoreDefinition{StoreDefinition: &loomv1.StoreDefinition{Definition: def}}}); err != nil {
-			return err
-		}
-	}
-	return nil
+	h.known.Changed = h.presence.changed
+	h.registrar = registry.New(registry.Config{
+		Cells: h.projects, Projects: &h.known, Library: h.library, Named: h.config.named(), Reporting: h.config.Reporting, ForAll: h.config.forAll(),
+		Do: h.do, Check: func(c *loomv1.ProjectConfig) error { return fault.Join(h.config.checkProject(c)) },
+		Shared: h.broker.Clustered, Moved: h.places.forget,
+	})
+	return h.registrar.Start(ctx)
 }
 
 func (h *Host) do(ctx context.Context, id string, cmd *loomv1.Command) error {
@@ -313,7 +157,7 @@ const (
 
 // serve opens the host to requests, once every project is known.
 func (h *Host) serve(context.Context) error {
-	h.intake = h.system.StartIntake(h.ctx, h.projects, gated{tasks{h.broker}, h}, h.only, h.fit, h.log)
+	h.intake = h.system.StartIntake(h.ctx, h.projects, gated{tasks{h.broker}, h}, h.known.Only, h.fit, h.log)
 	h.own.done.Go(h.fileOwn)
 	services := h.services()
 	if err := endpoint.Complete(slices.Collect(maps.Keys(services))); err != nil {

@@ -11,9 +11,8 @@ import (
 	"github.com/loomrun/loom/internal/agents/tool"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/net/mcpserver"
-	"github.com/loomrun/loom/roles"
-
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
 )
 
 // Workbench returns the tools that work on the files of a directory, for

@@ -1,4 +1,4 @@
-package host
+package registry
 
 import (
 	"context"
@@ -12,20 +12,20 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// withReporting gives a registration the rules of error reports that this start
+// giveReporting gives a registration the rules of error reports that this start
 // names: the project's own, else those of all projects, else none, which means
 // the built-in ones.
-func (h *Host) withReporting(ctx context.Context, c *loomv1.ProjectConfig, own *project.Reporting) error {
-	r := own
-	if r == nil {
-		r = h.config.Reporting
+func (r *Registrar) giveReporting(ctx context.Context, c *loomv1.ProjectConfig, own *project.Reporting) error {
+	rules := own
+	if rules == nil {
+		rules = r.Reporting
 	}
-	if r == nil {
+	if rules == nil {
 		return nil
 	}
-	c.Routes, c.Governor = r.Routes, r.Governor
-	known := h.processesOf(ctx, c.Id)
-	for _, route := range r.Routes {
+	c.Routes, c.Governor = rules.Routes, rules.Governor
+	known := r.processesOf(ctx, c.Id)
+	for _, route := range rules.Routes {
 		if route.Process != "" && !slices.Contains(known, route.Process) {
 			return fault.New("submit/unknown-process", "a routing rule of project %q names a process that is not known", c.Id).At("process").
 				Got(route.Process).Want("%s", suggest.Among(route.Process, known))
@@ -36,9 +36,9 @@ func (h *Host) withReporting(ctx context.Context, c *loomv1.ProjectConfig, own *
 
 // processesOf returns the names of the processes that a project has, and of
 // those that it will be given.
-func (h *Host) processesOf(ctx context.Context, id string) []string {
-	names := h.library.Names()
-	view, err := h.projects.Look(ctx, project.Definitions, &loomv1.Query{Project: id, Limit: project.MaxListed})
+func (r *Registrar) processesOf(ctx context.Context, id string) []string {
+	names := r.Library.Names()
+	view, err := r.Cells.Look(ctx, project.Definitions, &loomv1.Query{Project: id, Limit: project.MaxListed})
 	if err != nil { // it is not registered yet
 		return names
 	}
@@ -51,24 +51,20 @@ func (h *Host) processesOf(ctx context.Context, id string) []string {
 
 // registerReporting gives projects that were registered before, and that this
 // start does not name, the rules that it has for all.
-func (h *Host) registerReporting(ctx context.Context) error {
-	if h.config.Reporting == nil {
+func (r *Registrar) registerReporting(ctx context.Context, all []*loomv1.ProjectConfig) error {
+	if r.Reporting == nil {
 		return nil
 	}
-	all, err := h.allProjects(ctx, &loomv1.Query{})
-	if err != nil {
-		return err
-	}
-	for _, old := range all.Projects {
-		given := slices.ContainsFunc(h.config.Projects, func(p Project) bool { return p.ID == old.Id })
-		if given && !slices.Contains(h.passed, old.Id) || old.Removed != nil {
+	for _, old := range all {
+		named := slices.ContainsFunc(r.Named, func(n Named) bool { return n.Id == old.Id })
+		if named && !slices.Contains(r.left, old.Id) || old.Removed != nil {
 			continue
 		}
 		c := proto.CloneOf(old)
-		if err := h.withReporting(ctx, c, nil); err != nil {
+		if err := r.giveReporting(ctx, c, nil); err != nil {
 			return err
 		}
-		if err := h.registerOne(ctx, c, nil); err != nil {
+		if err := r.register(ctx, c, nil); err != nil {
 			return err
 		}
 	}
