@@ -15,6 +15,7 @@ import (
 	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host"
+	offline "github.com/loomrun/loom/internal/host/reading"
 	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -25,7 +26,7 @@ import (
 func TestSUB04_SEC01_AStoppedHostsDirectoryAnswersWhatTheHostAnswered(t *testing.T) {
 	r, ctx := startReading(t), t.Context()
 	data := r.Data()
-	if _, err := host.ReadAtRest(ctx, data, nil, nil); fault.Code(err) != "data/locked" {
+	if _, err := offline.OpenAtRest(ctx, data, nil, nil); fault.Code(err) != "data/locked" {
 		t.Errorf("beside a running host: %v, want data/locked", err)
 	}
 	sum := ""
@@ -77,7 +78,7 @@ func TestSUB04_SEC01_AStoppedHostsDirectoryAnswersWhatTheHostAnswered(t *testing
 	r.Stop(ctx)
 
 	before := sums(t, data)
-	a, err := host.ReadAtRest(ctx, data, []string{"SHOP_TOKEN=" + laterSecret}, nil)
+	a, err := offline.OpenAtRest(ctx, data, []string{"SHOP_TOKEN=" + laterSecret}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,9 +99,9 @@ func TestSUB04_SEC01_AStoppedHostsDirectoryAnswersWhatTheHostAnswered(t *testing
 	}
 	for _, e := range endpoint.All() {
 		switch err := c.Call(ctx, e.Name, e.Request, e.Reply.ProtoReflect().New().Interface()); {
-		case host.Reads(e.Name) != asked[e.Name]:
-			t.Errorf("%s is read without a host: %t, and was compared: %t", e.Name, host.Reads(e.Name), asked[e.Name])
-		case !host.Reads(e.Name) && fault.Code(err) != "host/not-running":
+		case offline.Reads(e.Name) != asked[e.Name]:
+			t.Errorf("%s is read without a host: %t, and was compared: %t", e.Name, offline.Reads(e.Name), asked[e.Name])
+		case !offline.Reads(e.Name) && fault.Code(err) != "host/not-running":
 			t.Errorf("%s without a host: %v, want host/not-running", e.Name, err)
 		}
 	}
@@ -110,7 +111,7 @@ func TestSUB04_SEC01_AStoppedHostsDirectoryAnswersWhatTheHostAnswered(t *testing
 	if err := c.Present(ctx, "decide", &loomv1.SignedCommand{}); fault.Code(err) != "host/not-running" {
 		t.Errorf("presenting to a stopped host: %v", err)
 	}
-	second, err := host.ReadAtRest(ctx, data, nil, nil)
+	second, err := offline.OpenAtRest(ctx, data, nil, nil)
 	if err != nil {
 		t.Fatalf("two read at once: %v", err)
 	}
@@ -122,7 +123,7 @@ func TestSUB04_SEC01_AStoppedHostsDirectoryAnswersWhatTheHostAnswered(t *testing
 			h.Stop(ctx)
 		}
 	}
-	for _, one := range []*host.AtRest{a, second} {
+	for _, one := range []*offline.AtRest{a, second} {
 		if err := one.Close(); err != nil {
 			t.Error(err)
 		}
@@ -144,7 +145,7 @@ func TestSUB04_WF11_WhoReadsAStoppedHostNeedsNoTables(t *testing.T) {
 	if err := os.Remove(filepath.Join(data, "projection.db")); err != nil {
 		t.Fatal(err)
 	}
-	a, err := host.ReadAtRest(ctx, data, nil, nil)
+	a, err := offline.OpenAtRest(ctx, data, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func TestSUB04_P3_WhoReadsAStoppedHostHearsOfDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if a, err := host.ReadAtRest(ctx, data, nil, nil); fault.Status(err) != fault.Integrity {
+	if a, err := offline.OpenAtRest(ctx, data, nil, nil); fault.Status(err) != fault.Integrity {
 		t.Errorf("a flipped bit: %v", err)
 		if err == nil {
 			a.Close()

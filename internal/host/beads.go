@@ -4,30 +4,15 @@ import (
 	"context"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
-	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/host/service"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )
 
-// serveUpdate changes a bead, closes it or opens it again. Who may do so the
-// project says.
-func (h *Host) serveUpdate(ctx context.Context, c call) proto.Message {
-	q := &loomv1.BeadRequest{}
-	err := actors.Decode(c.contentType, c.data, q)
-	if err == nil {
-		var reply *loomv1.SubmitReply
-		if reply, err = h.update(ctx, q, c.from); err == nil {
-			return reply
-		}
-	}
-	return &loomv1.SubmitReply{Error: fault.From(err).Proto()}
-}
-
-func (h *Host) update(ctx context.Context, q *loomv1.BeadRequest, from *loomv1.Identity) (*loomv1.SubmitReply, error) {
+// update changes a bead, closes it or opens it again. Who may do so the project says.
+func (h *Host) update(ctx context.Context, q *loomv1.BeadRequest, c service.Call) (*loomv1.SubmitReply, error) {
 	cmd, bead, err := h.beadCommand(q)
 	if err != nil {
 		return nil, err
@@ -41,7 +26,7 @@ func (h *Host) update(ctx context.Context, q *loomv1.BeadRequest, from *loomv1.I
 	if _, err := subject.Parse("project", cmd.Project); err != nil {
 		return nil, err
 	}
-	cmd.Actor = from
+	cmd.Actor = c.From
 	answer, err := h.projects.Do(ctx, cmd)
 	if err != nil {
 		return nil, h.known.Suggest(err)

@@ -7,14 +7,14 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/membership"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/host/service"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-func (h *Host) serveCluster(ctx context.Context, _ call) proto.Message {
+func (h *Host) serveCluster(ctx context.Context, _ service.Call) proto.Message {
 	s, agreed := h.broker.Status(ctx), h.agreed()
 	s.Format, s.FormatHeldBy, s.FormatRead = agreed.Number, agreed.Host, h.config.Format.Number()
 	for _, p := range h.hearing.now().Broken {
@@ -23,41 +23,36 @@ func (h *Host) serveCluster(ctx context.Context, _ call) proto.Message {
 	return &loomv1.ClusterReply{Status: s}
 }
 
-// serveMembers changes which hosts belong to the deployment, for operators.
-func (h *Host) serveMembers(ctx context.Context, c call) proto.Message {
-	q := &loomv1.MembersRequest{}
-	err := actors.Decode(c.contentType, c.data, q)
-	if err == nil {
-		err = h.changeMembers(ctx, q, c.from)
+// changeMembers changes which hosts belong to the deployment, for operators, and keeps a
+// note of it.
+func (h *Host) changeMembers(ctx context.Context, q *loomv1.MembersRequest, c service.Call) (*loomv1.MembersReply, error) {
+	if c.From.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_OPERATOR {
+		return nil, fault.New("request/denied", "only operators change which hosts belong to the deployment").At("svc.members")
 	}
+	if q.Remove != "" && slices.ContainsFunc(h.hosts(), func(p *loomv1.HostPresence) bool { return p.Host == q.Remove && p.Alive }) {
+		return nil, fault.New("cluster/running", "host %s lives, or did until a moment ago", q.Remove).At(q.Remove).Want("stop it first; then wait for some seconds")
+	}
+	before := h.broker.Members().Generation
+	change := membership.Change{Remove: q.Remove, Authority: q.Authority, Hosts: int(q.Hosts), Reason: q.Reason}
+	list, err := h.broker.ChangeMembers(ctx, change, c.From.GetName())
 	if err != nil {
-		return &loomv1.MembersReply{Error: fault.From(err).Proto()}
+		return nil, err
 	}
+	if list.Generation != before {
+		h.log.Info("the deployment's hosts were changed", "by", c.From.GetName(), "removed", q.Remove, "wanted", list.Hosts, "reason", q.Reason)
+		h.forget(q.Remove)
+		h.staff.wake() // and have it journaled
+	}
+	return h.membersReply(), nil
+}
+
+// membersReply says which hosts belong to the deployment, and what others need to join.
+func (h *Host) membersReply() *loomv1.MembersReply {
 	list, j := h.broker.Members(), h.broker.Join()
 	return &loomv1.MembersReply{
 		Deployment: j.Deployment, Cluster: j.Cluster, Lineage: list.Lineage, Generation: list.Generation, Hosts: uint32(j.Hosts), Replicas: uint32(j.Replicas),
 		Partitions: uint32(j.Partitions), Epoch: j.Epoch, Ceo: j.CEO, Routes: j.Routes, Places: uint32(list.Places()), List: list.Encode(),
 	}
-}
-
-// changeMembers has the list of hosts changed, and a note of it kept.
-func (h *Host) changeMembers(ctx context.Context, q *loomv1.MembersRequest, from *loomv1.Identity) error {
-	if from.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_OPERATOR {
-		return fault.New("request/denied", "only operators change which hosts belong to the deployment").At("svc.members")
-	}
-	if q.Remove != "" && slices.ContainsFunc(h.hosts(), func(p *loomv1.HostPresence) bool { return p.Host == q.Remove && p.Alive }) {
-		return fault.New("cluster/running", "host %s lives, or did until a moment ago", q.Remove).At(q.Remove).Want("stop it first; then wait for some seconds")
-	}
-	before := h.broker.Members().Generation
-	change := membership.Change{Remove: q.Remove, Authority: q.Authority, Hosts: int(q.Hosts), Reason: q.Reason}
-	list, err := h.broker.ChangeMembers(ctx, change, from.GetName())
-	if err != nil || list.Generation == before {
-		return err
-	}
-	h.log.Info("the deployment's hosts were changed", "by", from.GetName(), "removed", q.Remove, "wanted", list.Hosts, "reason", q.Reason)
-	h.forget(q.Remove)
-	h.staff.wake() // and have it journaled
-	return nil
 }
 
 // noteMembers has the changes of the list of hosts journaled that are not yet.

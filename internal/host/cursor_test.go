@@ -89,7 +89,7 @@ func (d *deployment) submit(ctx context.Context, s *loomv1.Submission) {
 // truth is what the journals have of what q asks for, by partition.
 func (d *deployment) truth(q *loomv1.NoticesRequest) map[uint32][]string {
 	all := map[uint32][]string{}
-	for _, log := range d.host.Load().logs {
+	for _, log := range d.host.Load().journals.Logs {
 		err := log.Read(d.t.Context(), 1, func(seq uint64, b *loomv1.Batch) error {
 			for i, e := range b.Events {
 				if wanted(q, e) {
@@ -236,4 +236,9 @@ func TestSUB04_FollowingEndsWithItsConnection(t *testing.T) {
 	if fault.Code(err) != "host/unavailable" || ctx.Err() != nil {
 		t.Errorf("Follow over a closed connection = %v, %v; want host/unavailable", err, ctx.Err())
 	}
+}
+
+// wanted says whether an event is of what is asked for.
+func wanted(q *loomv1.NoticesRequest, e *loomv1.Event) bool {
+	return (q.Project == "" || q.Project == e.Project) && (q.Bead == "" || q.Bead == e.Bead) && (q.Execution == "" || q.Execution == e.Execution) && (len(q.Kinds) == 0 || slices.Contains(q.Kinds, notice.Kind(e)))
 }

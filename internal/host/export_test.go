@@ -40,11 +40,11 @@ func (h *Host) Queued(ctx context.Context) (uint64, error) {
 func (h *Host) Blobs() blob.Store { return h.blobs }
 
 // CutCalls has a function called before each step of a cut.
-func CutCalls(h *Host, f func(step string) error) { h.keeping.step = f }
+func CutCalls(h *Host, f func(step string) error) { h.retention.Step = f }
 
 // StopCutAt has cuts stopped before a step.
 func StopCutAt(h *Host, step string) {
-	h.keeping.step = func(s string) error {
+	h.retention.Step = func(s string) error {
 		if s == step {
 			return fault.New("host/stopping", "stopped before %s", step)
 		}
@@ -105,4 +105,4 @@ func (h *Host) FailFirstWrite(ctx context.Context, partition int) error {
 }
 
 // PartitionOf is the partition of a project, of a host's usual number.
-func (h *Host) PartitionOf(project string) int { return h.partition(project) }
+func (h *Host) PartitionOf(project string) int { return h.journals.Partition(project) }

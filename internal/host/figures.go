@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/loomrun/loom/internal/host/journals"
 	"github.com/loomrun/loom/internal/net/web"
 	"github.com/loomrun/loom/internal/store/projection"
 )
@@ -82,10 +83,10 @@ func (h *Host) figures() []web.Figure {
 		add("loom_agents", float64(r.Actual), r.Role, "actual")
 		add("loom_agents", float64(r.Busy), r.Role, "busy")
 	}
-	for i, log := range h.logs {
+	for i, log := range h.journals.Logs {
 		partition := strconv.Itoa(i)
-		batches, since := h.tables(i)
-		add("loom_journal_sequence", float64(log.(*timedLog).last.Load()), partition)
+		batches, since := h.tables.Behind(i)
+		add("loom_journal_sequence", float64(log.(*journals.Timed).Newest()), partition)
 		add("loom_projection_sequence", float64(h.projection.Applied(i)), partition)
 		add("loom_projection_lag_batches", float64(batches), partition)
 		add("loom_projection_lag_seconds", since.Seconds(), partition)

@@ -59,7 +59,7 @@ func (h *Host) renewUnwritten(ctx context.Context, log *natsjournal.Log) error {
 // checkCut refuses a journal whose beginning is gone without a cut that says so,
 // and notes the cut that does.
 func (h *Host) checkCut(ctx context.Context, log journal.Log) (journal.Head, error) {
-	cut, err := h.cutOf(ctx, log.Partition())
+	cut, err := h.journals.Cut(ctx, log.Partition())
 	if err != nil || cut == nil {
 		return journal.Head{}, err
 	}
@@ -116,7 +116,7 @@ func (h *Host) checkFence(ctx context.Context, id string) error {
 	if fence <= last || commitlock.Epoch(fence) < h.dir.Manifest().Epoch {
 		return nil
 	}
-	stream := natsjournal.Stream(h.partition(id))
+	stream := natsjournal.Stream(h.journals.Partition(id))
 	return fault.New("journal/behind", "stream %s has no grant of the commit lock of project %q after token %d, but the repository has seen %d",
 		stream, id, last, fence).At(stream).Want("the journal has lost its end; keep this directory, and restore a backup into another")
 }

@@ -18,6 +18,9 @@ import (
 	"github.com/loomrun/loom/internal/base/discard"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/redact"
+	"github.com/loomrun/loom/internal/host/clean"
+	"github.com/loomrun/loom/internal/host/journals"
+	"github.com/loomrun/loom/internal/host/reading"
 	"github.com/loomrun/loom/internal/host/registry"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/net/ceokey"
@@ -44,16 +47,16 @@ import (
 type Host struct {
 	config  Config
 	log     *slog.Logger
-	secrets *redact.Secrets
+	secrets clean.Secrets
 	started time.Time
 
 	dir        *datadir.Dir
 	shown      *certificate.Server // nil if there is none
 	broker     *broker.Broker
-	logs       []journal.Log
+	journals   journals.Set
+	retention  *journals.Retention
 	relays     []*relay.Relay // under the logs
 	heads      *headmark.Keeper
-	keeping    keeping
 	space      *watermark.Watch
 	disk       disk
 	worked     *agent.Worker // who does the work here; nil where Config.Worker does
@@ -62,9 +65,8 @@ type Host struct {
 	spent      chan struct{} // closed when the host writes no more and there is space
 	blobs      blob.Store
 	projection *projection.DB
-	history    history
-	pasts      *pasts
-	namedBlobs named
+	tables     reading.Tables
+	reading    *reading.Reader
 	roles      *roles.Set
 	library    *processes.Library
 	model      model.Provider
@@ -73,7 +75,6 @@ type Host struct {
 	cancel    context.CancelFunc
 	system    *actors.System
 	projects  *actors.Projects
-	states    states // what the reading services ask: the projects
 	intake    *actors.Intake
 	known     registry.Projects // those that are registered
 	registrar *registry.Registrar
@@ -106,16 +107,16 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	secrets := redact.Of(c.Secrets)
+	secrets := clean.Secrets{Secrets: redact.Of(c.Secrets)}
 	h := &Host{
 		meters: web.NewMeters(), own: newOwnErrors(), presence: newPresence(), staff: newStaff(), clocks: newClocks(c.Now), stored: newStored(),
-		config: c, secrets: secrets, log: c.log(secrets), started: time.Now(), model: c.Model, roles: c.roles(),
+		config: c, secrets: secrets, log: c.log(secrets.Secrets), started: time.Now(), model: c.Model, roles: c.roles(),
 	}
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	h.library = processes.Builtin(h.roles).With(c.Processes)
 	for _, step := range []func(context.Context) error{
 		h.checkMachine, h.openData, h.watchSpace, h.openCertificate, h.startBroker, h.watchWrites, h.enrol, h.openStores,
-		h.startSystem, h.startFleet, h.startActors, h.register, h.noteSecurity, h.checkFences, h.finishCuts,
+		h.startSystem, h.startFleet, h.startActors, h.register, h.noteSecurity, h.checkFences, func(ctx context.Context) error { return h.retention.Finish(ctx) },
 		h.watchClocks, h.watchStored, h.watchAwaited, h.startAgents, h.startDisk, h.startPresence, h.startStaff, h.serve, h.startWeb,
 	} {
 		if err := step(ctx); err != nil {
@@ -171,7 +172,7 @@ func (h *Host) startBroker(ctx context.Context) error {
 	}
 	h.broker, err = broker.Start(ctx, broker.Config{
 		Dir: h.dir, Listen: h.config.Listen, TLS: h.tlsFor(h.config.Listen), Insecure: h.config.Insecure, RequireAuth: h.config.RequireAuth, Cluster: h.config.Cluster, External: h.config.External, Logger: h.log,
-		Aside: h.setAside, Clean: h.cleanAside, WorkLost: h.workLost, Plant: plant,
+		Aside: h.setAside, Clean: h.secrets.Aside, WorkLost: h.workLost, Plant: plant,
 	})
 	return err
 }
@@ -181,22 +182,27 @@ func (h *Host) openStores(ctx context.Context) error {
 	if h.heads, err = headmark.Open(h.dir.Path(), h.log); err != nil {
 		return err
 	}
+	var streams []*natsjournal.Log
 	for i := range h.dir.Manifest().Partitions {
 		log, err := natsjournal.New(ctx, h.broker.Core(), i)
 		if err != nil {
 			return err
 		}
-		h.keeping.streams = append(h.keeping.streams, log)
+		streams = append(streams, log)
 		feed := relay.New(headmark.Watch(log, h.heads), !h.broker.Clustered() && h.config.External == nil)
 		h.relays = append(h.relays, feed)
-		h.logs = append(h.logs, &timedLog{Log: feed, meters: h.meters, doubt: h.stored.doubt})
+		h.journals.Logs = append(h.journals.Logs, &journals.Timed{Log: feed, Appended: h.meters.Appended, Doubt: h.stored.doubt})
 	}
-	h.history = history{logs: h.logs, partition: h.partition, cut: h.cutOf}
-	if h.keeping.snapshots, err = natsjournal.NewSnapshots(ctx, h.broker.Core()); err != nil {
+	snapshots, err := natsjournal.NewSnapshots(ctx, h.broker.Core())
+	if err != nil {
 		return err
 	}
 	if h.blobs, err = blob.New(ctx, h.broker.Core()); err != nil {
 		return err
+	}
+	h.journals.Blobs, h.journals.Hint = h.blobs, snapshots.Cut
+	h.retention = &journals.Retention{
+		Set: &h.journals, Dir: h.dir, Streams: streams, Snapshots: snapshots, Heads: h.heads, Core: h.coreConfig, Do: h.do, Log: h.log, Running: h.ctx,
 	}
 	return h.openProjection(ctx)
 }
@@ -209,12 +215,13 @@ func (h *Host) openProjection(ctx context.Context) error {
 		return err
 	}
 	h.projection = db
-	db.SetBases(h.baseBefore)
+	h.tables = reading.Tables{DB: db, Journals: &h.journals, Projects: &h.known}
+	db.SetBases(h.journals.BaseBefore)
 	if opening.SetAside != "" {
 		h.log.Warn("projection set aside and rebuilt", "kept", opening.SetAside, "because", opening.Reason)
 	}
-	for i, log := range h.logs {
-		if err := h.renewUnwritten(ctx, h.keeping.streams[i]); err != nil {
+	for i, log := range h.journals.Logs {
+		if err := h.renewUnwritten(ctx, h.retention.Streams[i]); err != nil {
 			return err
 		}
 		if err := h.checkHead(ctx, log); err != nil {
@@ -223,8 +230,6 @@ func (h *Host) openProjection(ctx context.Context) error {
 	}
 	return nil
 }
-
-func (h *Host) partition(project string) int { return partitionOf(project, len(h.logs)) }
 
 // startSystem starts the actor system, on the wire to other hosts if there are
 // any.
@@ -252,14 +257,17 @@ func (h *Host) startActors(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	snapshots := h.keeping.snapshots
-	h.pasts = newPasts(h.history, snapshots, h.baseOf, h.coreConfig)
+	snapshots := h.retention.Snapshots
 	var parts []actors.Partition
-	for _, log := range h.logs {
+	for _, log := range h.journals.Logs {
 		parts = append(parts, h.partitionConfig(log, snapshots, m, ceo))
 	}
 	began := time.Now()
-	h.setProjects(h.system.StartPartitions(h.ctx, parts, h.partition, h.elsewhere()))
+	h.setProjects(h.system.StartPartitions(h.ctx, parts, h.journals.Partition, h.elsewhere()))
+	h.reading = reading.New(reading.Config{
+		States: h.projects, Projects: &h.known, Journals: &h.journals, Snapshots: snapshots, Tables: &h.tables,
+		Blobs: h.blobs, Secrets: h.secrets.Secrets, Roles: h.roles, Core: h.coreConfig, Room: h.roomFor,
+	})
 	if err := h.projects.Ready(ctx); err != nil {
 		return err
 	}
@@ -276,9 +284,9 @@ func (h *Host) partitionConfig(log journal.Log, s journal.Snapshots, m datadir.M
 		Deployment: m.Deployment, CEO: ceo, LockLease: h.config.LockLease, Known: h.roles,
 		Host: m.Host, Start: m.Starts, Roles: h.liveAgents, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery, Trouble: h.trouble,
 	}
-	p.Clean = h.cleanCommand
+	p.Clean = h.secrets.Command
 	p.Members, p.Format, p.Agreed = h.everybody, h.config.Format, h.agreed
-	p.Base = func(ctx context.Context) (*loomv1.JournalBase, error) { return h.baseOf(ctx, log.Partition()) }
+	p.Base = func(ctx context.Context) (*loomv1.JournalBase, error) { return h.journals.Base(ctx, log.Partition()) }
 	if n := log.Partition(); h.fleet.leases != nil { // there are other hosts
 		p.Lease = leaseTurn{h, n}
 		p.Open = func() func() { return h.open(n) }
@@ -303,7 +311,7 @@ func (h *Host) worker() (actors.Worker, error) {
 	w := &agent.Worker{
 		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec, ExecSetup: h.execSetup,
 		Scratch: h.dir.Path("scratch"), HookTimeout: h.config.HookTimeout, Sources: sources, Servers: h.config.LanguageServers, Outside: h.outside, Toolkit: h.toolkit, Logger: h.log, Live: h.live, Shared: h.shared,
-		Tape: h.config.Tape, Played: recording.PlayedBy(h.model), Secrets: h.secrets,
+		Tape: h.config.Tape, Played: recording.PlayedBy(h.model), Secrets: h.secrets.Secrets,
 		Maps: index.New(h.dir.Path("maps")), Setups: kept,
 	}
 	if err := discard.All(w.Scratch); err != nil {
@@ -357,7 +365,9 @@ func (h *Host) Stop(ctx context.Context) {
 		h.leave(ctx)
 		h.cancel()
 		h.own.done.Wait()
-		h.keeping.one.Lock() // whoever cuts has ended, and nobody begins
+		if h.retention != nil {
+			h.retention.Close()
+		}
 		if h.system != nil {
 			h.system.Stop()
 		}

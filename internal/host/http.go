@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/host/journals"
+	"github.com/loomrun/loom/internal/host/service"
 	"github.com/loomrun/loom/internal/net/token"
 	"github.com/loomrun/loom/internal/net/web"
-	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )
@@ -33,7 +33,7 @@ func (h *Host) startWeb(ctx context.Context) error {
 	h.meters.Watch(families, h.figures)
 	all := &services{h: h, all: h.services()}
 	s, err := web.Start(ctx, web.Config{
-		Listen: h.config.HTTP, TLS: h.webTLS(), Insecure: h.config.Insecure, Hosts: h.webHosts(), Services: all, Clean: h.cleanError, MCP: all.protocol, Meters: h.meters, Logger: h.log,
+		Listen: h.config.HTTP, TLS: h.webTLS(), Insecure: h.config.Insecure, Hosts: h.webHosts(), Services: all, Clean: h.secrets.Error, MCP: all.protocol, Meters: h.meters, Logger: h.log,
 		Keys: token.NewKeys(h.dir.Path(), time.Now),
 	})
 	if fault.Code(err) == "host/port" && h.config.HTTPIfFree {
@@ -67,7 +67,7 @@ func (h *Host) HTTP() string {
 // services are what the host answers, as the web asks.
 type services struct {
 	h     *Host
-	all   map[string]func(context.Context, call) proto.Message
+	all   map[string]service.Handler
 	wakes wakes
 }
 
@@ -80,7 +80,7 @@ func (s *services) Call(ctx context.Context, name string, from *loomv1.Identity,
 	ctx, cancel := context.WithTimeout(ctx, timeLimit(name))
 	defer cancel()
 	defer context.AfterFunc(s.h.ctx, cancel)()
-	return s.h.cleanAnswer(f(ctx, call{subject: subject.Service(subject.Must(name)), contentType: contentType, data: body, from: from}))
+	return s.h.secrets.Answer(f(ctx, service.Call{Subject: subject.Service(subject.Must(name)), ContentType: contentType, Data: body, From: from}))
 }
 
 // Ready implements web.Services: partitions have recovered, journals take
@@ -97,8 +97,8 @@ func (s *services) Ready(ctx context.Context) []web.Part {
 	for _, damage := range s.h.Damage() {
 		parts = append(parts, part("stored", damage))
 	}
-	for i, log := range s.h.logs {
-		parts = append(parts, part(fmt.Sprintf("journal %02d", i), log.(*timedLog).failed(ctx)),
+	for i, log := range s.h.journals.Logs {
+		parts = append(parts, part(fmt.Sprintf("journal %02d", i), log.(*journals.Timed).Failed(ctx)),
 			part(fmt.Sprintf("projection %02d", i), s.h.projection.Failed(i)))
 	}
 	return parts
@@ -148,66 +148,4 @@ func (w *wakes) wake() {
 		default:
 		}
 	}
-}
-
-// timedLog is a journal that notes how long appends take, where it ends, and
-// whether the last append failed.
-type timedLog struct {
-	journal.Log
-	doubt  func() // is called when a read finds that the journal is not whole
-	meters *web.Meters
-	last   atomic.Uint64
-	lag    lag
-	err    atomic.Pointer[fault.Error]
-}
-
-// Append implements journal.Log.
-func (l *timedLog) Append(ctx context.Context, last uint64, b journal.Sealed) (uint64, error) {
-	began := time.Now()
-	sequence, err := l.Log.Append(ctx, last, b)
-	if err != nil {
-		l.err.Store(fault.From(err))
-		return sequence, err
-	}
-	l.meters.Appended(time.Since(began))
-	l.last.Store(sequence)
-	l.lag.appended(sequence, began)
-	l.err.Store(nil)
-	return sequence, nil
-}
-
-// Last implements journal.Log.
-func (l *timedLog) Last(ctx context.Context) (uint64, *loomv1.Batch, error) {
-	sequence, b, err := l.Log.Last(ctx)
-	if err == nil {
-		l.last.Store(max(l.last.Load(), sequence))
-	}
-	return sequence, b, err
-}
-
-// Read implements journal.Log.
-func (l *timedLog) Read(ctx context.Context, from uint64, fn func(uint64, *loomv1.Batch) error) error {
-	return l.doubted(l.Log.Read(ctx, from, fn))
-}
-
-// Follow implements journal.Log.
-func (l *timedLog) Follow(ctx context.Context, from uint64, fn func(uint64, *loomv1.Batch) error) error {
-	return l.doubted(l.Log.Follow(ctx, from, fn))
-}
-
-func (l *timedLog) doubted(err error) error {
-	if fault.Code(err) == "journal/chain" {
-		l.doubt()
-	}
-	return err
-}
-
-// failed says why the journal does not take appends: the last one failed, or
-// it does not answer.
-func (l *timedLog) failed(ctx context.Context) error {
-	if err := l.err.Load(); err != nil {
-		return err
-	}
-	_, _, err := l.Last(ctx)
-	return err
 }

@@ -200,7 +200,7 @@ func TestHTTP_Scrape(t *testing.T) {
 		f := &follower{deployment: d, q: &loomv1.NoticesRequest{Kinds: []string{"execution-ended"}}, got: map[uint32][]string{}}
 		f.once(t.Context(), 1, true)
 	}
-	if err := d.host.Load().caughtUp(t.Context(), d.host.Load().partition("shop")); err != nil {
+	if err := d.host.Load().tables.CaughtUp(t.Context(), "shop"); err != nil {
 		t.Fatal(err)
 	}
 	reply, err := d.ask(t.Context(), secret, "/metrics", "")
@@ -215,7 +215,7 @@ func TestHTTP_Scrape(t *testing.T) {
 		`loom_executions_ended_total{process="auto-bug-workflow",status="completed"} 1`, `loom_executions_running{process="auto-bug-workflow"} 0`,
 		`loom_attempts_ended_total{node="triage",outcome="success",process="auto-bug-workflow"} 1`, `loom_attempts_queued{role="qa-engineer"} 0`,
 		`loom_approvals_open{kind="approval"} 0`, `loom_agents{role="qa-engineer",state="desired"} 2`, `loom_model_calls_total{process="auto-bug-workflow"} 1`,
-		fmt.Sprintf(`loom_projection_lag_batches{partition="%d"} 0`, d.host.Load().partition("shop")),
+		fmt.Sprintf(`loom_projection_lag_batches{partition="%d"} 0`, d.host.Load().journals.Partition("shop")),
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("/metrics has no %s", want)

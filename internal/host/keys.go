@@ -5,25 +5,20 @@ import (
 	"sync"
 
 	"golang.org/x/time/rate"
-	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/host/service"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// serveCommand takes a signed command from anybody who may ask at all: they knock, and
-// the signature is the authority. It is the same door as the CEO's account has.
-func (h *Host) serveCommand(ctx context.Context, c call) proto.Message {
-	cmd := &loomv1.SignedCommand{}
-	if err := actors.Decode(c.contentType, c.data, cmd); err != nil {
-		return &loomv1.Answer{Error: fault.From(err).Proto()}
+// command takes a signed command from anybody who may ask at all: they knock, and the
+// signature is the authority. It is the same door as the CEO's account has.
+func (h *Host) command(ctx context.Context, cmd *loomv1.SignedCommand, c service.Call) (*loomv1.Answer, error) {
+	if !h.knocks.allow(c.From.GetName()) { // a refusal is on record, and must not fill the journal
+		return nil, fault.New("request/too-many", "more than %d commands a second, and %d at once", knocksPerSecond, knocksAtOnce)
 	}
-	if !h.knocks.allow(c.from.GetName()) { // a refusal is on record, and must not fill the journal
-		return &loomv1.Answer{Error: fault.New("request/too-many", "more than %d commands a second, and %d at once", knocksPerSecond, knocksAtOnce).Proto()}
-	}
-	return h.projects.Decide(ctx, &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: c.from.GetName()}, cmd)
+	return h.projects.Decide(ctx, &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: c.From.GetName()}, cmd), nil
 }
 
 // How many signed commands somebody may present who has no way in of the CEO's, for
@@ -52,17 +47,10 @@ func (k *knocks) allow(who string) bool {
 	return k.limits[who].Allow()
 }
 
-// serveRespond takes an operator's answer, which the project accepts where it leaves that
-// to operators.
-func (h *Host) serveRespond(ctx context.Context, c call) proto.Message {
-	v := &loomv1.DecideApproval{}
-	if err := actors.Decode(c.contentType, c.data, v); err != nil {
-		return &loomv1.SubmitReply{Error: fault.From(err).Proto()}
-	}
-	cmd := &loomv1.Command{Project: project.Of(v.Approval), Actor: c.from, Body: &loomv1.Command_AnswerApproval{AnswerApproval: v}}
+// respond takes an operator's answer, which the project accepts where it leaves that to
+// operators.
+func (h *Host) respond(ctx context.Context, v *loomv1.DecideApproval, c service.Call) (*loomv1.SubmitReply, error) {
+	cmd := &loomv1.Command{Project: project.Of(v.Approval), Actor: c.From, Body: &loomv1.Command_AnswerApproval{AnswerApproval: v}}
 	answer, err := h.projects.Do(ctx, cmd)
-	if err != nil {
-		return &loomv1.SubmitReply{Error: fault.From(err).Proto()}
-	}
-	return answer.GetSubmit()
+	return answer.GetSubmit(), err
 }

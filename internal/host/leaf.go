@@ -15,6 +15,7 @@ import (
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/redact"
+	"github.com/loomrun/loom/internal/host/clean"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/net/certificate"
 	"github.com/loomrun/loom/internal/net/identity"
@@ -63,8 +64,8 @@ func StartLeaf(ctx context.Context, c Config, credentials identity.Credentials, 
 	if err := c.checkLeaf(credentials); err != nil {
 		return nil, err
 	}
-	secrets := redact.Of(c.Secrets)
-	h := &Host{config: c, secrets: secrets, log: c.log(secrets), started: time.Now(), model: c.Model, roles: c.roles()}
+	secrets := clean.Secrets{Secrets: redact.Of(c.Secrets)}
+	h := &Host{config: c, secrets: secrets, log: c.log(secrets.Secrets), started: time.Now(), model: c.Model, roles: c.roles()}
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	l := &Leaf{h: h, name: credentials.Name, epoch: uint64(time.Now().UnixMilli()), ended: make(chan struct{})}
 	for _, step := range []func(context.Context) error{

@@ -12,6 +12,8 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/memory"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/host/reading"
+	"github.com/loomrun/loom/internal/host/service"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -21,30 +23,18 @@ const (
 	sharedItems = 32        // entries of each other project that compete in an offer
 )
 
-// serveRemember writes to a memory, for operators.
-func (h *Host) serveRemember(ctx context.Context, c call) proto.Message {
-	r := &loomv1.MemoryRequest{}
-	err := actors.Decode(c.contentType, c.data, r)
-	if err == nil {
-		var answer *loomv1.Answer
-		if answer, err = h.writeMemory(ctx, r, c.from); err == nil {
-			return answer
-		}
-	}
-	return &loomv1.Answer{Error: fault.From(err).Proto()}
-}
-
-func (h *Host) writeMemory(ctx context.Context, r *loomv1.MemoryRequest, from *loomv1.Identity) (*loomv1.Answer, error) {
-	if from.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_OPERATOR {
+// writeMemory writes to a memory, for operators.
+func (h *Host) writeMemory(ctx context.Context, r *loomv1.MemoryRequest, c service.Call) (*loomv1.Answer, error) {
+	if c.From.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_OPERATOR {
 		return nil, fault.New("request/denied", "only operators write to the memory here")
 	}
 	if r.Project == "" {
 		r.Project = h.known.Only()
 	}
-	if err := checkQuery(project.Memories, &loomv1.Query{Project: r.Project}); err != nil {
+	if err := reading.CheckQuery(project.Memories, &loomv1.Query{Project: r.Project}); err != nil {
 		return nil, err
 	}
-	cmd := &loomv1.Command{Project: r.Project, Actor: from}
+	cmd := &loomv1.Command{Project: r.Project, Actor: c.From}
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
 	switch v := r.Verb.(type) {
@@ -80,20 +70,6 @@ func (h *Host) longText(ctx context.Context, text string) (string, *loomv1.BlobR
 	}
 	ref, err := h.blobs.Put(ctx, []byte(text), "text/plain")
 	return strings.ToValidUTF8(text[:memory.MaxText], ""), ref, err
-}
-
-// addLongText gives the whole text with an entry that was asked for by id.
-func (h *Host) addLongText(ctx context.Context, v project.View, q *loomv1.Query, view *loomv1.View) error {
-	if v != project.Memories || q.Id == "" || len(view.Memories) != 1 || view.Memories[0].Id != q.Id {
-		return nil
-	}
-	ref := view.Memories[0].Detail
-	if ref == nil {
-		return nil
-	}
-	text, err := h.blobs.Get(ctx, ref)
-	view.Text = strings.ToValidUTF8(string(text), "\uFFFD")
-	return err
 }
 
 // remembering is a way to projects on which the host does what their memory cannot: it
@@ -158,7 +134,7 @@ func (h *Host) sharedMemories(ctx context.Context, id, text string) (items []*lo
 			if !slices.Contains(wanted, ns) {
 				continue
 			}
-			view, err := h.states.Look(ctx, project.Memories, &loomv1.Query{Project: other, Namespace: ns, Text: text, Limit: sharedItems})
+			view, err := h.projects.Look(ctx, project.Memories, &loomv1.Query{Project: other, Namespace: ns, Text: text, Limit: sharedItems})
 			if err != nil {
 				h.log.Warn("what a project shares cannot be asked", "project", other, "namespace", ns, "error", err)
 				continue
@@ -175,7 +151,7 @@ func (h *Host) sharedMemories(ctx context.Context, id, text string) (items []*lo
 
 // namespaces returns those that a project's registration names.
 func (h *Host) namespaces(ctx context.Context, id string) []string {
-	view, err := h.states.Look(ctx, project.Projects, &loomv1.Query{Project: id})
+	view, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: id})
 	if err != nil || len(view.Projects) != 1 {
 		return nil
 	}

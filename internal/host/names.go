@@ -1,13 +1,8 @@
 package host
 
 import (
-	"hash/fnv"
 	"os"
 	"path/filepath"
-
-	"google.golang.org/protobuf/proto"
-
-	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // Version is this release. A build may give itself another name:
@@ -27,12 +22,3 @@ func DefaultData() string {
 	}
 	return filepath.Join(home, ".local", "state", "loom")
 }
-
-// partitionOf returns the partition of n that a project belongs to.
-func partitionOf(project string, n int) int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(project)) // it never fails
-	return int(h.Sum32() % uint32(n))
-}
-
-func sizeOf(n *loomv1.Notice) int { return proto.Size(n) }

@@ -7,6 +7,7 @@ import (
 	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/host/reading"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/proto/subject"
 )
@@ -32,10 +33,10 @@ func (h *Host) permit(r broker.Request) error {
 	}
 	for _, id := range named {
 		if !slices.Contains(r.Projects, id) {
-			return denied(id)
+			return reading.Denied(id)
 		}
 	}
-	if len(named) == 0 && !slices.Contains(spanned, project.View(rest[0])) { // those lists have only what the sender may read
+	if len(named) == 0 && !reading.Spans(project.View(rest[0])) { // those lists have only what the sender may read
 		return unnamed(r)
 	}
 	return nil
@@ -44,10 +45,6 @@ func (h *Host) permit(r broker.Request) error {
 func unnamed(r broker.Request) error {
 	return fault.New("request/denied", "%q is narrowed to some projects, and this names none of them", r.Who.GetName()).At("project").
 		Want("name one of its own")
-}
-
-func denied(id string) error {
-	return fault.New("request/denied", "project %q is not for these credentials", id).At("project")
 }
 
 // about returns the projects that a request to a service names, by themselves

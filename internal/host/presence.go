@@ -182,7 +182,7 @@ func (h *Host) way() *actors.Projects {
 func (h *Host) setProjects(p *actors.Projects) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.projects, h.states = p, p
+	h.projects = p
 }
 
 func (h *Host) setPools(p *actors.Pools) {

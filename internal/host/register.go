@@ -3,39 +3,29 @@ package host
 import (
 	"cmp"
 	"context"
-	"slices"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/host/registry"
+	"github.com/loomrun/loom/internal/host/service"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// serveRegister registers a project while the host runs, or removes one.
-func (h *Host) serveRegister(ctx context.Context, c call) proto.Message {
-	q := &loomv1.RegisterRequest{}
-	err := actors.Decode(c.contentType, c.data, q)
-	reply := &loomv1.RegisterReply{}
-	if err == nil {
-		switch change := q.Change.(type) {
-		case *loomv1.RegisterRequest_Add:
-			if err = h.space.Admit(); err == nil {
-				reply, err = h.registrar.Add(ctx, change.Add, c.from)
-			}
-		case *loomv1.RegisterRequest_Remove:
-			reply, err = h.registrar.Remove(ctx, change.Remove, q.Reason, c.from)
-		default:
-			err = fault.New("command/malformed", "no project is to be added or removed")
+// changeProjects registers a project while the host runs, or removes one.
+func (h *Host) changeProjects(ctx context.Context, q *loomv1.RegisterRequest, c service.Call) (reply *loomv1.RegisterReply, err error) {
+	switch change := q.Change.(type) {
+	case *loomv1.RegisterRequest_Add:
+		if err = h.space.Admit(); err == nil {
+			reply, err = h.registrar.Add(ctx, change.Add, c.From)
 		}
+	case *loomv1.RegisterRequest_Remove:
+		reply, err = h.registrar.Remove(ctx, change.Remove, q.Reason, c.From)
+	default:
+		err = fault.New("command/malformed", "no project is to be added or removed")
 	}
-	if err != nil {
-		return &loomv1.RegisterReply{Error: fault.From(h.known.Suggest(err)).Proto()}
-	}
-	return reply
+	return reply, h.known.Suggest(err)
 }
 
 // Registration is what is said of a project, for a host to register it; its repository
@@ -68,21 +58,6 @@ func (c Config) forAll() *loomv1.ProjectConfig {
 		all.Grace = durationpb.New(c.Grace)
 	}
 	return all
-}
-
-// listProjects lists the projects that take work, with the filter "all" those too that
-// were removed.
-func (h *Host) listProjects(ctx context.Context, q *loomv1.Query) (*loomv1.View, error) {
-	switch q.Filter {
-	case "", "all":
-	default:
-		return nil, fault.New("usage/argument", "no such filter").At("filter").Got(q.Filter).Want(`leave it out, or write "all"`)
-	}
-	all, err := registry.Registrations(ctx, h.states, h.known.All(), q.Limit)
-	if err == nil && q.Filter == "" {
-		all = slices.DeleteFunc(all, func(c *loomv1.ProjectConfig) bool { return c.Removed != nil })
-	}
-	return &loomv1.View{Projects: all}, err
 }
 
 // LeftAsItWas reports whether the start has left a configured project as operators had

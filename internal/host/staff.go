@@ -10,12 +10,12 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/core/membership"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/staffing"
+	"github.com/loomrun/loom/internal/host/service"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -180,7 +180,7 @@ func (h *Host) wanted(ctx context.Context) (*loomv1.Staffing, error) {
 	return view.GetStaffing(), err
 }
 
-func (h *Host) serveHosts(ctx context.Context, _ call) proto.Message {
+func (h *Host) serveHosts(ctx context.Context, _ service.Call) proto.Message {
 	ctx, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
 	wanted, err := h.wanted(ctx)
@@ -195,39 +195,33 @@ func (h *Host) serveHosts(ctx context.Context, _ call) proto.Message {
 	return reply
 }
 
-func (h *Host) serveScale(ctx context.Context, c call) proto.Message {
-	scale := &loomv1.ScaleRole{}
-	err := actors.Decode(c.contentType, c.data, scale)
-	if err == nil {
-		err = h.checkScale(scale)
+// scale changes how many agents of a role there are.
+func (h *Host) scale(ctx context.Context, scale *loomv1.ScaleRole, c service.Call) (*loomv1.StaffingReply, error) {
+	if err := h.checkScale(scale); err != nil {
+		return nil, err
 	}
-	return h.change(ctx, c, err, &loomv1.Command{Body: &loomv1.Command_ScaleRole{ScaleRole: scale}})
+	return h.change(ctx, &loomv1.Command{Actor: c.From, Body: &loomv1.Command_ScaleRole{ScaleRole: scale}})
 }
 
-func (h *Host) serveDrain(ctx context.Context, c call) proto.Message {
-	drain := &loomv1.DrainHost{}
-	err := actors.Decode(c.contentType, c.data, drain)
-	if err == nil && !drain.Undo {
-		err = h.checkHost(drain.Host)
+// drain has a host give its agents up, or have them again.
+func (h *Host) drain(ctx context.Context, drain *loomv1.DrainHost, c service.Call) (*loomv1.StaffingReply, error) {
+	if !drain.Undo {
+		if err := h.checkHost(drain.Host); err != nil {
+			return nil, err
+		}
 	}
-	return h.change(ctx, c, err, &loomv1.Command{Body: &loomv1.Command_DrainHost{DrainHost: drain}})
+	return h.change(ctx, &loomv1.Command{Actor: c.From, Body: &loomv1.Command_DrainHost{DrainHost: drain}})
 }
 
-// change has what is wanted changed, unless something is wrong with it.
-func (h *Host) change(ctx context.Context, c call, err error, cmd *loomv1.Command) proto.Message {
-	if err == nil {
-		cmd.Project, cmd.Actor = project.System, c.from
-		_, err = h.projects.Do(ctx, cmd)
+// change has what is wanted changed.
+func (h *Host) change(ctx context.Context, cmd *loomv1.Command) (*loomv1.StaffingReply, error) {
+	cmd.Project = project.System
+	if _, err := h.projects.Do(ctx, cmd); err != nil {
+		return nil, err
 	}
-	var now *loomv1.Staffing
-	if err == nil {
-		h.staff.wake()
-		now, err = h.wanted(ctx)
-	}
-	if err != nil {
-		return &loomv1.StaffingReply{Error: fault.From(err).Proto()}
-	}
-	return &loomv1.StaffingReply{Staffing: now}
+	h.staff.wake()
+	now, err := h.wanted(ctx)
+	return &loomv1.StaffingReply{Staffing: now}, err
 }
 
 // checkScale refuses roles that do not exist or are people, and hosts that

@@ -159,8 +159,8 @@ func (h *Host) found(damage []storecheck.Damage) {
 		if h.broker.Clustered() {
 			continue
 		}
-		for p := range h.logs {
-			if name := natsjournal.Stream(p); name == d.Stream || !isJournal(d.Stream, len(h.logs)) {
+		for p := range h.journals.Logs {
+			if name := natsjournal.Stream(p); name == d.Stream || !isJournal(d.Stream, len(h.journals.Logs)) {
 				h.projects.Damaged(p, d.Err)
 			}
 		}

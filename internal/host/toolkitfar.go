@@ -8,11 +8,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/agents/agent"
 	"github.com/loomrun/loom/internal/agents/toolkit"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/host/service"
 	"github.com/loomrun/loom/internal/store/blob"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -159,29 +159,17 @@ func PackTools(pin toolkit.Pin, files []processes.ToolFile) (t *loomv1.Toolkit, 
 	return t, parts, nil
 }
 
-// serveToolkit keeps a part of a toolkit, for operators.
-func (h *Host) serveToolkit(ctx context.Context, c call) proto.Message {
-	q := &loomv1.ToolkitPart{}
-	err := actors.Decode(c.contentType, c.data, q)
-	if err == nil {
-		err = h.checkPart(q, c.from)
-	}
-	reply := &loomv1.ToolkitReply{}
-	if err == nil {
-		reply.Blob, err = h.blobs.Put(ctx, q.Data, toolkitMedia)
-	}
-	if err != nil {
-		return &loomv1.ToolkitReply{Error: fault.From(err).Proto()}
-	}
-	return reply
-}
-
-func (h *Host) checkPart(q *loomv1.ToolkitPart, from *loomv1.Identity) error {
+// keepTools keeps a part of a toolkit, for operators.
+func (h *Host) keepTools(ctx context.Context, q *loomv1.ToolkitPart, c service.Call) (*loomv1.ToolkitReply, error) {
 	switch {
-	case from.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_OPERATOR:
-		return fault.New("request/denied", "only operators give hosts the tools of packages").At("svc.toolkit")
+	case c.From.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_OPERATOR:
+		return nil, fault.New("request/denied", "only operators give hosts the tools of packages").At("svc.toolkit")
 	case len(q.Data) == 0 || len(q.Data) > toolkitPart:
-		return fault.New("process/tool", "a part of %d bytes, where 1 to %d are possible", len(q.Data), toolkitPart).At("data")
+		return nil, fault.New("process/tool", "a part of %d bytes, where 1 to %d are possible", len(q.Data), toolkitPart).At("data")
 	}
-	return h.space.Admit()
+	if err := h.space.Admit(); err != nil {
+		return nil, err
+	}
+	ref, err := h.blobs.Put(ctx, q.Data, toolkitMedia)
+	return &loomv1.ToolkitReply{Blob: ref}, err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host/registry"
+	"github.com/loomrun/loom/internal/host/service"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -182,29 +183,29 @@ func timeLimit(service string) time.Duration {
 	return serveWithin
 }
 
-func (h *Host) handler(within time.Duration, f func(context.Context, call) proto.Message) broker.Handler {
+func (h *Host) handler(within time.Duration, f service.Handler) broker.Handler {
 	return func(ctx context.Context, r broker.Request) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
 		defer context.AfterFunc(h.ctx, cancel)() // nobody is left to ask once the host stops
 		if err := h.permit(r); err != nil {
-			return nil, h.cleanError(err)
+			return nil, h.secrets.Error(err)
 		}
 		kind := header(r.Header, "Content-Type")
-		reply := f(ctx, call{subject: r.Subject, contentType: kind, data: r.Data, from: r.Who, projects: r.Projects})
-		return encode(kind, h.cleanAnswer(reply))
+		reply := f(ctx, service.Call{Subject: r.Subject, ContentType: kind, Data: r.Data, From: r.Who, Projects: r.Projects})
+		return encode(kind, h.secrets.Answer(reply))
 	}
 }
 
 // serveCEO takes a command that came in over the account of the CEO, whose
 // users are its way in; what it is worth, its signature says.
-func (h *Host) serveCEO(ctx context.Context, c call) proto.Message {
+func (h *Host) serveCEO(ctx context.Context, c service.Call) proto.Message {
 	cmd := &loomv1.SignedCommand{}
-	if err := actors.Decode(c.contentType, c.data, cmd); err != nil {
+	if err := actors.Decode(c.ContentType, c.Data, cmd); err != nil {
 		return &loomv1.Answer{Error: fault.From(err).Proto()}
 	}
 	from := &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO}
-	if rest := subject.After(subject.Must("ceo"), c.subject); len(rest) > 0 {
+	if rest := subject.After(subject.Must("ceo"), c.Subject); len(rest) > 0 {
 		from.Name = rest[0]
 	}
 	return h.projects.Decide(ctx, from, cmd)

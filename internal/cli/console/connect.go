@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/host/reading"
 	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -48,17 +48,17 @@ type resting struct {
 	console *Console
 	off     error // what is answered otherwise
 	mu      sync.Mutex
-	from    *host.AtRest
+	from    *reading.AtRest
 }
 
 func (r *resting) ask(ctx context.Context, service string, request []byte) ([]byte, error) {
-	if !host.Reads(service) {
+	if !reading.Reads(service) {
 		return nil, r.off
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.from == nil {
-		from, err := host.ReadAtRest(context.WithoutCancel(ctx), r.console.Data, r.console.Confidential(), r.console.Known)
+		from, err := reading.OpenAtRest(context.WithoutCancel(ctx), r.console.Data, r.console.Confidential(), r.console.Known)
 		switch fault.Code(err) {
 		case "":
 		case "data/manifest", "data/stream-missing", "data/locked":

@@ -1,4 +1,4 @@
-package host
+package reading
 
 import (
 	"testing"
@@ -17,16 +17,16 @@ func TestGRAPH06_OPS03_TheGraphAsItWas(t *testing.T) {
 	for seed := range uint64(3) {
 		c := newChronicle(t, seed, 40)
 		if seed > 0 {
-			c.keep("shop", 0, c.heads[0].Sequence, c.heads[0].Hash)
+			c.keep("store", 0, c.heads[0].Sequence, c.heads[0].Hash)
 		}
-		base, cut := uncut, &loomv1.JournalCut{}
+		cut := &loomv1.JournalCut{}
 		if seed > 1 {
-			cut, base = c.cut(12)
+			cut = c.cut(12)
 		}
-		p := newPasts(c.history(), c.snaps, base, c.config)
+		p := c.pasts()
 		g, gone := graph.New(), 0
 		for i, w := range c.told {
-			if w.event.Project != "shop" {
+			if w.event.Project != "store" {
 				continue
 			}
 			if err := g.Apply(w.event); err != nil {
@@ -36,7 +36,7 @@ func TestGRAPH06_OPS03_TheGraphAsItWas(t *testing.T) {
 			if !decided && i%7 != 0 {
 				continue
 			}
-			q := &loomv1.GraphRequest{Project: "shop", Question: loomv1.GraphQuestion_GRAPH_QUESTION_EXPORT}
+			q := &loomv1.GraphRequest{Project: "store", Question: loomv1.GraphQuestion_GRAPH_QUESTION_EXPORT}
 			want, err := project.AskAt(g, w.event.Number, at, q)
 			if err != nil {
 				t.Fatal(err)
@@ -66,12 +66,12 @@ func TestGRAPH06_OPS03_TheGraphAsItWas(t *testing.T) {
 
 func TestGRAPH06_MomentsThatTheGraphDoesNotHave(t *testing.T) {
 	c := newChronicle(t, 5, 10)
-	p := newPasts(c.history(), c.snaps, uncut, c.config)
-	q := &loomv1.GraphRequest{Project: "shop"}
+	p := c.pasts()
+	q := &loomv1.GraphRequest{Project: "store"}
 	for m, want := range map[moment]string{
-		{time: noon.Add(-1)}:                "position/before",
-		{number: 1 << 40}:                   "position/beyond",
-		{number: c.states["shop"].Number()}: "",
+		{time: noon.Add(-1)}:                 "position/before",
+		{number: 1 << 40}:                    "position/beyond",
+		{number: c.states["store"].Number()}: "",
 	} {
 		if _, err := p.ask(t.Context(), m, q); fault.Code(err) != want {
 			t.Errorf("as of %+v: %v, want %q", m, err, want)

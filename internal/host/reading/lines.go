@@ -1,11 +1,8 @@
-package host
+package reading
 
 import (
 	"context"
 
-	"google.golang.org/protobuf/proto"
-
-	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/host/why"
@@ -13,26 +10,19 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// serveWhy tells why a line of a project's repository is there.
-func (h *Host) serveWhy(ctx context.Context, c call) proto.Message {
-	q := &loomv1.WhyRequest{}
-	err := actors.Decode(c.contentType, c.data, q)
-	if err == nil {
-		var reply *loomv1.WhyReply
-		if reply, err = h.whyLine(ctx, q); err == nil {
-			return reply
-		}
-	}
-	return &loomv1.WhyReply{Error: fault.From(err).Proto()}
+// Lines tells why lines of repositories are there.
+type Lines struct {
+	*Views
+	Graphs *Graphs
 }
 
-// whyLine reads the branches of the repository and never what lies in its checkout:
+// Why reads the branches of the repository and never what lies in its checkout:
 // that is its user's, and not for everybody who may read the records.
-func (h *Host) whyLine(ctx context.Context, q *loomv1.WhyRequest) (*loomv1.WhyReply, error) {
+func (l *Lines) Why(ctx context.Context, q *loomv1.WhyRequest) (*loomv1.WhyReply, error) {
 	if q.Project == "" {
-		q.Project = h.known.Only()
+		q.Project = l.Projects.Only()
 	}
-	v, err := h.view(ctx, project.Projects, &loomv1.Query{Project: q.Project}, nil)
+	v, err := l.Answer(ctx, project.Projects, &loomv1.Query{Project: q.Project}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -47,18 +37,18 @@ func (h *Host) whyLine(ctx context.Context, q *loomv1.WhyRequest) (*loomv1.WhyRe
 	if err != nil {
 		return nil, err
 	}
-	return why.Line(ctx, r, records{h}, q)
+	return why.Line(ctx, r, records{l}, q)
 }
 
 // records are what this host knows, for the story of a line.
-type records struct{ h *Host }
+type records struct{ *Lines }
 
 // View is a view of the host.
 func (r records) View(ctx context.Context, v project.View, q *loomv1.Query) (*loomv1.View, error) {
-	return r.h.view(ctx, v, q, nil)
+	return r.Answer(ctx, v, q, nil)
 }
 
 // Ask asks the decision graph.
 func (r records) Ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
-	return r.h.ask(ctx, q)
+	return r.Graphs.Ask(ctx, q)
 }

@@ -1,4 +1,4 @@
-package host
+package reading
 
 import (
 	"cmp"
@@ -14,25 +14,18 @@ var spanned = []project.View{
 	project.Beads, project.Executions, project.Inbox, project.Lock, project.Pauses, project.Permitted, project.Definitions, project.Keys,
 }
 
+// Spans reports whether the lists of a view can have what several projects have.
+func Spans(v project.View) bool { return slices.Contains(spanned, v) }
+
 // spans reports whether a query without a project is about all projects: it lists, and
 // names nothing that belongs to one of them.
 func spans(v project.View, q *loomv1.Query) bool {
 	return q.Project == "" && q.Id == "" && q.Parent == "" && slices.Contains(spanned, v)
 }
 
-// meantProject is the project of a query that names none: that of the id or the parent,
-// else the only one.
-func (h *Host) meantProject(v project.View, q *loomv1.Query) string {
-	of := ""
-	if slices.Contains(spanned, v) && v != project.Definitions && v != project.Keys { // whose ids are names
-		of = project.Of(cmp.Or(q.Id, q.Parent))
-	}
-	return cmp.Or(of, h.known.Only())
-}
-
 // span answers a query about several projects: what the first has, then what the next
 // has, up to the limit. The id to list on after says with which project to go on.
-func (h *Host) span(ctx context.Context, v project.View, q *loomv1.Query, projects []string) (*loomv1.View, error) {
+func (s *Views) span(ctx context.Context, v project.View, q *loomv1.Query, projects []string) (*loomv1.View, error) {
 	all, left, after := &loomv1.View{}, min(cmp.Or(q.Limit, 100), project.MaxListed), q.After
 	for i, id := range projects {
 		if id < project.Of(after) {
@@ -42,12 +35,12 @@ func (h *Host) span(ctx context.Context, v project.View, q *loomv1.Query, projec
 		if project.Of(after) == id {
 			one.After = after
 		}
-		if err := checkQuery(v, one); err != nil {
+		if err := CheckQuery(v, one); err != nil {
 			return nil, err
 		}
-		page, err := h.states.Look(ctx, v, one)
+		page, err := s.States.Look(ctx, v, one)
 		if err != nil {
-			return nil, h.known.Suggest(err)
+			return nil, s.Projects.Suggest(err)
 		}
 		addPage(all, page)
 		if last := lastListed(page); last != "" {
@@ -61,16 +54,16 @@ func (h *Host) span(ctx context.Context, v project.View, q *loomv1.Query, projec
 		}
 	}
 	if v == project.Inbox {
-		return h.counted(ctx, all, projects)
+		return s.counted(ctx, all, projects)
 	}
 	return all, nil
 }
 
 // counted says how many approvals wait in all projects, those included that the page
 // does not reach.
-func (h *Host) counted(ctx context.Context, all *loomv1.View, projects []string) (*loomv1.View, error) {
+func (s *Views) counted(ctx context.Context, all *loomv1.View, projects []string) (*loomv1.View, error) {
 	for _, id := range projects {
-		page, err := h.states.Look(ctx, project.Inbox, &loomv1.Query{Project: id, Limit: 1})
+		page, err := s.States.Look(ctx, project.Inbox, &loomv1.Query{Project: id, Limit: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -110,14 +103,4 @@ func lastListed(page *loomv1.View) string {
 		return page.Approvals[len(page.Approvals)-1].Id
 	}
 	return ""
-}
-
-// mayRead lists the registered projects that a sender may read who is narrowed to
-// some; one who is narrowed to none may read all.
-func (h *Host) mayRead(narrowed []string) []string {
-	all := h.known.All()
-	if len(narrowed) == 0 {
-		return all
-	}
-	return slices.DeleteFunc(all, func(id string) bool { return !slices.Contains(narrowed, id) })
 }

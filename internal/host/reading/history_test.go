@@ -1,4 +1,4 @@
-package host
+package reading
 
 import (
 	"slices"
@@ -64,11 +64,11 @@ func drawFilters(t *rapid.T, c *chronicle) *loomv1.NoticesRequest {
 	q := &loomv1.NoticesRequest{}
 	switch rapid.IntRange(0, 3).Draw(t, "about") {
 	case 0:
-		q.Project = rapid.SampledFrom([]string{"attic", "crate", "shop"}).Draw(t, "project")
+		q.Project = rapid.SampledFrom([]string{"annex", "crate", "store"}).Draw(t, "project")
 	case 1:
-		q.Bead = rapid.SampledFrom([]string{"attic-1", "shop-1", "shop-2"}).Draw(t, "bead")
+		q.Bead = rapid.SampledFrom([]string{"annex-1", "store-1", "store-2"}).Draw(t, "bead")
 	case 2:
-		q.Execution = rapid.SampledFrom([]string{"attic-1-x1", "crate-1-x1"}).Draw(t, "execution")
+		q.Execution = rapid.SampledFrom([]string{"annex-1-x1", "crate-1-x1"}).Draw(t, "execution")
 	}
 	switch rapid.IntRange(0, 4).Draw(t, "of") {
 	case 0:
@@ -78,7 +78,7 @@ func drawFilters(t *rapid.T, c *chronicle) *loomv1.NoticesRequest {
 	case 2:
 		q.Host = "h1"
 	case 3:
-		q.Team = "shop-1"
+		q.Team = "store-1"
 	}
 	q.Kinds = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"bead-filed", "attempt-ended", "edge-settled", "landed"}), 0, 3, rapid.ID).Draw(t, "kinds")
 	if rapid.Bool().Draw(t, "since") {
@@ -132,7 +132,7 @@ func TestBYD01_CursorsThatTheJournalDoesNotReachAreRefused(t *testing.T) {
 		{"another epoch", &loomv1.Position{Epoch: 2, Sequence: last, Index: end}, "position/elsewhere"},
 		{"no partition of ours", &loomv1.Position{Partition: 2, Epoch: 1, Sequence: 1}, "position/elsewhere"},
 	} {
-		page, err := h.page(t.Context(), &loomv1.NoticesRequest{Project: "shop", After: &loomv1.Cursor{Positions: []*loomv1.Position{tt.at}}})
+		page, err := h.page(t.Context(), &loomv1.NoticesRequest{Project: "store", After: &loomv1.Cursor{Positions: []*loomv1.Position{tt.at}}})
 		if fault.Code(err) != tt.want || err == nil && (len(page.Notices) > 0 || !proto.Equal(page.Next.Positions[0], tt.at)) {
 			t.Errorf("after %s: %v, %v, want %q", tt.name, page, err, tt.want)
 		}

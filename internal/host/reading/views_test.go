@@ -1,4 +1,4 @@
-package host
+package reading
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 // TestREAL04_ADiffInAnyEncodingIsShown has a change of a file in Latin-1: the
 // answer of the inbox could not be sent, so that nobody could approve it.
 func TestREAL04_ADiffInAnyEncodingIsShown(t *testing.T) {
-	view := &loomv1.View{Diff: diffText([]byte("+gr\xfc\xdfe\n+\xc3\xbc\n"))}
+	view := &loomv1.View{Diff: validText([]byte("+gr\xfc\xdfe\n+\xc3\xbc\n"))}
 	if _, err := proto.Marshal(view); err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,8 @@
-package host
+package journals
 
 import (
 	"sync"
 	"time"
-
-	"google.golang.org/protobuf/types/known/durationpb"
-
-	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // lag notes when a host appended to a journal, so that it can be said for how long the
@@ -54,22 +50,4 @@ func (l *lag) behind(applied, last uint64, now time.Time) time.Duration {
 		return 0
 	}
 	return max(now.Sub(l.marks[0].at), 0)
-}
-
-// tables says how far the tables are behind a journal of this host.
-func (h *Host) tables(partition int) (batches uint64, since time.Duration) {
-	log := h.logs[partition].(*timedLog)
-	last, applied := log.last.Load(), h.projection.Applied(partition)
-	return max(last, applied) - applied, log.lag.behind(applied, last, time.Now())
-}
-
-// tablesLag says how far the tables are behind all journals.
-func (h *Host) tablesLag() *loomv1.TablesLag {
-	all, most := &loomv1.TablesLag{}, time.Duration(0)
-	for i := range h.logs {
-		batches, since := h.tables(i)
-		all.Batches, most = all.Batches+batches, max(most, since)
-	}
-	all.Since = durationpb.New(most)
-	return all
 }

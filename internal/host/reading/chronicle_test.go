@@ -1,7 +1,6 @@
-package host
+package reading
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -10,6 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/host/journals"
+	"github.com/loomrun/loom/internal/store/blob"
 	"github.com/loomrun/loom/internal/store/journal"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -26,6 +27,7 @@ type chronicle struct {
 	heads  []journal.Head
 	states map[string]*project.State
 	snaps  *journal.MemorySnapshots
+	blobs  blob.Store
 	told   []told
 }
 
@@ -44,12 +46,12 @@ type was struct {
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // projectsOf is who works in which partition of two.
-var projectsOf = [][]string{{"crate", "shop"}, {"attic"}}
+var projectsOf = [][]string{{"crate", "store"}, {"annex"}}
 
 // newChronicle has projects work for some batches.
 func newChronicle(t testing.TB, seed uint64, batches int) *chronicle {
 	c := &chronicle{
-		t: t, rng: rand.New(rand.NewPCG(seed, 7)), now: noon, snaps: journal.NewMemorySnapshots(),
+		t: t, rng: rand.New(rand.NewPCG(seed, 7)), now: noon, snaps: journal.NewMemorySnapshots(), blobs: blob.NewMemory(),
 		states: map[string]*project.State{}, heads: make([]journal.Head, 2),
 	}
 	auto, _ := processes.Builtin(roles.Builtin()).Get(project.AutoBug)
@@ -72,14 +74,11 @@ func (c *chronicle) config(id string) project.Config {
 	return project.Config{ID: id, Deployment: "dp-1", Epoch: 1}
 }
 
-func (c *chronicle) history() history {
-	return history{logs: c.logs, partition: func(id string) int {
-		if id == "attic" {
-			return 1
-		}
-		return 0
-	}, cut: func(ctx context.Context, p int) (*loomv1.JournalCut, error) { return journal.Cut(ctx, c.logs[p], nil) }}
-}
+func (c *chronicle) set() *journals.Set { return &journals.Set{Logs: c.logs, Blobs: c.blobs} }
+
+func (c *chronicle) history() history { return history{c.set()} }
+
+func (c *chronicle) pasts() *pasts { return newPasts(c.set(), c.snaps, c.config) }
 
 // batch appends what one to four commands decide.
 func (c *chronicle) batch(p int) {

@@ -1,4 +1,4 @@
-package host
+package reading
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -27,28 +26,23 @@ const (
 // spoken are the kinds of events that a transcript is made of.
 var spoken = []string{"turn-started", "model-answered", "tool-intended", "tool-finished", "message-heard", "turn-compacted", "attempt-ended"}
 
-// serveTranscript reads what the agents of an execution said and got.
-func (h *Host) serveTranscript(ctx context.Context, c call) proto.Message {
-	q := &loomv1.TranscriptRequest{}
-	err := actors.Decode(c.contentType, c.data, q)
-	if err == nil {
-		var reply *loomv1.TranscriptReply
-		if reply, err = h.transcript(ctx, q); err == nil {
-			return reply
-		}
-	}
-	return &loomv1.TranscriptReply{Error: fault.From(err).Proto()}
+// Transcripts reads what the agents of executions said and got.
+type Transcripts struct {
+	*Views
+	history
+	blobs *Blobs
 }
 
-func (h *Host) transcript(ctx context.Context, q *loomv1.TranscriptRequest) (*loomv1.TranscriptReply, error) {
+// Page reads a page of a transcript.
+func (r *Transcripts) Page(ctx context.Context, q *loomv1.TranscriptRequest) (*loomv1.TranscriptReply, error) {
 	limit := int(cmp.Or(q.Limit, pageDefault))
 	if limit > pageMost {
 		return nil, fault.New("usage/argument", "at most %d entries a page", pageMost).At("limit")
 	}
-	if err := h.checkTranscript(q); err != nil {
+	if err := checkTranscript(q); err != nil {
 		return nil, err
 	}
-	x, err := h.executionOf(ctx, q.Execution)
+	x, err := r.Execution(ctx, q.Execution)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +54,7 @@ func (h *Host) transcript(ctx context.Context, q *loomv1.TranscriptRequest) (*lo
 	if q.After == nil {
 		read.Since = x.StartedAt
 	}
-	page, err := h.history.page(ctx, read)
+	page, err := r.page(ctx, read)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +64,7 @@ func (h *Host) transcript(ctx context.Context, q *loomv1.TranscriptRequest) (*lo
 		if q.Node != "" && n.Event.GetNode() != q.Node || attempt != "" && n.Event.GetAttempt() != attempt {
 			continue
 		}
-		entries, err := h.entries(ctx, n)
+		entries, err := r.entries(ctx, n)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +81,7 @@ func (h *Host) transcript(ctx context.Context, q *loomv1.TranscriptRequest) (*lo
 	return reply, nil
 }
 
-func (h *Host) checkTranscript(q *loomv1.TranscriptRequest) error {
+func checkTranscript(q *loomv1.TranscriptRequest) error {
 	for name, value := range map[string]string{"node": q.Node, "attempt": q.Attempt} {
 		if value == "" {
 			continue
@@ -127,9 +121,9 @@ func attemptOf(x *loomv1.Execution, q *loomv1.TranscriptRequest) (string, error)
 }
 
 // entries are what a notice tells of a transcript.
-func (h *Host) entries(ctx context.Context, n *loomv1.Notice) ([]*loomv1.TranscriptEntry, error) {
+func (r *Transcripts) entries(ctx context.Context, n *loomv1.Notice) ([]*loomv1.TranscriptEntry, error) {
 	e := n.Event
-	t := transcriber{h: h, ctx: ctx, of: &loomv1.TranscriptEntry{Time: e.Time, Position: n.Position, Node: e.Node, Attempt: e.Attempt}}
+	t := transcriber{blobs: r.blobs, ctx: ctx, of: &loomv1.TranscriptEntry{Time: e.Time, Position: n.Position, Node: e.Node, Attempt: e.Attempt}}
 	if who := e.GetActor(); who.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_AGENT {
 		t.of.Agent = who.Name
 		t.of.Role, _, _ = strings.Cut(who.Name, "/")
@@ -164,11 +158,11 @@ func (h *Host) entries(ctx context.Context, n *loomv1.Notice) ([]*loomv1.Transcr
 
 // transcriber makes the entries of one event.
 type transcriber struct {
-	h    *Host
-	ctx  context.Context
-	of   *loomv1.TranscriptEntry // what they have in common
-	list []*loomv1.TranscriptEntry
-	err  error
+	blobs *Blobs
+	ctx   context.Context
+	of    *loomv1.TranscriptEntry // what they have in common
+	list  []*loomv1.TranscriptEntry
+	err   error
 }
 
 func (t *transcriber) add(kind loomv1.TranscriptKind) *loomv1.TranscriptEntry {
@@ -200,7 +194,7 @@ func (t *transcriber) blob(ref *loomv1.BlobRef) {
 	}
 	one := t.list[len(t.list)-1]
 	one.Blob = ref
-	data, _, err := t.h.cleanBlob(t.ctx, ref)
+	data, _, err := t.blobs.clean(t.ctx, ref)
 	switch code := fault.Code(err); {
 	case code == "blob/missing" || code == "blob/corrupt":
 		one.Clipped, one.Code = true, code
@@ -240,7 +234,7 @@ func (t *transcriber) thoughts(ref *loomv1.BlobRef) string {
 	if ref.GetSha256() == "" || t.err != nil {
 		return ""
 	}
-	data, _, err := t.h.cleanBlob(t.ctx, ref)
+	data, _, err := t.blobs.clean(t.ctx, ref)
 	if err != nil {
 		return ""
 	}

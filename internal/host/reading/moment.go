@@ -1,4 +1,4 @@
-package host
+package reading
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/notice"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/host/journals"
 	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -68,17 +69,16 @@ func (m moment) covers(last uint64, s *loomv1.ProjectState) bool {
 
 // pasts shows executions and decision graphs as of earlier moments.
 type pasts struct {
-	history
+	*journals.Set
 	snapshots journal.Snapshots
-	base      func(ctx context.Context, partition int) (*loomv1.JournalBase, error)
 	config    func(project string) project.Config
 	// one holds a token: folding takes the memory of the project's state, once
 	// at a time.
 	one chan struct{}
 }
 
-func newPasts(h history, s journal.Snapshots, base func(context.Context, int) (*loomv1.JournalBase, error), config func(string) project.Config) *pasts {
-	p := &pasts{history: h, snapshots: s, base: base, config: config, one: make(chan struct{}, 1)}
+func newPasts(set *journals.Set, snapshots journal.Snapshots, config func(string) project.Config) *pasts {
+	p := &pasts{Set: set, snapshots: snapshots, config: config, one: make(chan struct{}, 1)}
 	p.one <- struct{}{}
 	return p
 }
@@ -127,7 +127,7 @@ func (p *pasts) upTo(ctx context.Context, owner string, m moment, start starts) 
 		return nil, ctx.Err()
 	}
 	defer func() { p.one <- struct{}{} }()
-	log := p.logs[p.partition(owner)]
+	log := p.Of(owner)[0]
 	if err := p.checkPosition(ctx, log, m.at); err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ var errShort = errors.New("the journal begins later")
 // foldBase folds from what the journal begins with: nothing, or the base of its
 // cut. A moment before that is in an archive.
 func (p *pasts) foldBase(ctx context.Context, log journal.Log, f *folded) error {
-	base, err := p.base(ctx, log.Partition())
+	base, err := p.Base(ctx, log.Partition())
 	if err != nil {
 		return err
 	}
@@ -165,8 +165,8 @@ func (p *pasts) foldBase(ctx context.Context, log journal.Log, f *folded) error 
 		}
 	}
 	if from.State.LastNumber > 0 && !f.moment.covers(from.Sequence, from.State) {
-		cut, err := p.cut(ctx, log.Partition())
-		if gone := archived(cut, base.Sequence); err == nil && gone != nil {
+		cut, err := p.Cut(ctx, log.Partition())
+		if gone := journals.Archived(cut, base.Sequence); err == nil && gone != nil {
 			return gone.At("at")
 		}
 		return err
@@ -195,8 +195,8 @@ func (p *pasts) checkPosition(ctx context.Context, log journal.Log, at *loomv1.P
 	}
 	b, err := batchAt(ctx, log, at.Sequence)
 	if err == nil && b == nil {
-		cut, err := p.cut(ctx, log.Partition())
-		if gone := archived(cut, at.Sequence); err == nil && gone != nil {
+		cut, err := p.Cut(ctx, log.Partition())
+		if gone := journals.Archived(cut, at.Sequence); err == nil && gone != nil {
 			return gone.At("at").Got(notice.FormatPosition(at))
 		}
 	}

@@ -1,4 +1,6 @@
-package host
+// Package clean takes the values of secrets out of what comes to a host and what it
+// answers.
+package clean
 
 import (
 	"strings"
@@ -30,56 +32,60 @@ var refers = func() map[protoreflect.Name]bool {
 	return all
 }()
 
-// cleanCommand is a command without the secrets that this host knows. What is
+// Secrets are those that a host knows. All methods may be called at the same time.
+type Secrets struct{ *redact.Secrets }
+
+// Command is a command without the secrets that this host knows. What is
 // signed cannot be changed, and is refused instead. What the host's own files
 // and flags say of projects and workflows is kept as it is: they are the
 // operator's, and known by their digests. Who wants the lock says nothing but
 // ids, by that of the attempt among them.
-func (h *Host) cleanCommand(cmd *loomv1.Command) (*loomv1.Command, error) {
+func (s Secrets) Command(cmd *loomv1.Command) (*loomv1.Command, error) {
 	switch b := cmd.GetBody().(type) {
 	case *loomv1.Command_RegisterProject, *loomv1.Command_StoreDefinition, *loomv1.Command_AcquireLock:
 		return cmd, nil
 	case *loomv1.Command_Signed:
-		if names := h.secrets.In(string(b.Signed.GetPayload())); len(names) > 0 && !h.onlyRefers(b.Signed.GetPayload()) {
+		if names := s.In(string(b.Signed.GetPayload())); len(names) > 0 && !s.onlyRefers(b.Signed.GetPayload()) {
 			return nil, fault.New("command/secret", "what is signed holds the value of %s", strings.Join(names, " and ")).At("payload").
 				Want("say it without, and sign that")
 		}
 	}
-	return redact.Message(h.secrets, cmd, refers), nil
+	return redact.Message(s.Secrets, cmd, refers), nil
 }
 
 // onlyRefers reports whether what is signed has secrets, if any, only where it
 // names what there is.
-func (h *Host) onlyRefers(payload []byte) bool {
+func (s Secrets) onlyRefers(payload []byte) bool {
 	c := &loomv1.CeoCommand{}
-	return actors.Decode("", payload, c) == nil && redact.Message(h.secrets, c, refers) == c
+	return actors.Decode("", payload, c) == nil && redact.Message(s.Secrets, c, refers) == c
 }
 
-// cleanAnswer is an answer without the secrets that this host knows: what an
+// Answer is an answer without the secrets that this host knows: what an
 // earlier release kept, and what an error repeats of the request.
-func (h *Host) cleanAnswer(m proto.Message) proto.Message {
+func (s Secrets) Answer(m proto.Message) proto.Message {
 	if m == nil {
 		return nil
 	}
-	return redact.Message(h.secrets, m, refers)
+	return redact.Message(s.Secrets, m, refers)
 }
 
-func (h *Host) cleanError(err error) error {
+// Error is an error without the secrets that this host knows.
+func (s Secrets) Error(err error) error {
 	if err == nil {
 		return nil
 	}
 	e := fault.From(err).Proto()
-	if clean := redact.Message(h.secrets, e, refers); clean != e {
+	if clean := redact.Message(s.Secrets, e, refers); clean != e {
 		return fault.FromProto(clean)
 	}
 	return err
 }
 
-// cleanAside is what is kept of a message that is set aside. Its data are a
+// Aside is what is kept of a message that is set aside. Its data are a
 // text to people; of a message in protobuf with a secret no other is left.
-func (h *Host) cleanAside(m *loomv1.SetAside) *loomv1.SetAside {
-	clean := redact.Message(h.secrets, m, refers)
-	if text := h.secrets.Text(string(clean.Data)); text != string(clean.Data) {
+func (s Secrets) Aside(m *loomv1.SetAside) *loomv1.SetAside {
+	clean := redact.Message(s.Secrets, m, refers)
+	if text := s.Text(string(clean.Data)); text != string(clean.Data) {
 		clean = proto.CloneOf(clean)
 		clean.Data = []byte(text)
 	}

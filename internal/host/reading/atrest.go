@@ -1,11 +1,10 @@
-package host
+package reading
 
 import (
 	"context"
 	"errors"
 	"io"
 	"io/fs"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,6 +16,10 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/redact"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/host/clean"
+	"github.com/loomrun/loom/internal/host/journals"
+	"github.com/loomrun/loom/internal/host/registry"
+	"github.com/loomrun/loom/internal/host/service"
 	"github.com/loomrun/loom/internal/store/atrest"
 	"github.com/loomrun/loom/internal/store/datadir"
 	"github.com/loomrun/loom/internal/store/journal"
@@ -24,12 +27,6 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
-
-// states answers from what projects are now.
-type states interface {
-	Look(ctx context.Context, v project.View, q *loomv1.Query) (*loomv1.View, error)
-	Ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error)
-}
 
 // readAtRest are the services that need no host that runs; of tables says which of them
 // ask the tables too.
@@ -43,58 +40,75 @@ var readAtRest = map[string]bool{
 // on. It changes nothing in it: the journals are read from the files of the server, and
 // the tables in a copy that is brought up to the journals. No host can start meanwhile.
 type AtRest struct {
-	host    *Host // of which only what reads is there
-	answers map[string]func(context.Context, call) proto.Message
+	dir      *datadir.Dir
+	secrets  clean.Secrets
+	roles    *roles.Set
+	running  context.Context // ends with Close
+	end      context.CancelFunc
+	projects registry.Projects
+	journals journals.Set
+	tables   Tables // nothing is in them before they are filled
+	answers  map[string]service.Handler
+
 	filled  sync.Once
 	fillErr error
-	tables  string // directory of the copy
+	copied  string // directory of the tables
 }
 
-// ReadAtRest opens the data directory for reading. Secrets are taken out of what it
-// answers; roles may be nil for the built-in ones. It returns data/manifest where there
+// OpenAtRest opens the data directory for reading. Secrets are taken out of what it
+// answers; known may be nil for the built-in roles. It returns data/manifest where there
 // is no data directory, and data/locked where a host has it.
-func ReadAtRest(ctx context.Context, dir string, secrets []string, known *roles.Set) (*AtRest, error) {
+func OpenAtRest(ctx context.Context, dir string, secrets []string, known *roles.Set) (*AtRest, error) {
 	d, err := datadir.OpenAtRest(dir)
 	if err != nil {
 		return nil, err
 	}
-	c := Config{Data: dir, Roles: known}
-	h := &Host{config: c, dir: d, secrets: redact.Of(secrets), log: slog.New(slog.DiscardHandler), roles: c.roles()}
-	h.ctx, h.cancel = context.WithCancel(ctx)
-	h.states = &folds{host: h, made: map[string]*project.State{}}
-	a := &AtRest{host: h}
+	if known == nil {
+		known = roles.Builtin()
+	}
+	a := &AtRest{dir: d, secrets: clean.Secrets{Secrets: redact.Of(secrets)}, roles: known}
+	a.running, a.end = context.WithCancel(ctx)
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	a.answers = h.services()
 	return a, nil
 }
 
 func (a *AtRest) open(ctx context.Context) error {
-	h := a.host
-	snapshots, err := atrest.OpenSnapshots(h.dir.Path())
+	snapshots, err := atrest.OpenSnapshots(a.dir.Path())
 	if err != nil {
 		return err
 	}
-	if h.blobs, err = atrest.OpenBlobs(h.dir.Path()); err != nil {
+	if a.journals.Blobs, err = atrest.OpenBlobs(a.dir.Path()); err != nil {
 		return err
 	}
-	for i := range h.dir.Manifest().Partitions {
-		log, err := atrest.OpenLog(h.dir.Path(), i)
+	for i := range a.dir.Manifest().Partitions {
+		log, err := atrest.OpenLog(a.dir.Path(), i)
 		if err != nil {
 			return err
 		}
-		h.logs = append(h.logs, log)
+		a.journals.Logs = append(a.journals.Logs, log)
 	}
-	h.history = history{logs: h.logs, partition: h.partition, cut: h.cutOf}
-	h.pasts = newPasts(h.history, snapshots, h.baseOf, h.coreConfig)
+	a.tables.Journals, a.tables.Projects = &a.journals, &a.projects
+	states := &folds{running: a.running, projects: &a.projects, made: map[string]*project.State{}}
+	r := New(Config{
+		States: states, Projects: &a.projects, Journals: &a.journals, Snapshots: snapshots, Tables: &a.tables,
+		Blobs: a.journals.Blobs, Secrets: a.secrets.Secrets, Roles: a.roles, Core: a.core,
+	})
+	states.pasts, a.answers = r.Executions.pasts, r.Services()
 	return a.register(ctx, snapshots)
+}
+
+// core is what the cores of a project know of their surroundings.
+func (a *AtRest) core(id string) project.Config {
+	m := a.dir.Manifest()
+	return project.Config{ID: id, Deployment: m.Deployment, Epoch: m.Epoch, Roles: a.roles}
 }
 
 // register finds the projects of all journals.
 func (a *AtRest) register(ctx context.Context, snapshots journal.Snapshots) error {
 	ids := map[string]bool{}
-	for _, log := range a.host.logs {
+	for _, log := range a.journals.Logs {
 		index, err := snapshots.Index(ctx, log.Partition())
 		if err != nil {
 			return err
@@ -102,7 +116,7 @@ func (a *AtRest) register(ctx context.Context, snapshots journal.Snapshots) erro
 		for id := range index.GetProjects() {
 			ids[id] = true
 		}
-		base, err := a.host.baseOf(ctx, log.Partition())
+		base, err := a.journals.Base(ctx, log.Partition())
 		if err != nil {
 			return err
 		}
@@ -121,25 +135,25 @@ func (a *AtRest) register(ctx context.Context, snapshots journal.Snapshots) erro
 	}
 	delete(ids, "")
 	delete(ids, project.System)
-	a.host.known.Add(slices.Sorted(maps.Keys(ids))...)
+	a.projects.Add(slices.Sorted(maps.Keys(ids))...)
 	return nil
 }
 
 // Close gives the directory free.
 func (a *AtRest) Close() error {
-	a.host.cancel()
-	if a.host.projection != nil {
-		_ = a.host.projection.Close()
+	a.end()
+	if a.tables.DB != nil {
+		_ = a.tables.Close()
 	}
-	if a.tables != "" {
-		_ = os.RemoveAll(a.tables)
+	if a.copied != "" {
+		_ = os.RemoveAll(a.copied)
 	}
-	return a.host.dir.Close()
+	return a.dir.Close()
 }
 
 // Newest returns the newest batch of all journals, nil where nothing was recorded.
 func (a *AtRest) Newest(ctx context.Context) (newest *loomv1.Batch, err error) {
-	for _, log := range a.host.logs {
+	for _, log := range a.journals.Logs {
 		_, b, err := log.Last(ctx)
 		if err != nil {
 			return nil, err
@@ -157,40 +171,40 @@ func Reads(service string) bool {
 	return can
 }
 
-// Ask answers a service as a host would its operator. It returns host/not-running for
+// Ask answers a service, by its name, as a host would its operator. It returns host/not-running for
 // one that needs a host.
-func (a *AtRest) Ask(ctx context.Context, service string, request []byte) ([]byte, error) {
-	tables, can := readAtRest[service]
+func (a *AtRest) Ask(ctx context.Context, name string, request []byte) ([]byte, error) {
+	tables, can := readAtRest[name]
 	if !can {
-		return nil, fault.New("host/not-running", "%s needs a host that runs", service).At(a.host.dir.Path()).Want("start one with: loom up")
+		return nil, fault.New("host/not-running", "%s needs a host that runs", name).At(a.dir.Path()).Want("start one with: loom up")
 	}
 	if tables {
 		if a.filled.Do(func() { a.fillErr = a.fill(ctx) }); a.fillErr != nil {
 			return nil, a.fillErr
 		}
 	}
-	reply := a.answers[service](ctx, call{data: request, from: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_OPERATOR}})
-	return proto.Marshal(a.host.cleanAnswer(reply))
+	reply := a.answers[name](ctx, service.Call{Data: request, From: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_OPERATOR}})
+	return proto.Marshal(a.secrets.Answer(reply))
 }
 
 // fill opens a copy of the tables and has the journals followed into it. What they lack
 // is made from the journals, all of it where there are none that can be used.
 func (a *AtRest) fill(ctx context.Context) (err error) {
-	if a.tables, err = os.MkdirTemp("", "loom-tables-"); err != nil {
+	if a.copied, err = os.MkdirTemp("", "loom-tables-"); err != nil {
 		return fault.New("data/permissions", "there is no place for a copy of the tables").Because(err)
 	}
-	path := filepath.Join(a.tables, "projection.db")
+	path := filepath.Join(a.copied, "projection.db")
 	for _, suffix := range []string{"", "-wal"} {
-		if err := copyFile(a.host.dir.Path("projection.db"+suffix), path+suffix); err != nil {
-			return fault.New("data/permissions", "the tables cannot be copied").At(a.tables).Because(err)
+		if err := copyFile(a.dir.Path("projection.db"+suffix), path+suffix); err != nil {
+			return fault.New("data/permissions", "the tables cannot be copied").At(a.copied).Because(err)
 		}
 	}
-	if a.host.projection, _, err = projection.Open(ctx, path); err != nil {
+	if a.tables.DB, _, err = projection.Open(ctx, path); err != nil {
 		return err
 	}
-	a.host.projection.SetBases(a.host.baseBefore)
-	for _, log := range a.host.logs {
-		go func() { _ = a.host.projection.Follow(a.host.ctx, log) }() // it ends with Close
+	a.tables.SetBases(a.journals.BaseBefore)
+	for _, log := range a.journals.Logs {
+		go func() { _ = a.tables.Follow(a.running, log) }() // it ends with Close
 	}
 	return nil
 }
@@ -215,7 +229,10 @@ func copyFile(from, to string) error {
 
 // folds answer from what the journals say of projects.
 type folds struct {
-	host *Host
+	running  context.Context
+	projects *registry.Projects
+	pasts    *pasts
+
 	one  sync.Mutex
 	made map[string]*project.State
 }
@@ -227,17 +244,17 @@ func (f *folds) state(id string) (*project.State, error) {
 	if s := f.made[id]; s != nil {
 		return s, nil
 	}
-	if !f.host.known.Has(id) {
+	if !f.projects.Has(id) {
 		return nil, fault.New("project/unknown", "project %q is not registered on this deployment", id).At("project").Got(id)
 	}
-	s, _, err := f.host.pasts.project(f.host.ctx, id, moment{})
+	s, _, err := f.pasts.project(f.running, id, moment{})
 	if err == nil {
 		f.made[id] = s
 	}
 	return s, err
 }
 
-// Look implements states.
+// Look implements States.
 func (f *folds) Look(_ context.Context, v project.View, q *loomv1.Query) (*loomv1.View, error) {
 	s, err := f.state(q.GetProject())
 	if err != nil {
@@ -246,7 +263,7 @@ func (f *folds) Look(_ context.Context, v project.View, q *loomv1.Query) (*loomv
 	return s.Look(v, q)
 }
 
-// Ask implements states.
+// Ask implements States.
 func (f *folds) Ask(_ context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
 	s, err := f.state(q.GetProject())
 	if err != nil {

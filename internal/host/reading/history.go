@@ -1,4 +1,4 @@
-package host
+package reading
 
 import (
 	"cmp"
@@ -7,9 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/notice"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/host/journals"
 	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
@@ -25,34 +28,26 @@ const (
 
 // history reads notices from the journals themselves: a cursor is good for as
 // long as the journal has what lies behind it.
-type history struct {
-	logs      []journal.Log
-	partition func(project string) int
-	// cut returns the cut that a partition's journal begins with, or nil.
-	cut func(ctx context.Context, partition int) (*loomv1.JournalCut, error)
-}
+type history struct{ *journals.Set }
 
 var errPageFull = errors.New("page is full")
 
 // page returns the notices after the cursor that match q, in journal order
 // within a partition, and where to go on. A cursor that the journals do not
 // reach is refused: what comes later would be left out.
-func (h *history) page(ctx context.Context, q *loomv1.NoticesRequest) (*loomv1.NoticesReply, error) {
+func (h history) page(ctx context.Context, q *loomv1.NoticesRequest) (*loomv1.NoticesReply, error) {
 	limit := int(cmp.Or(q.Limit, pageDefault))
 	if limit > pageMost {
 		return nil, fault.New("usage/argument", "at most %d notices a page", pageMost).At("limit")
 	}
 	for _, p := range q.GetAfter().GetPositions() {
-		if int(p.Partition) >= len(h.logs) {
-			return nil, elsewhere(p, "there are %d partitions", len(h.logs))
+		if int(p.Partition) >= len(h.Logs) {
+			return nil, elsewhere(p, "there are %d partitions", len(h.Logs))
 		}
 	}
 	owner := cmp.Or(q.Project, project.Of(q.Execution), project.Of(q.Bead))
 	r := &reader{q: q, project: owner, page: &loomv1.NoticesReply{Next: &loomv1.Cursor{}, End: true}, limit: limit}
-	for _, log := range h.logs {
-		if owner != "" && log.Partition() != h.partition(owner) {
-			continue
-		}
+	for _, log := range h.Of(owner) {
 		if err := r.read(ctx, log); err != nil {
 			return nil, h.before(ctx, q, log, err)
 		}
@@ -65,24 +60,24 @@ func (h *history) page(ctx context.Context, q *loomv1.NoticesRequest) (*loomv1.N
 
 // before says that a position which the journal does not have is in an archive,
 // if that is why; else it returns err.
-func (h *history) before(ctx context.Context, q *loomv1.NoticesRequest, log journal.Log, err error) error {
+func (h history) before(ctx context.Context, q *loomv1.NoticesRequest, log journal.Log, err error) error {
 	from := after(q.After, log.Partition())
 	if fault.Code(err) != "position/elsewhere" || from == nil {
 		return err
 	}
-	cut, cutErr := h.cut(ctx, log.Partition())
-	if gone := archived(cut, from.Sequence); cutErr == nil && gone != nil {
+	cut, cutErr := h.Cut(ctx, log.Partition())
+	if gone := journals.Archived(cut, from.Sequence); cutErr == nil && gone != nil {
 		return gone.At("after").Got(notice.FormatPosition(from))
 	}
 	return err
 }
 
 // tellCut tells of the cut that a page began with.
-func (h *history) tellCut(ctx context.Context, r *reader, log journal.Log) error {
+func (h history) tellCut(ctx context.Context, r *reader, log journal.Log) error {
 	if !r.shortened {
 		return nil
 	}
-	cut, err := h.cut(ctx, log.Partition())
+	cut, err := h.Cut(ctx, log.Partition())
 	if err == nil && cut != nil {
 		r.page.Cuts = append(r.page.Cuts, cut)
 	}
@@ -163,10 +158,10 @@ func (r *reader) batch(seq uint64, b *loomv1.Batch) error {
 		}
 		if r.matches(e) {
 			n := notice.Of(e, pos)
-			if len(r.page.Notices) == r.limit || r.size > 0 && r.size+sizeOf(n) > pageBytes {
+			if len(r.page.Notices) == r.limit || r.size > 0 && r.size+proto.Size(n) > pageBytes {
 				return errPageFull
 			}
-			r.size += sizeOf(n)
+			r.size += proto.Size(n)
 			r.page.Notices = append(r.page.Notices, n)
 		}
 		r.at = pos

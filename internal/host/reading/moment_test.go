@@ -1,4 +1,4 @@
-package host
+package reading
 
 import (
 	"testing"
@@ -17,20 +17,20 @@ import (
 func TestWF16_StateAsOfAnyMoment(t *testing.T) {
 	for seed := range uint64(4) {
 		c := newChronicle(t, seed, 24)
-		p := newPasts(c.history(), c.snaps, uncut, c.config)
+		p := c.pasts()
 		switch seed % 4 {
 		case 1:
 			b, err := batchAt(t.Context(), c.logs[0], c.heads[0].Sequence/2)
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.keep("shop", 0, c.heads[0].Sequence/2, b.Hash)
+			c.keep("store", 0, c.heads[0].Sequence/2, b.Hash)
 		case 2:
-			c.keep("shop", 0, c.heads[0].Sequence/2, []byte("another journal's"))
+			c.keep("store", 0, c.heads[0].Sequence/2, []byte("another journal's"))
 		case 3:
-			c.keep("shop", 0, c.heads[0].Sequence, c.heads[0].Hash)
+			c.keep("store", 0, c.heads[0].Sequence, c.heads[0].Hash)
 		}
-		for id, all := range c.live("shop") {
+		for id, all := range c.live("store") {
 			for i, w := range all {
 				moments := []moment{{at: w.at}, {number: w.event.Number}}
 				if i+1 == len(all) || all[i+1].event.Time.AsTime().After(w.event.Time.AsTime()) {
@@ -56,14 +56,14 @@ func TestWF16_StateAsOfAnyMoment(t *testing.T) {
 
 func TestWF16_MomentsThatHistoryDoesNotHave(t *testing.T) {
 	c := newChronicle(t, 5, 30)
-	p := newPasts(c.history(), c.snaps, uncut, c.config)
+	p := c.pasts()
 	last, newest, err := c.logs[0].Last(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var count uint64
 	for _, e := range c.told {
-		if e.event.Project == "shop" {
+		if e.event.Project == "store" {
 			count = e.event.Number
 		}
 	}
@@ -84,7 +84,7 @@ func TestWF16_MomentsThatHistoryDoesNotHave(t *testing.T) {
 		{"another epoch", moment{at: &loomv1.Position{Epoch: 3, Sequence: last}}, "position/elsewhere"},
 		{"another partition", moment{at: &loomv1.Position{Partition: 1, Epoch: 1, Sequence: 1}}, "position/elsewhere"},
 	} {
-		if got, err := p.state(t.Context(), "shop-1-x1", tt.m); fault.Code(err) != tt.want {
+		if got, err := p.state(t.Context(), "store-1-x1", tt.m); fault.Code(err) != tt.want {
 			t.Errorf("as of %s: %v, %v, want %q", tt.name, got, err, tt.want)
 		}
 	}
@@ -115,15 +115,15 @@ func TestWF16_OneMomentIsAsked(t *testing.T) {
 func TestWF16_AHistoryThatDoesNotFoldIsRefused(t *testing.T) {
 	c := newChronicle(t, 6, 5)
 	bad := &loomv1.Event{
-		Number: 1 << 40, Project: "shop", Bead: "shop-1", Execution: "shop-1-x1", Node: "triage", Time: c.told[len(c.told)-1].event.Time,
+		Number: 1 << 40, Project: "store", Bead: "store-1", Execution: "store-1-x1", Node: "triage", Time: c.told[len(c.told)-1].event.Time,
 		Fact: &loomv1.Event_AttemptClaimed{AttemptClaimed: &loomv1.AttemptClaimed{}},
 	}
 	b := journal.Seal(c.heads[0], 0, 1, "h1.1", "bad", []*loomv1.Event{bad, bad, bad})
 	if _, err := c.logs[0].Append(t.Context(), c.heads[0].Sequence, b); err != nil {
 		t.Fatal(err)
 	}
-	p := newPasts(c.history(), c.snaps, uncut, c.config)
-	if got, err := p.state(t.Context(), "shop-1-x1", moment{}); fault.Code(err) != "project/quarantined" {
+	p := c.pasts()
+	if got, err := p.state(t.Context(), "store-1-x1", moment{}); fault.Code(err) != "project/quarantined" {
 		t.Errorf("state = %v, %v, want project/quarantined", got, err)
 	}
 }

@@ -1,4 +1,4 @@
-package host
+package reading
 
 import (
 	"context"
@@ -10,20 +10,18 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/store/blob"
 	"github.com/loomrun/loom/internal/store/journal"
 	"github.com/loomrun/loom/internal/store/projection"
 	"github.com/loomrun/loom/internal/store/retention"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// cut cuts the first journal of a chronicle, as a host does, and returns the cut
-// and how its base is had.
-func (c *chronicle) cut(keep uint64) (*loomv1.JournalCut, func(context.Context, int) (*loomv1.JournalBase, error)) {
+// cut cuts the first journal of a chronicle, as a host does, and returns the cut.
+func (c *chronicle) cut(keep uint64) *loomv1.JournalCut {
 	c.t.Helper()
-	log, blobs := c.logs[0].(*journal.Memory), blob.NewMemory()
+	log := c.logs[0].(*journal.Memory)
 	cutter := &retention.Cutter{
-		Deployment: "dp-1", Log: log, Blobs: blobs, Dir: c.t.TempDir(), Config: c.config, Purge: log.Purge,
+		Deployment: "dp-1", Log: log, Blobs: c.blobs, Dir: c.t.TempDir(), Config: c.config, Purge: log.Purge,
 		Known: func(ctx context.Context) (*loomv1.JournalCut, error) { return journal.Cut(ctx, log, nil) },
 		Tables: func(ctx context.Context) (retention.Tables, error) {
 			db, _, err := projection.Open(ctx, filepath.Join(c.t.TempDir(), "p.db"))
@@ -43,28 +41,20 @@ func (c *chronicle) cut(keep uint64) (*loomv1.JournalCut, func(context.Context, 
 	if err != nil || done.Cut == nil {
 		c.t.Fatalf("cut: %v, %v", done, err)
 	}
-	return done.Cut, func(ctx context.Context, partition int) (*loomv1.JournalBase, error) {
-		if partition != 0 {
-			return nil, nil
-		}
-		return retention.Base(ctx, blobs, done.Cut)
-	}
+	return done.Cut
 }
-
-// uncut is the base of journals that were not cut.
-func uncut(context.Context, int) (*loomv1.JournalBase, error) { return nil, nil }
 
 // After a cut, what an execution was is the same for every moment that is kept,
 // with a snapshot and without; what is not kept is told to be in the archive.
 func TestOPS03_WF16_MomentsAfterACut(t *testing.T) {
 	for seed := range uint64(2) {
 		c := newChronicle(t, seed, 60)
-		live := c.live("shop")
+		live := c.live("store")
 		if seed == 1 {
-			c.keep("shop", 0, c.heads[0].Sequence, c.heads[0].Hash)
+			c.keep("store", 0, c.heads[0].Sequence, c.heads[0].Hash)
 		}
-		cut, base := c.cut(12)
-		p := newPasts(c.history(), c.snaps, base, c.config)
+		cut := c.cut(12)
+		p := c.pasts()
 		kept, gone := 0, 0
 		for id, all := range live {
 			for i, w := range all {
@@ -94,7 +84,7 @@ func TestOPS03_WF16_MomentsAfterACut(t *testing.T) {
 // there is refused.
 func TestOPS03_APageOfACutJournalSaysSo(t *testing.T) {
 	c := newChronicle(t, 3, 40)
-	cut, _ := c.cut(20)
+	cut := c.cut(20)
 	h := c.history()
 	page, err := h.page(t.Context(), &loomv1.NoticesRequest{})
 	if err != nil || len(page.Cuts) != 1 || page.Cuts[0].Archive != cut.Archive || page.Notices[0].Position.Sequence != cut.Sequence+1 {
