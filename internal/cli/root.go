@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -41,13 +42,13 @@ import (
 // Run carries out one command line and returns the status to exit with. What went
 // wrong is on errOut.
 func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) fault.Exit {
-	c := &console.Console{In: in, Out: out, Err: errOut, Tree: Tree}
+	c := &console.Console{In: in, Out: out, Err: errOut, Tree: Tree, Interrupts: new(atomic.Pointer[func()])}
 	root := root(c)
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	begun := belowInterrupt(ctx, errOut)
+	begun := belowInterrupt(ctx, c)
 	err := root.ExecuteContext(ctx)
 	begun()
 	if err == nil {
@@ -69,13 +70,13 @@ func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 // belowInterrupt begins a new line as soon as ctx ends, where a person looks: a terminal
 // leaves the cursor behind the "^C" that it shows. The function that it returns waits
 // for that line, if it is due.
-func belowInterrupt(ctx context.Context, errOut io.Writer) func() {
-	if !console.Terminal(errOut) {
+func belowInterrupt(ctx context.Context, c *console.Console) func() {
+	if !console.Terminal(c.Err) {
 		return func() {}
 	}
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		fmt.Fprintln(errOut)
+		c.Interrupted()
 		close(done)
 	})
 	return func() {

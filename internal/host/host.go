@@ -412,6 +412,9 @@ func (h *Host) Connect(as string) (*nats.Conn, error) { return h.broker.Local(as
 // Deployment returns the deployment's id.
 func (h *Host) Deployment() string { return h.dir.Manifest().Deployment }
 
+// Name returns the host's id.
+func (h *Host) Name() string { return h.dir.Manifest().Host }
+
 // Startup says how long Start took.
 func (h *Host) Startup() time.Duration { return time.Since(h.started) }
 

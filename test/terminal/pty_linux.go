@@ -49,11 +49,26 @@ func other(master *os.File, columns, rows int) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("number of a terminal: %w", err)
 	}
-	size := &unix.Winsize{Row: uint16(rows), Col: uint16(columns)} //nolint:gosec // a test's own
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, size); err != nil {
-		return nil, fmt.Errorf("size of a terminal: %w", err)
+	if err := size(master, columns, rows); err != nil {
+		return nil, err
 	}
 	return os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+}
+
+func size(master *os.File, columns, rows int) error {
+	size := &unix.Winsize{Row: uint16(rows), Col: uint16(columns)} //nolint:gosec // a test's own
+	if err := unix.IoctlSetWinsize(int(master.Fd()), unix.TIOCSWINSZ, size); err != nil {
+		return fmt.Errorf("size of a terminal: %w", err)
+	}
+	return nil
+}
+
+// Resize gives the terminal another size, and tells who runs at it.
+func (t *Terminal) Resize(columns, rows int) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.screen.Resize(columns, rows)
+	return size(t.master, columns, rows)
 }
 
 // Start starts a command with the terminal as its own, so that Ctrl-C reaches it.

@@ -150,6 +150,30 @@ func (s *Screen) put(r rune) {
 	s.column++
 }
 
+// Resize gives the screen another size, and breaks the lines that the terminal had broken
+// anew, as terminals do. The cursor stays at the end of what stands there.
+func (s *Screen) Resize(columns, rows int) {
+	var whole []line
+	for i, l := range s.lines {
+		if i > 0 && s.lines[i-1].wrapped {
+			last := &whole[len(whole)-1]
+			last.runes = append(last.runes, l.runes...)
+			continue
+		}
+		whole = append(whole, line{runes: slices.Clone(l.runes)})
+	}
+	s.columns, s.rows, s.lines = columns, rows, nil
+	for _, l := range whole {
+		for len(l.runes) > columns {
+			s.lines = append(s.lines, line{runes: slices.Clone(l.runes[:columns]), wrapped: true})
+			l.runes = l.runes[columns:]
+		}
+		s.lines = append(s.lines, line{runes: l.runes})
+	}
+	s.row = len(s.lines) - 1
+	s.column = len(s.lines[s.row].runes)
+}
+
 // Text is all that stands there and has scrolled away, a line each, without blanks at
 // their ends.
 func (s *Screen) Text() string {

@@ -32,3 +32,18 @@ func TestAScreenShowsWhatATerminalShows(t *testing.T) {
 		t.Errorf("%d bells, %q unknown, %q wrapped", s.Bells(), s.Unknown(), s.Wrapped())
 	}
 }
+
+// TestAScreenIsResized breaks lines anew, and joins those that it had broken.
+func TestAScreenIsResized(t *testing.T) {
+	s := NewScreen(10, 3)
+	_, _ = s.Write([]byte("abcdefghijkl\r\nxyz"))
+	s.Resize(4, 5)
+	if got, want := s.Text(), "abcd\nefgh\nijkl\nxyz\n"; got != want {
+		t.Errorf("narrower: %q, want %q", got, want)
+	}
+	s.Resize(20, 5)
+	_, _ = s.Write([]byte("!\x1b[1A\r?"))
+	if got, want := s.Text(), "?bcdefghijkl\nxyz!\n"; got != want {
+		t.Errorf("wider: %q, want %q", got, want)
+	}
+}

@@ -41,19 +41,24 @@ func (a *Console) CheckColour() error {
 
 // Coloured reports whether output is to be in colour: always and never say so; else
 // where it goes to a terminal that knows colour, unless NO_COLOR is set to anything.
-func (a *Console) Coloured() bool {
+func (a *Console) Coloured() bool { return a.colouredOn(a.Out) }
+
+func (a *Console) colouredOn(w any) bool {
 	switch a.Colour {
 	case "always":
 		return !a.JSON
 	case "never":
 		return false
 	}
-	return !a.JSON && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && Terminal(a.Out)
+	return !a.JSON && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && Terminal(w)
 }
 
 // Paint is text in an ink, where there is colour. The text is [Printable] already.
-func (a *Console) Paint(ink Ink, text string) string {
-	if text == "" || ink == Plain || !a.Coloured() {
+func (a *Console) Paint(ink Ink, text string) string { return a.PaintOn(a.Out, ink, text) }
+
+// PaintOn is [Console.Paint] for what is written to w, and not to the output.
+func (a *Console) PaintOn(w any, ink Ink, text string) string {
+	if text == "" || ink == Plain || !a.colouredOn(w) {
 		return text
 	}
 	return "\x1b[" + string(ink) + "m" + text + "\x1b[0m"

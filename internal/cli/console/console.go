@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -45,6 +46,27 @@ type Console struct {
 	Tree       func() *cobra.Command // all commands anew, for what their flags say of settings
 	here       string                // project of the configuration that lies in the workspace of this command
 	Mistakes   error                 // in the configuration, for the command that goes on in spite of them
+
+	Interrupts *atomic.Pointer[func()] // what begins a new line when the command is interrupted
+}
+
+// OnInterrupt has f begin a new line at the terminal when the command is interrupted, for
+// what knows where the cursor is.
+func (a *Console) OnInterrupt(f func()) {
+	if a.Interrupts != nil {
+		a.Interrupts.Store(&f)
+	}
+}
+
+// Interrupted begins a new line at the terminal.
+func (a *Console) Interrupted() {
+	if a.Interrupts != nil {
+		if f := a.Interrupts.Load(); f != nil {
+			(*f)()
+			return
+		}
+	}
+	fmt.Fprintln(a.Err)
 }
 
 // ExitError ends the command with a status and has said why already.

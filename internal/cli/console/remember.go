@@ -17,7 +17,7 @@ import (
 // forgotten are the flags of "loom up" that no later start has from this one: they are
 // about this command line, about one start, or kept elsewhere in the data directory.
 var forgotten = append([]string{
-	"data", "record", "join", "seed", "cluster", "cluster-listen", "cluster-advertise", "routes",
+	"data", "record", "join", "seed", "cluster", "cluster-listen", "cluster-advertise", "routes", "board",
 }, Unset...)
 
 // rememberedIn returns the file with what the host was started with before, "" where

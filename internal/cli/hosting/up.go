@@ -7,17 +7,20 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/base/softmemory"
+	"github.com/loomrun/loom/internal/cli/board"
 	"github.com/loomrun/loom/internal/cli/cluster"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/cli/means"
 	"github.com/loomrun/loom/internal/cli/models"
 	cliproject "github.com/loomrun/loom/internal/cli/project"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/net/client"
 	"github.com/loomrun/loom/roles"
 )
 
@@ -28,17 +31,21 @@ func (a *Commands) Up() *cobra.Command {
 	var projects means.Projects
 	var routes []string
 	var closed, leaf bool
+	var shown string
 	var joining cluster.Joining
 	cmd := &cobra.Command{
 		Use: "up [flags]", Short: "run a host",
-		Long: `Up runs a host until it is interrupted. After Ctrl-C or kill -9 the next start
-has the same flags, kept in remembered.toml. Without a model work waits.
-Clients on loopback may submit and read notices; others need credentials.`,
+		Long: `Up runs a host until Ctrl-C, and shows what waits for you, each open bead and
+what the host does. The next start, also after kill -9, has the same flags. No
+model: work waits. Without credentials clients on loopback submit and read.`,
 		Example: "  loom up --project shop=/src/shop --model openai:gpt-5",
 		Args:    console.Takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			said := a.ToRemember(cmd.Flags())
-			var err error
+			err := board.Check(shown)
+			if err != nil {
+				return err
+			}
 			if c.Projects, err = projects.All(); err != nil {
 				return err
 			}
@@ -53,7 +60,8 @@ Clients on loopback may submit and read notices; others need credentials.`,
 			if err := with.Fill(&c); err != nil {
 				return err
 			}
-			c.Logger = a.logger()
+			live := board.New(a.Console, shown)
+			c.Logger = a.logger(live.Err())
 			if leaf {
 				return a.upLeaf(cmd, c, said)
 			}
@@ -64,7 +72,7 @@ Clients on loopback may submit and read notices; others need credentials.`,
 				return err
 			}
 			return with.Recorded("up", &c, func() error {
-				return a.runHost(cmd.Context(), c, func() { a.remember(said, c.Secrets) })
+				return a.runHost(cmd.Context(), c, live, func() { a.remember(said, c.Secrets) })
 			})
 		},
 	}
@@ -79,6 +87,7 @@ Clients on loopback may submit and read notices; others need credentials.`,
 	f.BoolVar(&c.Insecure, "insecure-network", false, "open ports to the network without TLS")
 	f.StringArrayVar(&c.HTTPHosts, "http-host", nil, "`NAME` of a proxy in front of HTTP, too")
 	f.BoolVar(&c.RequireAuth, "require-auth", false, "refuse clients without credentials on loopback too")
+	f.StringVar(&shown, "board", board.Auto, "`WHAT` to show: auto, lines or off")
 	f.BoolVar(&leaf, "agents-only", false, "only run agents, with --creds of a worker")
 	joining.Flags(f)
 	with.Flags(f)
@@ -96,19 +105,32 @@ func fillHTTP(c *host.Config, asked bool) {
 }
 
 // runHost runs a host until ctx ends, and the one that follows it when the disk
-// was full.
-func (a *Commands) runHost(ctx context.Context, c host.Config, remember func()) error {
+// was full, and shows on a board what they do.
+func (a *Commands) runHost(ctx context.Context, c host.Config, live *board.Board, remember func()) error {
 	softmemory.Keep()
 	began := false
-	err := host.Run(ctx, c, func(h *host.Host, again bool) {
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() {
+		live.End() // what has happened is said by a host that can still be asked
+		stop()
+	})()
+	err := host.Run(running, c, func(h *host.Host, again bool) {
 		began = true
 		if again {
-			fmt.Fprintf(a.Err, "serves again, up in %d ms\n", h.Startup().Milliseconds())
+			fmt.Fprintf(live.Err(), "serves again, up in %d ms\n", h.Startup().Milliseconds())
+		} else {
+			a.greet(h, c)
+			remember()
+		}
+		nc, err := h.Connect("operator")
+		if err != nil {
+			c.Logger.Warn("what the host does cannot be shown", "error", err)
 			return
 		}
-		a.greet(h, c)
-		remember()
+		live.Begin(ctx, client.New(nc), board.From{Host: h.Name(), At: time.Now().Add(h.ClocksApart())})
 	})
+	live.End()
 	if began {
 		fmt.Fprintln(a.Err, "stopped cleanly")
 	}
@@ -179,12 +201,12 @@ func openText(w io.Writer, h *host.Host) {
 }
 
 // logger writes what the operator should know to standard error.
-func (a *Commands) logger() *slog.Logger {
+func (a *Commands) logger(w io.Writer) *slog.Logger {
 	o := &slog.HandlerOptions{Level: slog.LevelInfo}
 	if a.JSON {
-		return slog.New(slog.NewJSONHandler(a.Err, o))
+		return slog.New(slog.NewJSONHandler(w, o))
 	}
-	return slog.New(slog.NewTextHandler(a.Err, o))
+	return slog.New(slog.NewTextHandler(w, o))
 }
 
 // keptApart says how a host keeps what agents run from its machine.

@@ -119,7 +119,7 @@ const pageWithin = 20 * time.Second
 // when that was closed for good.
 func (c *Client) Follow(ctx context.Context, q *loomv1.NoticesRequest, live bool, fn func(*loomv1.Notice) error) error {
 	q = proto.CloneOf(q)
-	return c.follow(ctx, live, func() (followed, error) {
+	return c.follow(ctx, live, q.Kinds, func() (followed, error) {
 		ctx, cancel := context.WithTimeout(ctx, c.page)
 		defer cancel()
 		page, err := c.Notices(ctx, q)
@@ -141,8 +141,8 @@ type followed struct {
 
 // follow asks for more, page after page. With live it waits for more at the end, and for a
 // host that is away; else it returns there.
-func (c *Client) follow(ctx context.Context, live bool, more func() (followed, error)) error {
-	wake, stop, err := c.wakes(live)
+func (c *Client) follow(ctx context.Context, live bool, kinds []string, more func() (followed, error)) error {
+	wake, stop, err := c.wakes(live, kinds)
 	if err != nil {
 		return err
 	}
@@ -182,19 +182,55 @@ func each[T any](list []T, fn func(T) error) error {
 	return nil
 }
 
-// wakes tells that there may be more, where live asks for that.
-func (c *Client) wakes(live bool) (wake chan struct{}, stop func(), err error) {
+// Wakes returns a channel that has something when there may be new notices of some kinds,
+// or of any where none is named. What is missed, the services have: it only saves asking.
+func (c *Client) Wakes(kinds ...string) (wake <-chan struct{}, stop func(), err error) {
+	return c.wakes(true, kinds)
+}
+
+// wakes tells that there may be more, where live asks for that. A host makes the notices
+// that somebody listens to, so none but those of the kinds that are wanted.
+func (c *Client) wakes(live bool, kinds []string) (wake chan struct{}, stop func(), err error) {
 	wake = make(chan struct{}, 1)
 	if !live || c.nc == nil {
 		return wake, func() {}, c.offIf(live)
 	}
-	sub, err := c.nc.Subscribe(subject.EveryNotice(), func(*nats.Msg) {
-		select {
-		case wake <- struct{}{}:
-		default:
+	var subs []*nats.Subscription
+	stop = func() {
+		for _, s := range subs {
+			_ = s.Unsubscribe()
 		}
-	})
-	return wake, func() { _ = sub.Unsubscribe() }, err
+	}
+	for _, about := range aboutKinds(kinds) {
+		sub, err := c.nc.Subscribe(about, func(*nats.Msg) {
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		})
+		if err != nil {
+			stop()
+			return wake, func() {}, err
+		}
+		subs = append(subs, sub)
+	}
+	return wake, stop, nil
+}
+
+// aboutKinds are the subjects of notices of some kinds; those of all where none is named,
+// or one that is no kind, which the host refuses.
+func aboutKinds(kinds []string) (list []string) {
+	for _, k := range kinds {
+		token, err := subject.Parse("kind", k)
+		if err != nil {
+			return []string{subject.EveryNotice()}
+		}
+		list = append(list, subject.Notices(subject.About{Kind: token}))
+	}
+	if len(list) == 0 {
+		return []string{subject.EveryNotice()}
+	}
+	return list
 }
 
 // offIf is the error of who wants a connection where there is none.

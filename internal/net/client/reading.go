@@ -52,7 +52,7 @@ func (c *Client) Live(project string, fn func(Writing)) (stop func(), err error)
 // is away for a while is waited for, as in [Client.Follow].
 func (c *Client) FollowTranscript(ctx context.Context, q *loomv1.TranscriptRequest, live bool, fn func(*loomv1.TranscriptEntry) error) error {
 	q = proto.CloneOf(q)
-	return c.follow(ctx, live, func() (followed, error) {
+	return c.follow(ctx, live, nil, func() (followed, error) {
 		page, err := c.Transcript(ctx, q)
 		if page.GetNext() != nil {
 			q.After = page.Next

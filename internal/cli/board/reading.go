@@ -1,0 +1,133 @@
+package board
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/loomrun/loom/internal/core/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// open reports whether a bead has a row: it is work, and has not ended.
+func open(b *loomv1.Bead) bool {
+	if b.GetType() == loomv1.BeadType_BEAD_TYPE_APPROVAL {
+		return false
+	}
+	return slices.Contains(openStatuses, b.GetStatus())
+}
+
+// openStatuses are those of beads that have not ended.
+var openStatuses = []loomv1.BeadStatus{
+	loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS, loomv1.BeadStatus_BEAD_STATUS_WAITING, loomv1.BeadStatus_BEAD_STATUS_OPEN, loomv1.BeadStatus_BEAD_STATUS_BLOCKED,
+}
+
+// rowOf is the row of a bead, with its execution and what that used with those that work
+// for it, as far as they are known.
+func rowOf(b *loomv1.Bead, x *loomv1.Execution, tree *loomv1.TreeUsage) Row {
+	r := Row{ID: b.GetId(), Goal: b.GetGoal(), Stage: Queued, Where: "queued", Since: moment(b.GetUpdatedAt(), b.GetCreatedAt())}
+	calls, used := uint64(x.GetModelCalls()), x.GetUsage()
+	if tree != nil {
+		calls, used = tree.GetModelCalls(), tree.GetUsage()
+	}
+	r.Calls, r.MicroUSD, r.Unpriced = calls > 0, used.GetCostMicroUsd(), calls > 0 && !used.GetCostKnown()
+	steps := stepsOf(x)
+	if b.GetStatus() == loomv1.BeadStatus_BEAD_STATUS_BLOCKED {
+		r.Where, r.Since = "blocked by "+strings.Join(b.GetBlockedBy(), ", "), moment(b.GetBlockedSince(), b.GetUpdatedAt())
+		return r
+	}
+	if len(steps) > 0 {
+		r.Where, r.Since, r.Stage = steps[0].text, cmp.Or(steps[0].since, r.Since), steps[0].stage
+		if len(steps) > 1 {
+			r.Where += fmt.Sprintf(" (+%d)", len(steps)-1)
+		}
+	}
+	switch {
+	case x.GetHeldSince() != nil && r.Stage == Queued:
+		r.Where, r.Since = "held", x.HeldSince.AsTime()
+	case b.GetStatus() == loomv1.BeadStatus_BEAD_STATUS_WAITING && r.Stage == Queued:
+		r.Where, r.Stage = "waits for you", Waits
+	}
+	return r
+}
+
+// step is a node that work is at.
+type step struct {
+	stage Stage
+	text  string
+	since time.Time
+}
+
+// stepsOf are the nodes that an execution is at: those that somebody works on come
+// first, then what waits for a person.
+func stepsOf(x *loomv1.Execution) (steps []step) {
+	for _, name := range slices.Sorted(maps.Keys(x.GetNodes())) {
+		n := x.Nodes[name]
+		a := n.GetAttempt()
+		switch {
+		case n.GetApproval() != "":
+			steps = append(steps, step{Waits, name + " waits for you", time.Time{}})
+		case n.GetStatus() == loomv1.NodeStatus_NODE_STATUS_BACKOFF:
+			steps = append(steps, step{Queued, name + " is tried again soon", time.Time{}})
+		case a == nil:
+		case a.GetParked() != "":
+			steps = append(steps, step{Queued, name + " waits for " + parkedFor(a.GetParked()), moment(a.GetDispatchedAt())})
+		case a.GetProcess() != "":
+			steps = append(steps, step{InWork, name + " by " + a.GetProcess(), moment(a.GetDispatchedAt())})
+		case a.GetClaimant() != nil:
+			steps = append(steps, step{InWork, name + " by " + a.GetClaimant().GetAgent(), moment(a.GetDispatchedAt())})
+		default:
+			steps = append(steps, step{Queued, name + " is queued for " + a.GetRole(), moment(a.GetQueuedAt(), a.GetDispatchedAt())})
+		}
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.stage, b.stage) })
+	return steps
+}
+
+// parkedFor says in words what an attempt waits for.
+func parkedFor(what string) string {
+	if text := map[string]string{
+		"lock": "the commit lock", "rate": "a rate limit", "permission": "a permission", "team": "its team",
+		"budget": "its budget", "operator": "the operator",
+	}[what]; text != "" {
+		return text
+	}
+	return what
+}
+
+// moment is the first of some times that is known.
+func moment(times ...*timestamppb.Timestamp) (t time.Time) {
+	for _, one := range times {
+		if one != nil && t.IsZero() {
+			t = one.AsTime()
+		}
+	}
+	return t
+}
+
+// takeInbox has a state show what waits for the person in front.
+func takeInbox(s *State, v *loomv1.View) {
+	s.Asks, s.Mend, s.Waiting = nil, nil, max(int(v.GetWaiting()), len(v.GetApprovals()))
+	for _, a := range v.GetApprovals() {
+		s.Asks = append(s.Asks, Ask{ID: a.GetId(), Kind: project.Word(a.GetKind()), Bead: a.GetBead(), Question: a.GetQuestion(), At: moment(a.GetAskedAt())})
+	}
+	slices.SortStableFunc(s.Asks, func(a, b Ask) int { return a.At.Compare(b.At) })
+	for _, b := range v.GetBlocks() {
+		s.Mend = append(s.Mend, fmt.Sprintf("work waits for the operator: %s [%s]; %s", b.GetMessage(), b.GetCode(), b.GetRemedy()))
+	}
+}
+
+// pausedProjects are the projects that are paused whole.
+func pausedProjects(v *loomv1.View) (list []string) {
+	for _, p := range v.GetPauses() {
+		if p.GetScope() == loomv1.PauseScope_PAUSE_SCOPE_PROJECT {
+			list = append(list, p.GetProject())
+		}
+	}
+	return list
+}
