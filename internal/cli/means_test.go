@@ -23,6 +23,7 @@ var (
 		"tls-cert": "the same", "tls-key": "the same", "insecure-network": "the same", "require-auth": "the same",
 		"agents-only": "an errand runs the whole of a host, and alone", "label": "the same", "join": "the same", "seed": "the same", "cluster": "the same",
 		"cluster-listen": "the same", "cluster-advertise": "the same", "routes": "the same",
+		"board": "an errand shows its one bead anyway",
 	}
 	onlyRun = map[string]string{
 		"workspace": "a host that serves has projects, --project", "out": "what a host that serves delivers is on branches",

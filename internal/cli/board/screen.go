@@ -14,7 +14,7 @@ import (
 type Screen struct {
 	w io.Writer
 
-	mu     sync.Mutex
+	mu    sync.Mutex
 	lines []string // of the board that is shown
 	begun []byte   // of a line that has no end yet
 	left  bool

@@ -379,4 +379,3 @@ func (w *watch) show(resized bool) {
 	now := time.Now()
 	w.draw(func(columns, rows int) []string { return Lines(s, now, columns, rows, w.paint) }, ring, resized)
 }
-

@@ -36,8 +36,9 @@ func (a *Commands) Up() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "up [flags]", Short: "run a host",
 		Long: `Up runs a host until Ctrl-C, and shows what waits for you, each open bead and
-what the host does. The next start, also after kill -9, has the same flags. No
-model: work waits. Without credentials clients on loopback submit and read.`,
+what the host does. The next start, also after kill -9, has the same flags, kept
+in remembered.toml. Without a model work waits. Clients on loopback may submit
+and read notices; others need credentials.`,
 		Example: "  loom up --project shop=/src/shop --model openai:gpt-5",
 		Args:    console.Takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
