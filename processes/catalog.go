@@ -105,6 +105,17 @@ func fileName(file string) string {
 // Entries returns all that there is, by name; of one name the nearest last.
 func (c *Catalog) Entries() []*Entry { return c.entries }
 
+// Of returns the names of the processes of a layer, in their order.
+func (c *Catalog) Of(layer string) []string {
+	var names []string
+	for _, e := range c.entries {
+		if e.Layer == layer && !slices.Contains(names, e.Name) {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
 // Library returns the sound processes, the nearest of each name.
 func (c *Catalog) Library() *Library { return c.library }
 

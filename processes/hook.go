@@ -36,6 +36,24 @@ func (d *draft) allHooks() (all []placedHook) {
 	return all
 }
 
+// hookTexts says of each hook when it runs and what it does.
+func (d *draft) hookTexts() (list []string) {
+	for _, h := range d.allHooks() {
+		when, does := h.when, strings.TrimSpace(h.Action)
+		if len(h.After) > 0 {
+			when += " after " + strings.Join(h.After, ", ")
+		}
+		switch {
+		case h.Approve != "":
+			does = "ask the CEO: " + strings.TrimSpace(h.Approve)
+		case h.Check != "":
+			does = orElse(h.Action, hookActions[0]) + " unless " + strings.TrimSpace(h.Check)
+		}
+		list = append(list, when+": "+does)
+	}
+	return list
+}
+
 // What happens when a hook's check does not hold.
 var hookActions = []string{"warn", "block", "fail"}
 

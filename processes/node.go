@@ -17,6 +17,9 @@ func (v *validator) node(i int, n *loomv1.NodeDefinition) {
 	v.describe(n.Description, at("nodes", i, "description"))
 	if _, known := loomv1.NodeType_name[int32(n.Type)]; !known || n.Type == untyped {
 		v.refuse("workflow/type", at("nodes", i, "type"), "unknown type").Got(n.Type.String())
+		if _, known := v.rs.Get(n.Role); n.Role != "" && !known { // whatever the type should be
+			v.role(n.Role, false, at("nodes", i, "role"))
+		}
 		return
 	}
 	v.belongs(i, n)

@@ -23,6 +23,8 @@ type Process struct {
 	Analysis string
 	// When to plan anew, and how.
 	Triggers, Replanning string
+	// Hooks are what runs before, between and after the phases, each as "WHEN: WHAT".
+	Hooks []string
 	// Tools are the files of the package's own tools, below tools/.
 	Tools      []string
 	Definition *loomv1.Definition
@@ -31,8 +33,17 @@ type Process struct {
 //go:embed beginning.yaml
 var beginning string
 
+//go:embed beginning-test.yaml
+var beginningTest string
+
+//go:embed beginning-script.yaml
+var beginningScript string
+
 // Beginning returns a process file to begin with, under a name.
 func Beginning(name string) string { return strings.ReplaceAll(beginning, "NAME", name) }
+
+// BeginningTest returns a test of such a process, and what the model answers in it.
+func BeginningTest() (test, script string) { return beginningTest, beginningScript }
 
 // PhaseSummary is a phase as lists show it.
 type PhaseSummary struct {
@@ -58,7 +69,7 @@ func (d *draft) process(def *loomv1.Definition) *Process {
 		Name: d.Name, Version: d.Version, Description: strings.TrimSpace(d.Description),
 		Mode: orElse(d.PhaseMode, Guided), Scan: d.WorkspaceAnalysis.ScanFor, Analysis: strings.TrimSpace(d.WorkspaceAnalysis.Guidance),
 		Triggers: strings.TrimSpace(d.Replanning.Triggers), Replanning: strings.TrimSpace(d.Replanning.Guidance),
-		Tools: d.toolFiles, Definition: def,
+		Tools: d.toolFiles, Hooks: d.hookTexts(), Definition: def,
 	}
 	for i := range d.Phases {
 		p.Phases = append(p.Phases, d.Phases[i].summary())

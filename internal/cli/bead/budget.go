@@ -53,7 +53,7 @@ func (f *budgetFlags) fill(cmd *cobra.Command, b *loomv1.Budget) (bool, error) {
 		switch {
 		case !cmd.Flags().Changed(v.flag):
 		case !(v.value >= 0 && v.value <= 1e12):
-			return any, fault.New("submit/negative-budget", "not an amount to spend").At("--" + v.flag).Got(cmd.Flag(v.flag).Value.String()).Want("0 or more")
+			return any, fault.New("submit/negative-budget", "not an amount to spend").At("--" + v.flag).Got(cmd.Flag(v.flag).Value.String()).Want("more than 0, and less than 1,000,000,000,000")
 		default:
 			any = true
 			v.set()

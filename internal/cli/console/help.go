@@ -225,9 +225,31 @@ func unknownCommand(of *cobra.Command, word string) error {
 			known = append(known, c.Name())
 		}
 	}
+	instead := ""
+	if !of.HasParent() {
+		instead = elsewhere[word]
+	}
 	return fault.New("usage/argument", "%q has no such command", of.CommandPath()).Got(word).
-		Want("%s", cmp.Or(suggest.Among(word, known), fmt.Sprintf("see \"%s --help\"", of.CommandPath())))
+		Want("%s", cmp.Or(instead, suggest.Among(word, known), fmt.Sprintf("see \"%s --help\"", of.CommandPath())))
 }
+
+// elsewhere says how Loom does what other tools have a command of this name for.
+var elsewhere = map[string]string{
+	"start": startHint, "serve": startHint, "server": startHint, "daemon": startHint,
+	"stop": "Ctrl-C, or SIGTERM, stops a host; \"loom pause\" stops the work", "down": "Ctrl-C, or SIGTERM, stops a host; \"loom pause\" stops the work",
+	"list": listHint, "ls": listHint, "tasks": listHint, "jobs": listHint, "ps": "\"loom status\" says what runs, \"loom bead list\" what there is to do",
+	"logs": logsHint, "log": logsHint, "tail": logsHint, "watch": logsHint,
+	"task": "\"loom submit\" files a task, \"loom bead\" shows and changes it", "add": "\"loom submit\" files a task, \"loom project add\" adds a repository", "create": "\"loom submit\" files a task",
+	"cancel": "\"loom execution close ID\" ends work", "kill": "\"loom execution close ID\" ends work", "abort": "\"loom execution close ID\" ends work",
+	"resume": "\"loom resume\" goes on with what was paused", "diff": "\"loom inbox ID\" shows the diff that waits for you, \"loom execution show ID\" the rest",
+	"agents": "\"loom status\" lists roles and agents", "agent": "\"loom status\" lists roles and agents", "chat": "\"loom execution say\" tells an agent something",
+}
+
+const (
+	startHint = "\"loom up\" runs a host"
+	listHint  = "\"loom bead list\" lists tasks and bugs, \"loom execution list\" the work on them"
+	logsHint  = "\"loom events --follow\" shows what happens, \"loom execution log ID\" what agents said and ran"
+)
 
 // BadFlag says what is wrong with a flag. Where the word before it is no
 // command, that is the mistake.

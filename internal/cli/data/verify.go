@@ -60,6 +60,9 @@ func (a *Commands) store(beside bool) (*vault.Store, error) {
 		open = vault.OpenBeside
 	}
 	s, err := open(a.Data)
+	if fault.Code(err) == "data/locked" && !beside {
+		return nil, fault.From(err).Want("--beside reads beside the host that runs")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/cli/models"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/roles"
 )
@@ -48,12 +49,12 @@ func (m *Means) Flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&c.SandboxRead, "sandbox-read", nil, "`PATH` that the sandbox may read, too")
 	f.StringToStringVar(&m.limits, "sandbox-limit", nil, "the most of a limit in the sandbox, `KEY=VALUE,...`")
 	f.StringToIntVar(&c.Agents, "agents", nil, "agents of a role here, `ROLE=N,...`")
-	f.DurationVar(&c.Grace, "grace", 0, "`TIME` that work waits for an absent role (default 2m)")
-	f.IntVar(&c.Crashes, "crashes", 0, "agents' crashes at an attempt before it ends as failed: `N` (default 3)")
+	f.DurationVar(&c.Grace, "grace", project.DefaultGrace, "`TIME` to wait for an absent role")
+	f.IntVar(&c.Crashes, "crashes", workflow.DefaultCrashes, "agents' crashes at an attempt before it ends as failed: `N`")
 	f.DurationVar(&c.LockLease, "lock-lease", 5*time.Minute, "`TIME` of a commit lock, at least 1s")
 	f.DurationVar(&c.HookTimeout, "hook-timeout", 5*time.Minute, "`TIME` that a hook may take")
 	f.IntVar(&c.Train, "train", project.DefaultTrain, "land up to `N` changes tested as one")
-	f.Uint64Var(&m.disk, "project-disk", 0, "`MIB` that a project may have on this disk (default 20480)")
+	f.Uint64Var(&m.disk, "project-disk", host.DefaultProjectDisk>>20, "`MIB` that a project may have on this disk")
 	m.budgets.add(f)
 	f.StringVar(&c.CEOKey, "key", "", "the CEO's key `FILE`, made if absent (default: yours)")
 	Hide(f, "language-server", "sandbox-limit", "crashes", "lock-lease", "hook-timeout", "project-disk")

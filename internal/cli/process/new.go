@@ -21,7 +21,8 @@ func (a *Commands) newProcess() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "new NAME [flags]", Short: "begin a process of your own", Args: console.Takes("NAME"),
 		Long: `New makes a package NAME/process.yaml in loom-processes/: one that is small,
-sound and explained, or with --from a copy of another one under a new name.`,
+sound and explained, with a test that "loom process test NAME" passes, or with
+--from a copy of another one under a new name.`,
 		Example: "  loom process new tender\n  loom process new our-memo --from research-report",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := console.CheckToken("NAME", args[0]); err != nil {
@@ -32,11 +33,15 @@ sound and explained, or with --from a copy of another one under a new name.`,
 				return err
 			}
 			file := filepath.Join(dir, args[0], "process.yaml")
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // a file of the workspace
-				return fault.New("usage/argument", "cannot be made").At(file).Because(errors.Unwrap(err))
-			}
-			if err := console.WriteNew(file, []byte(text)); err != nil {
+			if err := writeInto(file, text); err != nil {
 				return err
+			}
+			if from == "" {
+				test, script := processes.BeginningTest()
+				beside := filepath.Join(dir, args[0], "test", "first")
+				if err := errors.Join(writeInto(beside+".yaml", test), writeInto(beside+".script.yaml", script)); err != nil {
+					return err
+				}
 			}
 			return a.PrintAny(map[string]string{"file": file}, func(w io.Writer) { fmt.Fprintln(w, file) })
 		},
@@ -44,6 +49,14 @@ sound and explained, or with --from a copy of another one under a new name.`,
 	cmd.Flags().StringVar(&from, "from", "", "begin with a copy of the process of this `NAME`")
 	cmd.Flags().StringVar(&dir, "dir", "loom-processes", "make it in this `DIR`")
 	return cmd
+}
+
+// writeInto writes a new file, and the directories that it lies in.
+func writeInto(file, text string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // a file of the workspace
+		return fault.New("usage/argument", "cannot be made").At(file).Because(errors.Unwrap(err))
+	}
+	return console.WriteNew(file, []byte(text))
 }
 
 // beginning is the text of a new process.

@@ -234,7 +234,37 @@ func processTextOf(w io.Writer, e *processes.Entry, tools *packageTools) {
 		})
 	}
 	console.Table(w, []string{"phase", "after", "who", "model", "verified", "besides", "delivers"}, rows)
+	for _, part := range []struct {
+		what string
+		list []string
+	}{{"hooks", e.Process.Hooks}, {"types of memory", memoryTypes(e)}, {"examples for the planner", examples(e)}} {
+		if len(part.list) > 0 {
+			fmt.Fprintf(w, "\n%s:\n", part.what)
+		}
+		for _, line := range part.list {
+			fmt.Fprintf(w, "  %s\n", console.Line(line, 200))
+		}
+	}
 	rulesText(w, e)
+}
+
+func memoryTypes(e *processes.Entry) (list []string) {
+	for _, t := range e.Definition.GetGuide().GetMemoryTypes() {
+		list = append(list, strings.TrimSuffix(t.Type+": "+t.Description, ": "))
+	}
+	return list
+}
+
+// examples are the goals of a planner's examples, with the phases that they were taken apart into.
+func examples(e *processes.Entry) (list []string) {
+	for _, x := range e.Process.Examples {
+		var ids []string
+		for _, p := range x.Subtasks {
+			ids = append(ids, p.ID)
+		}
+		list = append(list, x.Goal+": "+strings.Join(ids, ", "))
+	}
+	return list
 }
 
 func orProcess(p processes.PhaseSummary) string {

@@ -86,8 +86,12 @@ func (a *Commands) runErrand(ctx context.Context, s *loomv1.Submission, f *erran
 	if err != nil {
 		return err
 	}
+	if own := c.Of(console.WorkspaceLayer); which.Name == "" && len(own) > 0 {
+		return fault.New("usage/argument", "no process is named, and the workspace has %d", len(own)).At("--process").
+			Want("one of %s; or a loom.toml with [process] default = \"NAME\"", strings.Join(own, ", "))
+	}
 	if which.Name == "" {
-		return fault.New("usage/argument", "no process is named, and the workspace does not have exactly one").At("--process").
+		return fault.New("usage/argument", "no process is named, and the workspace has none").At("--process").
 			Want("one of %s; or a loom.toml with [process] default = \"NAME\"", strings.Join(c.Library().Names(), ", "))
 	}
 	e, err := which.Take(process.New(a.Console), c)

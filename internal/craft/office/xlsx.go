@@ -14,6 +14,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/craft/calculator"
+	"github.com/loomrun/loom/internal/craft/sheet"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -106,7 +107,7 @@ func (w *work) repack(data []byte) ([]byte, error) {
 	}
 	files[types] = sorted(files[types])
 	for _, name := range names {
-		p.bytes(name, textNumber.ReplaceAll(files[name], []byte("$1$2")))
+		p.bytes(name, sheet.NumbersOfFormulas(files[name]))
 	}
 	var unused relations
 	w.carry(p, &unused, "")
@@ -123,10 +124,6 @@ func sorted(types []byte) []byte {
 	i := -1
 	return ending.ReplaceAllFunc(types, func([]byte) []byte { i++; return []byte(list[i]) })
 }
-
-// textNumber is a cell whose formula has a number as its saved value, which the library
-// marks as a text.
-var textNumber = regexp.MustCompile(`(<c [^>]*?) t="str"(><f>[^<]*</f><v>-?[0-9.]+(?:[eE][-+]?[0-9]+)?</v>)`)
 
 func firstError(list ...error) error {
 	for _, err := range list {

@@ -16,7 +16,8 @@ import (
 
 // Book is a workbook. It must be closed, and is for one goroutine.
 type Book struct {
-	file *excelize.File
+	file     *excelize.File
+	computed bool // a formula was written
 }
 
 // options keep the library from unpacking too much, and from the disk.
@@ -25,7 +26,7 @@ func options() excelize.Options {
 }
 
 // NewBook returns a workbook without sheets.
-func NewBook() *Book { return &Book{excelize.NewFile(options())} }
+func NewBook() *Book { return &Book{file: excelize.NewFile(options())} }
 
 // OpenBook reads a workbook. It returns table/invalid for what is none, and
 // table/limit for one that is too large, packed or unpacked.
@@ -38,7 +39,7 @@ func OpenBook(data []byte) (b *Book, err error) {
 	if err != nil {
 		return nil, fault.New("table/invalid", "it is not a workbook: %s", err)
 	}
-	return &Book{f}, nil
+	return &Book{file: f}, nil
 }
 
 // broken makes an error of a library that broke down on what it was given.

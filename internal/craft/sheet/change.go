@@ -137,6 +137,7 @@ func (b *Book) formulas(name, letter string, t *Table, e *calculator.Expression,
 			return err
 		}
 	}
+	b.computed = true
 	always := true
 	return b.file.SetCalcProps(&excelize.CalcPropsOptions{FullCalcOnLoad: &always})
 }

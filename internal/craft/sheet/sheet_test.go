@@ -212,6 +212,10 @@ func TestTOOL05_AddRowsAndColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
+	// Readers that do not compute take the saved value for the number that it is.
+	if kind, _ := f.GetCellType("Sheet1", "F2"); kind != excelize.CellTypeUnset && kind != excelize.CellTypeNumber {
+		t.Errorf("the saved value of a formula is of type %v", kind)
+	}
 	formula, _ := f.GetCellFormula("Sheet1", "F2")
 	computed, err := f.CalcCellValue("Sheet1", "F2", excelize.Options{RawCellValue: true})
 	none, _ := f.GetCellFormula("Sheet1", "F5") // it has no revenue

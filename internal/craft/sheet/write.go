@@ -1,6 +1,11 @@
 package sheet
 
 import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -163,6 +168,9 @@ func (b *Book) finish(name string, columns, rows int) error {
 func (b *Book) Bytes() (data []byte, err error) {
 	defer broken(&err)
 	out, err := b.file.WriteToBuffer()
+	if err == nil && b.computed {
+		out, err = numbered(out)
+	}
 	if err != nil {
 		return nil, fault.New("table/invalid", "the workbook cannot be written: %s", err)
 	}
@@ -171,3 +179,44 @@ func (b *Book) Bytes() (data []byte, err error) {
 	}
 	return out.Bytes(), nil
 }
+
+// numbered packs a workbook again, with numbers that formulas gave as numbers.
+func numbered(packed *bytes.Buffer) (*bytes.Buffer, error) {
+	z, err := zip.NewReader(bytes.NewReader(packed.Bytes()), int64(packed.Len()))
+	if err != nil {
+		return nil, err
+	}
+	out := &bytes.Buffer{}
+	w := zip.NewWriter(out)
+	for _, f := range z.File {
+		data, err := content(f)
+		if err != nil {
+			return nil, err
+		}
+		part, err := w.Create(f.Name)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := part.Write(NumbersOfFormulas(data)); err != nil {
+			return nil, err
+		}
+	}
+	return out, w.Close()
+}
+
+func content(f *zip.File) ([]byte, error) {
+	r, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(r)
+	return data, errors.Join(err, r.Close())
+}
+
+// textNumber is a cell whose formula has a number as its saved value, which the library
+// marks as a text.
+var textNumber = regexp.MustCompile(`(<c [^>]*?) t="str"(><f>[^<]*</f><v>-?[0-9.]+(?:[eE][-+]?[0-9]+)?</v>)`)
+
+// NumbersOfFormulas returns a part of a workbook in which numbers that formulas gave are
+// marked as numbers: readers that do not compute would take them for texts.
+func NumbersOfFormulas(part []byte) []byte { return textNumber.ReplaceAll(part, []byte("$1$2")) }

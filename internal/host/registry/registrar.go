@@ -189,7 +189,7 @@ func (r *Registrar) resolve(ctx context.Context, said *loomv1.ProjectConfig, own
 		c.TargetBranch = was.GetTargetBranch()
 	}
 	if c.TargetBranch, _, err = repo.Branch(ctx, c.TargetBranch); err != nil {
-		return nil, err
+		return nil, fault.From(err).At("project " + c.Id + ", " + c.Repository)
 	}
 	if c.Remote != "" {
 		if err := reached(ctx, repo, c.Remote, c.TargetBranch); err != nil {

@@ -25,6 +25,7 @@ import (
 	"strings"
 
 	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/types"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -84,18 +85,31 @@ func Compile(expr string, scope Scope, want Result) (*Program, error) {
 	if err != nil {
 		return nil, fault.New("condition/invalid", "%s", err)
 	}
-	ast, issues := env.Compile(expr)
+	compiled, issues := env.Compile(expr)
 	if issues.Err() != nil {
 		return nil, fault.Join(complaints(expr, issues.Errors(), scope))
 	}
-	if err := check(ast, want, scope); err != nil {
+	if err := check(compiled, want, scope); err != nil {
 		return nil, err.Got(expr)
 	}
-	program, err := env.Program(ast, cel.CostLimit(costLimit), cel.CostTracking(costs{}), cel.EvalOptions(cel.OptOptimize))
+	program, err := env.Program(compiled, cel.CostLimit(costLimit), cel.CostTracking(costs{}), cel.EvalOptions(cel.OptOptimize))
 	if err != nil {
 		return nil, fault.New("condition/invalid", "%s", err).Got(expr)
 	}
+	if !readsAnything(compiled) { // it has no value anywhere if it has none here
+		if _, _, err := program.Eval(map[string]any{}); err != nil {
+			return nil, fault.New("condition/invalid", "the expression %s", reason(err.Error())).Got(expr)
+		}
+	}
 	return &Program{expr, program}, nil
+}
+
+// readsAnything says whether an expression names a variable.
+func readsAnything(a *cel.Ast) (reads bool) {
+	ast.PreOrderVisit(a.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		reads = reads || e.Kind() == ast.IdentKind
+	}))
+	return reads
 }
 
 // String returns the expression as it was written.

@@ -42,6 +42,8 @@ func TestWF02_Compile_refuses(t *testing.T) {
 		text  string // that the error must hold
 	}{
 		{``, scope, condition.Bool, "column 1"},
+		{`1/0 == 1`, scope, condition.Bool, "has no value: division by zero"},
+		{`9223372036854775807 + 1 > 0`, scope, condition.Bool, "has no value: integer overflow"},
 		{`outcome.sevrity == "x"`, scope, condition.Bool, `undefined field 'sevrity' at column 8`},
 		{`outcome.sevrity == "x"`, scope, condition.Bool, `did you mean "outcome.severity"?`},
 		{`outcome.severity == none`, scope, condition.Bool, `text is written in quotes: "none"`},

@@ -51,6 +51,22 @@ func (d *Document) wrong(n *yaml.Node, path []any, why, hint string) {
 	d.report(n, path, err.Want("%s", hint))
 }
 
+// asKey says how a value is written that stands in the place of a mapping: under the
+// key that the mapping cannot be without, where that is the only one.
+func asKey(n *yaml.Node, of reflect.Type) string {
+	var needed []string
+	for i := range of.NumField() {
+		if f := of.Field(i); f.Tag.Get("loom") == "required" && f.Type.Kind() == reflect.String {
+			name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			needed = append(needed, name)
+		}
+	}
+	if n.Kind != yaml.ScalarNode || len(needed) != 1 || len(n.Value) > 60 {
+		return "write it as key: value"
+	}
+	return fmt.Sprintf("write it as %s: %q", needed[0], n.Value)
+}
+
 // spell writes a path as nodes[3].role.
 func spell(path []any) string {
 	var b strings.Builder
@@ -73,7 +89,7 @@ func spell(path []any) string {
 
 func (d *Document) structure(n *yaml.Node, v reflect.Value, path []any) {
 	if n.Kind != yaml.MappingNode {
-		d.wrong(n, path, "is not a mapping", "write it as key: value")
+		d.wrong(n, path, "is not a mapping", asKey(n, v.Type()))
 		return
 	}
 	fields, known := fieldsOf(v.Type())

@@ -307,3 +307,20 @@ func ExampleDecode() {
 	// Output:
 	// yaml/unknown-key w.yaml:1:1: the document has no such key (got "max_atempts"); did you mean "max_attempts"?
 }
+
+// A value in the place of a mapping that needs one key is told that key.
+func TestPROC03_AValueInThePlaceOfAMapping(t *testing.T) {
+	for text, want := range map[string]string{
+		"name: x\nparts: [\"score > 0.8\"]\n": `write it as id: "score > 0.8"`,
+		"name: x\nparts: [[a]]\n":             "write it as key: value",
+	} {
+		doc, err := strictyaml.Parse("f.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc.Decode(&sample{})
+		if err := doc.Err(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}

@@ -64,7 +64,7 @@ func New(nc *nats.Conn) *Client {
 func Over(host func(ctx context.Context, service string, request []byte) ([]byte, error), off error) *Client {
 	c := &Client{off: off, page: pageWithin}
 	c.Services.host = func(ctx context.Context, service string, req proto.Message, reply answer) error {
-		data, err := proto.Marshal(req)
+		data, err := encode(req)
 		if err != nil {
 			return err
 		}
@@ -286,6 +286,16 @@ type answer interface {
 // maxRequest is the most bytes that a host reads of a request.
 const maxRequest = 256 << 10
 
+// encode writes a request. It refuses texts that are no UTF-8, of which nobody could
+// show what they say.
+func encode(req proto.Message) ([]byte, error) {
+	data, err := proto.Marshal(req)
+	if err != nil {
+		return nil, fault.New("request/parameter", "a text is not valid UTF-8").Want("write it in UTF-8")
+	}
+	return data, nil
+}
+
 func (c *Client) call(ctx context.Context, service string, req proto.Message, reply answer) error {
 	return c.request(ctx, subject.Service(subject.Must(service)), req, reply)
 }
@@ -294,7 +304,7 @@ func (c *Client) request(ctx context.Context, subj string, req proto.Message, re
 	if c.nc == nil {
 		return c.off
 	}
-	data, err := proto.Marshal(req)
+	data, err := encode(req)
 	if err != nil {
 		return err
 	}

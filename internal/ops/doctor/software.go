@@ -88,7 +88,10 @@ func branch(ctx context.Context, p Project) (string, error) {
 		return "", err
 	}
 	name, _, err := r.Branch(ctx, p.Branch)
-	return name, err
+	if err != nil {
+		return "", fault.From(err).At("project " + p.ID + ", " + p.Path)
+	}
+	return name, nil
 }
 
 func ports(ctx context.Context, m *Machine, n *notes) {
