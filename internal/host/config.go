@@ -275,7 +275,7 @@ type Config struct {
 
 	// ProjectDisk is how many bytes a project may have in the data directory:
 	// worktrees, its repository's copy, caches and setups. From there on nothing
-	// new is taken for it. Zero means DefaultProjectDisk.
+	// new is taken for it. Zero means 20 GiB.
 	ProjectDisk uint64
 
 	// Free tells how many bytes of a disk are free, and how many there are. Nil

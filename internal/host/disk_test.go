@@ -2,10 +2,8 @@ package host
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -16,7 +14,6 @@ import (
 	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/net/client"
 	"github.com/loomrun/loom/internal/place/git"
-	"github.com/loomrun/loom/internal/store/projection"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -99,13 +96,13 @@ func TestREAL04_WorktreesGoWithTheirWork(t *testing.T) {
 	h, ops = begin()
 	defer h.Stop(context.Background())
 	defer ops.Close()
-	for ctx.Err() == nil && slices.Contains(h.worktrees(), execution) {
-		h.tidy(ctx)
+	for ctx.Err() == nil && slices.Contains(h.disk.Worktrees(), execution) {
+		h.disk.Tidy(ctx)
 	}
-	if got := h.worktrees(); !slices.Equal(got, []string{"other-1-x1"}) {
+	if got := h.disk.Worktrees(); !slices.Equal(got, []string{"other-1-x1"}) {
 		t.Errorf("worktrees after the restart: %q, want that of nobody knows whom alone", got)
 	}
-	h.diskUse(ctx, 0)
+	h.disk.Use(ctx, 0)
 	said, err := ops.Host(ctx, &loomv1.HostRequest{})
 	if err != nil || len(said.Disk) != 1 || said.Disk[0].Project != "shop" || said.Disk[0].Caches != 3<<20 || said.Disk[0].Repository == 0 || said.Disk[0].Total < said.Disk[0].Caches {
 		t.Fatalf("the host says of its disk %v, %v", said.GetDisk(), err)
@@ -117,54 +114,7 @@ func TestREAL04_WorktreesGoWithTheirWork(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(c.Data, "caches", "shop")); err != nil {
 		t.Fatal(err)
 	}
-	for h.diskUse(ctx, 0)[0].Caches > 0 && ctx.Err() == nil {
+	for h.disk.Use(ctx, 0)[0].Caches > 0 && ctx.Err() == nil {
 	}
 	ended(ctx, t, ops, "there is room again")
-}
-
-// TestREAL04_TheFirstFiguresAreWaitedFor says nothing of a disk before something was
-// measured: whoever asks first waits for that, even while work is removed.
-func TestREAL04_TheFirstFiguresAreWaitedFor(t *testing.T) {
-	h, err := Start(t.Context(), quickConfig(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Stop(context.Background())
-	h.disk.one.Lock()
-	h.disk.mu.Lock()
-	h.disk.figures, h.disk.at = nil, time.Time{}
-	h.disk.mu.Unlock()
-	use := make(chan []*loomv1.ProjectDisk)
-	go func() { use <- h.diskUse(t.Context(), measureAfter) }()
-	for range 1000 { // it may come to its answer, if it does not wait
-		runtime.Gosched()
-	}
-	h.disk.one.Unlock()
-	if list := <-use; len(list) != 1 || list[0].Project != "shop" {
-		t.Errorf("the first figures are %v", list)
-	}
-}
-
-// TestREAL04_WhatIsSavedIsBounded says whose saved work is given up: by age, by
-// number, and never of work that somebody may still take up.
-func TestREAL04_WhatIsSavedIsBounded(t *testing.T) {
-	noon := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	old := noon.Add(-savedFor)
-	ends := map[string]projection.End{
-		"runs":   {},
-		"young":  {At: old.Add(time.Second)},
-		"old":    {At: old}, // at that very instant
-		"older":  {At: old.Add(-time.Hour)},
-		"wanted": {At: old.Add(-time.Hour), Wanted: true},
-	}
-	if got := outlived(ends, noon); !slices.Equal(got, []string{"old", "older"}) {
-		t.Errorf("outlived: %q, want old and older", got)
-	}
-	many := map[string]projection.End{}
-	for n := range savedMost + 2 {
-		many[fmt.Sprintf("x%d", n)] = projection.End{At: noon.Add(-time.Duration(n) * time.Second)}
-	}
-	if got := outlived(many, noon); !slices.Equal(got, []string{fmt.Sprintf("x%d", savedMost), fmt.Sprintf("x%d", savedMost+1)}) {
-		t.Errorf("of %d young ones %q are given up, want the two oldest", len(many), got)
-	}
 }

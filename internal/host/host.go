@@ -19,6 +19,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/redact"
 	"github.com/loomrun/loom/internal/host/clean"
+	"github.com/loomrun/loom/internal/host/disk"
 	"github.com/loomrun/loom/internal/host/journals"
 	"github.com/loomrun/loom/internal/host/reading"
 	"github.com/loomrun/loom/internal/host/registry"
@@ -58,8 +59,7 @@ type Host struct {
 	relays     []*relay.Relay // under the logs
 	heads      *headmark.Keeper
 	space      *watermark.Watch
-	disk       disk
-	worked     *agent.Worker // who does the work here; nil where Config.Worker does
+	disk       *disk.Keeper
 	clocks     *clocks
 	stored     *stored
 	spent      chan struct{} // closed when the host writes no more and there is space
@@ -140,6 +140,7 @@ func (h *Host) openData(context.Context) error {
 		open.External = h.config.External.Place()
 	}
 	h.dir, err = open.Open()
+	h.repos.dir = h.dir
 	return err
 }
 
@@ -264,9 +265,12 @@ func (h *Host) startActors(ctx context.Context) error {
 	}
 	began := time.Now()
 	h.setProjects(h.system.StartPartitions(h.ctx, parts, h.journals.Partition, h.elsewhere()))
+	h.disk = disk.New(disk.Config{
+		Dir: h.dir, Tables: h.projection, Projects: h.known.All, Repository: h.repositoryOf, Draft: h.recordDraft, Limit: h.config.ProjectDisk, Log: h.log,
+	})
 	h.reading = reading.New(reading.Config{
 		States: h.projects, Projects: &h.known, Journals: &h.journals, Snapshots: snapshots, Tables: &h.tables,
-		Blobs: h.blobs, Secrets: h.secrets.Secrets, Roles: h.roles, Core: h.coreConfig, Room: h.roomFor,
+		Blobs: h.blobs, Secrets: h.secrets.Secrets, Roles: h.roles, Core: h.coreConfig, Room: h.disk.Room,
 	})
 	if err := h.projects.Ready(ctx); err != nil {
 		return err
@@ -309,7 +313,7 @@ func (h *Host) worker() (actors.Worker, error) {
 		h.log.Warn("unfinished results of setups are not removed", "error", err)
 	}
 	w := &agent.Worker{
-		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repository, Exec: h.exec, ExecSetup: h.execSetup,
+		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repos.Open, Exec: h.exec, ExecSetup: h.execSetup,
 		Scratch: h.dir.Path("scratch"), HookTimeout: h.config.HookTimeout, Sources: sources, Servers: h.config.LanguageServers, Outside: h.outside, Toolkit: h.toolkit, Logger: h.log, Live: h.live, Shared: h.shared,
 		Tape: h.config.Tape, Played: recording.PlayedBy(h.model), Secrets: h.secrets.Secrets,
 		Maps: index.New(h.dir.Path("maps")), Setups: kept,
@@ -320,8 +324,19 @@ func (h *Host) worker() (actors.Worker, error) {
 	if err := os.MkdirAll(w.Scratch, 0o700); err != nil {
 		return nil, fault.New("data/permissions", "no directory for scratch files").At(w.Scratch).Because(err)
 	}
-	h.worked = w
+	h.disk.Worker = w
 	return w, nil
+}
+
+// recordDraft tells a project what an execution of it has left.
+func (h *Host) recordDraft(ctx context.Context, id string, d *loomv1.Draft) error {
+	return h.do(ctx, id, &loomv1.Command{Body: &loomv1.Command_RecordDraft{RecordDraft: &loomv1.RecordDraft{Draft: d}}})
+}
+
+// startDisk begins to keep the disk tidy.
+func (h *Host) startDisk(context.Context) error {
+	h.own.done.Go(func() { h.disk.Run(h.ctx) })
+	return nil
 }
 
 func (h *Host) startAgents(context.Context) error {

@@ -13,9 +13,11 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/agents/agent"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/redact"
 	"github.com/loomrun/loom/internal/host/clean"
+	"github.com/loomrun/loom/internal/host/disk"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/net/certificate"
 	"github.com/loomrun/loom/internal/net/identity"
@@ -95,7 +97,23 @@ func (c Config) checkLeaf(credentials identity.Credentials) error {
 
 func (l *Leaf) openData(context.Context) (err error) {
 	l.h.dir, err = datadir.Config{Path: l.h.config.Data, Mode: datadir.ModeLeaf}.Open()
+	l.h.repos.dir = l.h.dir
+	l.h.disk = disk.New(disk.Config{Dir: l.h.dir, Repository: l.repositoryOf, Log: l.h.log})
 	return err
+}
+
+// repositoryOf opens the repository of a project that this host was started with.
+func (l *Leaf) repositoryOf(ctx context.Context, id string) (*agent.Repository, error) {
+	for _, p := range l.h.config.Projects {
+		if p.ID == id {
+			path, err := filepath.Abs(p.Repository)
+			if err != nil {
+				return nil, err
+			}
+			return l.h.repos.Open(ctx, &loomv1.ProjectConfig{Id: id, Repository: path})
+		}
+	}
+	return nil, fault.New("project/unknown", "project %q is not one of this host's", id)
 }
 
 // connect connects as the worker. What is said on the way can be read where
@@ -151,7 +169,7 @@ func (l *Leaf) join(ctx context.Context) error {
 
 func (l *Leaf) greet(ctx context.Context) (*loomv1.LeafWelcome, error) {
 	l.hello.Presence = l.presence(true)
-	l.hello.Worktrees = l.h.worktrees()
+	l.hello.Worktrees = l.h.disk.Worktrees()
 	l.hello.Worktrees = l.hello.Worktrees[:min(len(l.hello.Worktrees), helloWorktrees)]
 	reply, err := l.way.request(ctx, &loomv1.SeatRequest{Body: &loomv1.SeatRequest_Hello{Hello: l.hello}})
 	return reply.GetWelcome(), err

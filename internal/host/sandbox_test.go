@@ -24,7 +24,7 @@ func box(t testing.TB) (*Host, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = dir.Close() })
-	return &Host{dir: dir, log: slog.New(slog.DiscardHandler)}, t.TempDir()
+	return &Host{dir: dir, repos: repositories{dir: dir}, log: slog.New(slog.DiscardHandler)}, t.TempDir()
 }
 
 // sandboxed reports whether this machine has a sandbox. Where it has none, that

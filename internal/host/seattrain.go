@@ -107,7 +107,7 @@ func (s *sitting) source(ctx context.Context) (*git.Repository, string, error) {
 	if _, err := os.Stat(p.Repository); err != nil {
 		return nil, "", fault.New("request/denied", "the repository of project %q is not on the host that was asked, so it cannot see a train", s.project).Because(err)
 	}
-	r, err := s.h.repository(ctx, p)
+	r, err := s.h.repos.Open(ctx, p)
 	if err != nil {
 		return nil, "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/host/disk"
 	"github.com/loomrun/loom/internal/host/service"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -81,7 +82,7 @@ func (h *Host) serveHost(ctx context.Context, _ service.Call) proto.Message {
 	return &loomv1.HostReply{
 		Deployment: m.Deployment, Host: m.Host, Epoch: m.Starts, Version: Version, Projects: h.known.Served(),
 		Roles: h.counts(), StartedAt: timestamppb.New(h.started), Ceo: m.CEO, Model: h.model.Name(),
-		Unsandboxed: h.config.Unsandboxed, Sandbox: h.sandboxText(), Disk: h.diskUse(ctx, measureAfter), Blocks: h.blocks(ctx), Tables: h.tables.Lag(),
+		Unsandboxed: h.config.Unsandboxed, Sandbox: h.sandboxText(), Disk: h.disk.Use(ctx, disk.Fresh), Blocks: h.blocks(ctx), Tables: h.tables.Lag(),
 		ClocksApart: h.clocksApart(), Damage: h.damageTold(),
 	}
 }

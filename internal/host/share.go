@@ -81,7 +81,7 @@ func (l *Leaf) heed(w *loomv1.LeafWelcome) {
 		}
 	}
 	for execution, project := range w.GetEnded() {
-		l.h.retire(l.h.ctx, project, execution)
+		l.h.disk.Retire(l.h.ctx, project, execution)
 	}
 }
 

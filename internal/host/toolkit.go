@@ -38,7 +38,7 @@ func (h *Host) fit(ctx context.Context, s *loomv1.Submission) error {
 	if err := h.meant(s.Assignee); err != nil {
 		return err
 	}
-	if err := h.roomFor(s.Project); err != nil {
+	if err := h.disk.Room(s.Project); err != nil {
 		return err
 	}
 	return h.trusted(ctx, s.Project, s.Process, map[string]bool{})

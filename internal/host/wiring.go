@@ -7,20 +7,17 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/agents/agent"
 	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host/registry"
 	"github.com/loomrun/loom/internal/host/service"
 	"github.com/loomrun/loom/internal/net/broker"
-	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )
@@ -74,42 +71,6 @@ type delivery struct{ *broker.Delivery }
 
 func (d delivery) Assignment() *loomv1.Assignment { return d.Delivery.Assignment }
 func (d delivery) Ack(context.Context) error      { return d.Delivery.Ack() }
-
-// repositories opens each registered repository once.
-type repositories struct {
-	mu   sync.Mutex
-	open map[string]*agent.Repository
-}
-
-func (h *Host) repository(ctx context.Context, p *loomv1.ProjectConfig) (*agent.Repository, error) {
-	h.repos.mu.Lock()
-	defer h.repos.mu.Unlock()
-	key := strings.Join([]string{p.Id, p.Repository, p.TargetBranch, p.Remote}, "\x00")
-	if r, ok := h.repos.open[key]; ok {
-		return r, nil
-	}
-	source, err := git.Open(ctx, p.Repository)
-	if err == nil && p.Remote != "" {
-		source, err = source.WithRemote(ctx, p.Remote)
-	}
-	if err != nil {
-		return nil, err
-	}
-	workspaces, err := git.NewWorkspaces(h.dir.Path("git"), p.Id, p.TargetBranch, source)
-	if err != nil {
-		return nil, err
-	}
-	committer, err := git.NewCommitter(h.dir.Path("git"), p.Id, source)
-	if err != nil {
-		return nil, err
-	}
-	if h.repos.open == nil {
-		h.repos.open = map[string]*agent.Repository{}
-	}
-	r := &agent.Repository{Workspaces: workspaces, Committer: committer, Source: source}
-	h.repos.open[key] = r
-	return r, nil
-}
 
 func (h *Host) live(projectID, bead, agent, text string) {
 	if h.broker == nil {

@@ -46,7 +46,7 @@ func TryWorkspace(ctx context.Context, read []string) ([]Trial, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	h := &Host{dir: dir, log: slog.New(slog.DiscardHandler), config: Config{SandboxRead: read}}
+	h := &Host{dir: dir, repos: repositories{dir: dir}, log: slog.New(slog.DiscardHandler), config: Config{SandboxRead: read}}
 	place, err := h.tryPlace(ctx, filepath.Join(top, "repository"))
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (h *Host) tryPlace(ctx context.Context, repository string) (trialPlace, err
 	if err != nil {
 		return trialPlace{}, err
 	}
-	r, err := h.repository(ctx, &loomv1.ProjectConfig{Id: id, Repository: repository, TargetBranch: "main"})
+	r, err := h.repos.Open(ctx, &loomv1.ProjectConfig{Id: id, Repository: repository, TargetBranch: "main"})
 	if err != nil {
 		return trialPlace{}, err
 	}

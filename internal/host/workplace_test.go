@@ -64,7 +64,7 @@ func asUser(t *testing.T, dir string, args ...string) string {
 // projectOf registers a repository as a host does.
 func projectOf(t *testing.T, h *Host, id, repository string) *agent.Repository {
 	t.Helper()
-	r, err := h.repository(t.Context(), &loomv1.ProjectConfig{Id: id, Repository: repository, TargetBranch: "main"})
+	r, err := h.repos.Open(t.Context(), &loomv1.ProjectConfig{Id: id, Repository: repository, TargetBranch: "main"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/host/disk"
 	"github.com/loomrun/loom/roles"
 )
 
@@ -54,7 +55,7 @@ func (m *Means) Flags(f *pflag.FlagSet) {
 	f.DurationVar(&c.LockLease, "lock-lease", 5*time.Minute, "`TIME` of a commit lock, at least 1s")
 	f.DurationVar(&c.HookTimeout, "hook-timeout", 5*time.Minute, "`TIME` that a hook may take")
 	f.IntVar(&c.Train, "train", project.DefaultTrain, "land up to `N` changes tested as one")
-	f.Uint64Var(&m.disk, "project-disk", host.DefaultProjectDisk>>20, "`MIB` that a project may have on this disk")
+	f.Uint64Var(&m.disk, "project-disk", disk.DefaultLimit>>20, "`MIB` that a project may have on this disk")
 	m.budgets.add(f)
 	f.StringVar(&c.CEOKey, "key", "", "the CEO's key `FILE`, made if absent (default: yours)")
 	Hide(f, "language-server", "sandbox-limit", "crashes", "lock-lease", "hook-timeout", "project-disk")
