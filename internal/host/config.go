@@ -17,6 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/core/patchscan"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/staffing"
+	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/net/ceokey"
 	"github.com/loomrun/loom/internal/store/datadir"
@@ -304,7 +305,9 @@ func (c Config) check() error {
 	if c.Model == nil {
 		add(fault.New("usage/argument", "no model").At("model"))
 	}
-	errs = append(errs, c.checkReadable()...)
+	key, _ := c.keyPath()
+	commands := c.commands(c.Data)
+	errs = append(errs, commands.Check(key)...)
 	if c.LockLease < 0 || c.LockLease > 0 && c.LockLease < time.Second {
 		add(fault.New("usage/argument", "a lease of less than a second").At("lock lease").Got(c.LockLease.String()))
 	}
@@ -338,6 +341,7 @@ func (c Config) check() error {
 // checkProject reports all that is wrong with a project before anybody looks at its
 // repository.
 func (c Config) checkProject(p *loomv1.ProjectConfig) (errs []*fault.Error) {
+	commands := c.commands(c.Data)
 	if _, err := subject.Parse("project", p.Id); err != nil {
 		errs = append(errs, fault.From(err))
 	}
@@ -347,7 +351,12 @@ func (c Config) checkProject(p *loomv1.ProjectConfig) (errs []*fault.Error) {
 	if p.Id == project.System {
 		errs = append(errs, fault.New("project/invalid", "project %q is Loom's own", p.Id).At("project").Want("choose another name"))
 	}
-	return slices.Concat(errs, c.checkRegistries(p), checkKept(p))
+	return slices.Concat(errs, commands.CheckRegistries(p), isolation.CheckKept(p))
+}
+
+// commands says how what agents run is kept apart, from a data directory among others.
+func (c Config) commands(data string) isolation.Commands {
+	return isolation.Commands{Data: data, Unsandboxed: c.Unsandboxed, Read: c.SandboxRead, Limits: c.SandboxLimit}
 }
 
 func (c Config) roles() *roles.Set {

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/loomrun/loom/internal/base/redact"
 	"github.com/loomrun/loom/internal/host/clean"
 	"github.com/loomrun/loom/internal/host/disk"
+	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/host/journals"
 	"github.com/loomrun/loom/internal/host/reading"
 	"github.com/loomrun/loom/internal/host/registry"
@@ -52,6 +54,7 @@ type Host struct {
 	started time.Time
 
 	dir        *datadir.Dir
+	commands   isolation.Commands  // how what agents run is kept apart
 	shown      *certificate.Server // nil if there is none
 	broker     *broker.Broker
 	journals   journals.Set
@@ -140,7 +143,7 @@ func (h *Host) openData(context.Context) error {
 		open.External = h.config.External.Place()
 	}
 	h.dir, err = open.Open()
-	h.repos.dir = h.dir
+	h.repos.dir, h.commands = h.dir, h.config.commands(h.dir.Path())
 	return err
 }
 
@@ -313,7 +316,7 @@ func (h *Host) worker() (actors.Worker, error) {
 		h.log.Warn("unfinished results of setups are not removed", "error", err)
 	}
 	w := &agent.Worker{
-		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repos.Open, Exec: h.exec, ExecSetup: h.execSetup,
+		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repos.Open, Exec: h.commands.Exec, ExecSetup: h.commands.ExecSetup,
 		Scratch: h.dir.Path("scratch"), HookTimeout: h.config.HookTimeout, Sources: sources, Servers: h.config.LanguageServers, Outside: h.outside, Toolkit: h.toolkit, Logger: h.log, Live: h.live, Shared: h.shared,
 		Tape: h.config.Tape, Played: recording.PlayedBy(h.model), Secrets: h.secrets.Secrets,
 		Maps: index.New(h.dir.Path("maps")), Setups: kept,
@@ -339,10 +342,23 @@ func (h *Host) startDisk(context.Context) error {
 	return nil
 }
 
+// sayLimits tells the operator which roles ask for more than there is here.
+func (h *Host) sayLimits() {
+	for _, name := range h.roles.Names() {
+		role, _ := h.roles.Get(name)
+		if over := role.Sandbox.Beyond(h.commands.Limit()); len(over) > 0 && h.Sandboxed() {
+			h.log.Warn("a role asks for more than the sandbox gives here, and has what it gives", "role", name, "limits", strings.Join(over, ", "))
+		}
+	}
+}
+
+// Sandboxed reports whether what agents run is kept apart from this machine.
+func (h *Host) Sandboxed() bool { return h.commands.Sandboxed() }
+
 func (h *Host) startAgents(context.Context) error {
 	m := h.dir.Manifest()
 	h.sayLimits()
-	h.sayHidden()
+	h.commands.SayHidden(h.log)
 	worker, err := h.worker()
 	if err != nil {
 		return err

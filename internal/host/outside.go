@@ -14,7 +14,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/tool"
 	"github.com/loomrun/loom/internal/base/discard"
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/place/sandbox"
+	"github.com/loomrun/loom/internal/host/isolation"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
@@ -56,14 +56,14 @@ func (h *Host) ranServer(q agent.OutsideQuery, o mcp.Offer) string {
 	if !o.Started {
 		return ""
 	}
-	limit := q.Role.Sandbox.Within(h.sandboxLimit())
+	limit := q.Role.Sandbox.Within(h.commands.Limit())
 	switch {
 	case o.Network:
 		limit.Network = roles.NetworkHost
 	case limit.Network == roles.NetworkHost:
 		limit.Network = roles.NetworkLoopback // that was trusted without, whatever the role's commands have
 	}
-	return h.ran(limit)
+	return h.commands.Ran(limit)
 }
 
 // offered is a server's tool as agents have it. One that may change something
@@ -115,44 +115,8 @@ func Servers(file string) ([]mcp.Server, error) {
 
 // server starts servers for a turn, in the turn's workspace.
 func (h *Host) server(q agent.OutsideQuery, home string) mcp.Start {
-	c := confinement{root: q.Root, home: home, readOnly: q.ReadOnly, read: append(h.readable(), h.objects(q.Project.GetId())...), sandbox: h.Sandboxed(), allow: h.config.Unsandboxed, limit: q.Role.Sandbox.Within(h.sandboxLimit())}
-	return c.start
-}
-
-// confinement says how a server is kept apart: in the sandbox, with a home of
-// its own; or on the machine as it is, if the operator wants no sandbox; or it
-// does not run at all.
-type confinement struct {
-	root, home     string
-	readOnly       bool
-	read           []string
-	sandbox, allow bool
-	limit          roles.Sandbox // nothing said means the sandbox's own
-	bare           bool          // with nothing of the host's environment
-}
-
-func (c confinement) start(ctx context.Context, argv, env []string, network bool) (*sandbox.Cmd, error) {
-	more := toolEnv()
-	if c.bare {
-		more = nil
-	}
-	env = append(tool.Environment(c.home, more), env...)
-	switch {
-	case c.sandbox:
-		write := []string{c.home}
-		spec := limited(sandbox.Spec{Env: env, Read: slices.Clone(c.read)}, c.limit)
-		spec.Network = network // that was trusted with it, whatever the role's commands have
-		if !c.readOnly {
-			write = append(write, c.root)
-		} else if real, ok := realPath(c.root); ok {
-			spec.Read = append(spec.Read, real)
-		}
-		return confine(ctx, spec, c.root, write, argv)
-	case c.allow:
-		return tool.Unconfined(ctx, c.root, env, argv)
-	}
-	return nil, fault.New("tool/no-sandbox", "servers do not run here: there is no sandbox for them").
-		Want("the operator may allow programs to run unsandboxed")
+	c := isolation.Confinement{Root: q.Root, Home: home, ReadOnly: q.ReadOnly, Read: append(h.commands.Readable(), h.commands.Objects(q.Project.GetId())...), Sandbox: h.commands.Sandboxed(), Allow: h.config.Unsandboxed, Limit: q.Role.Sandbox.Within(h.commands.Limit())}
+	return c.Start
 }
 
 // LookAtServer starts or reaches a server and returns what it says of its tools.
@@ -167,6 +131,6 @@ func LookAtServer(ctx context.Context, s mcp.Server, data, dir string, network, 
 	if err != nil {
 		return nil, fault.New("usage/argument", "not a directory").Got(dir).Because(err)
 	}
-	c := confinement{root: root, home: home, readOnly: true, read: readable(data, nil), sandbox: !unsandboxed && CanSandbox(), allow: unsandboxed}
-	return mcp.Look(ctx, s, network, mcp.Options{Start: c.start, Env: os.Getenv, Version: Version})
+	c := isolation.Confinement{Root: root, Home: home, ReadOnly: true, Read: (&isolation.Commands{Data: data}).Readable(), Sandbox: !unsandboxed && isolation.CanSandbox(), Allow: unsandboxed}
+	return mcp.Look(ctx, s, network, mcp.Options{Start: c.Start, Env: os.Getenv, Version: Version})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/core/turn"
-	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -105,7 +105,7 @@ func (p *poisoners) answer(r *model.Request) (*model.Response, error) {
 // in by it; the required check and the hooks are not, nor are they the second
 // time, after the judge's own agent has done it too.
 func TestREAL03_WhatAgentsWriteServesNoVerification(t *testing.T) {
-	if !host.CanSandbox() {
+	if !isolation.CanSandbox() {
 		t.Log("NO SANDBOX ON THIS MACHINE: without one no cache is kept from agents, and none is said to be")
 		return
 	}

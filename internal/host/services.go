@@ -93,7 +93,7 @@ func (h *Host) sandboxText() string {
 	if !h.Sandboxed() {
 		return ""
 	}
-	return h.sandboxLimit().String()
+	return h.commands.Limit().String()
 }
 
 // counts returns how many agents of each role run here, and what answers for

@@ -19,6 +19,7 @@ import (
 	"github.com/loomrun/loom/internal/base/discard"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/place/sandbox"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -104,12 +105,12 @@ func (h *Host) toolkit(ctx context.Context, q agent.OutsideQuery) ([]tool.Outsid
 	if err != nil {
 		return nil, nil, fault.New("tool/failed", "the tools of the package have no directory").Because(err)
 	}
-	limit := q.Role.Sandbox.Within(h.sandboxLimit())
+	limit := q.Role.Sandbox.Within(h.commands.Limit())
 	if limit.Network == roles.NetworkHost {
 		limit.Network = roles.NetworkLoopback // whatever the role's commands have
 	}
-	k := kit{dir: dir, scratch: scratch, ran: h.ran(limit), confinement: confinement{
-		root: q.Root, home: scratch, readOnly: q.ReadOnly, read: append(append(h.readable(), h.objects(q.Project.GetId())...), dir), sandbox: h.Sandboxed(), allow: h.config.Unsandboxed, limit: limit, bare: true,
+	k := kit{dir: dir, scratch: scratch, ran: h.commands.Ran(limit), Confinement: isolation.Confinement{
+		Root: q.Root, Home: scratch, ReadOnly: q.ReadOnly, Read: append(append(h.commands.Readable(), h.commands.Objects(q.Project.GetId())...), dir), Sandbox: h.commands.Sandboxed(), Allow: h.config.Unsandboxed, Limit: limit, Bare: true,
 	}}
 	list, end, err := k.open(pin)
 	if err != nil {
@@ -124,7 +125,7 @@ func (h *Host) toolkit(ctx context.Context, q agent.OutsideQuery) ([]tool.Outsid
 
 // kit is the tools of a package in a directory, and how they are kept apart.
 type kit struct {
-	confinement
+	isolation.Confinement
 	dir     string
 	scratch string // for private directories of calls
 	ran     string // how they are kept apart, for the record of each call
@@ -166,7 +167,7 @@ func (k kit) options() mcp.Options {
 			return ""
 		},
 		Start: func(ctx context.Context, argv, env []string, _ bool) (*sandbox.Cmd, error) {
-			return k.start(ctx, argv, env, false)
+			return k.Start(ctx, argv, env, false)
 		},
 	}
 }
@@ -240,7 +241,7 @@ func said(t toolkit.Tool, a toolkit.Answer) string {
 
 // made refuses artifacts that are no files of the workspace.
 func (k kit) made(artifacts []string) error {
-	root, err := os.OpenRoot(k.root)
+	root, err := os.OpenRoot(k.Root)
 	if err != nil {
 		return fault.New("tool/failed", "the workspace cannot be looked at").Because(err)
 	}
@@ -256,20 +257,20 @@ func (k kit) made(artifacts []string) error {
 
 // ask runs a program of the package with one argument, in a home of its own.
 func (k kit) ask(ctx context.Context, program, what string, input []byte, readOnly bool) ([]byte, error) {
-	c, err := k.confinement, error(nil)
-	if c.home, err = os.MkdirTemp(k.scratch, "home-"); err != nil {
+	c, err := k.Confinement, error(nil)
+	if c.Home, err = os.MkdirTemp(k.scratch, "home-"); err != nil {
 		return nil, fault.New("tool/failed", "no private directory can be made").Because(err)
 	}
-	defer discard.All(c.home)
-	c.readOnly = c.readOnly || readOnly
-	p := tool.Policy{Allow: c.allow}
-	if c.sandbox {
+	defer discard.All(c.Home)
+	c.ReadOnly = c.ReadOnly || readOnly
+	p := tool.Policy{Allow: c.Allow}
+	if c.Sandbox {
 		p.Contain = func(ctx context.Context, _ string, _, env, argv []string) (*sandbox.Cmd, error) {
-			return c.start(ctx, argv, env, false)
+			return c.Start(ctx, argv, env, false)
 		}
 	}
 	out, err := p.Ask(ctx, tool.Program{
-		Argv: []string{filepath.Join(k.dir, filepath.FromSlash(program)), what}, Dir: c.root, Env: tool.Environment(c.home, nil),
+		Argv: []string{filepath.Join(k.dir, filepath.FromSlash(program)), what}, Dir: c.Root, Env: tool.Environment(c.Home, nil),
 		Input: input, Most: toolkit.MaxOutput,
 	})
 	if err != nil && ctx.Err() == nil {
@@ -315,9 +316,9 @@ func looking(top string, files []processes.ToolFile, data string, unsandboxed bo
 		}
 	}
 	k = kit{dir: filepath.Join(top, "tools"), scratch: filepath.Join(top, "scratch")}
-	k.confinement = confinement{
-		root: filepath.Join(top, "empty"), home: k.scratch, readOnly: true, read: append(readable(data, nil), k.dir),
-		sandbox: !unsandboxed && CanSandbox(), allow: unsandboxed, bare: true,
+	k.Confinement = isolation.Confinement{
+		Root: filepath.Join(top, "empty"), Home: k.scratch, ReadOnly: true, Read: append((&isolation.Commands{Data: data}).Readable(), k.dir),
+		Sandbox: !unsandboxed && isolation.CanSandbox(), Allow: unsandboxed, Bare: true,
 	}
 	return k, toolkit.Copy(k.dir, files)
 }

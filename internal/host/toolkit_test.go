@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -15,6 +16,8 @@ import (
 	"github.com/loomrun/loom/internal/agents/tool"
 	"github.com/loomrun/loom/internal/agents/toolkit"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/host/isolation"
+	"github.com/loomrun/loom/internal/store/datadir"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -69,7 +72,7 @@ func use(t *testing.T, s *tool.Set, name, arguments string) tool.Result {
 // A program gets its arguments, answers, and its files are told.
 func TestPROC07_AProgramIsATool(t *testing.T) {
 	h, root := box(t)
-	h.config.Unsandboxed = true
+	h.config.Unsandboxed, h.commands.Unsandboxed = true, true
 	digest := trustFiles(t, h, "tender",
 		program("shout", "write", `tr a-z A-Z > out.txt; echo '{"text": "done", "artifacts": ["out.txt"]}'`),
 		program("refuse", "exec", `echo '{"text": "more", "error": "not on Sundays"}'`),
@@ -128,7 +131,7 @@ func TestPROC07_LimitsHoldForToolsOfAPackage(t *testing.T) {
 	if err := os.MkdirAll(h.dir.Path("scratch"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h.config.SandboxLimit = roles.Sandbox{OpenFiles: 100, Network: roles.NetworkHost}
+	h.commands.Limits = roles.Sandbox{OpenFiles: 100, Network: roles.NetworkHost}
 	digest := trustFiles(t, h, "tender", program("limits", "read", `echo "{\"text\": \"$(ulimit -n)\"}"`))
 	for asks, want := range map[int64]string{0: "100", 64: "64", 200: "100"} {
 		q := agent.OutsideQuery{Process: "tender", Toolkit: digest, Root: root, Role: roles.Role{Sandbox: roles.Sandbox{OpenFiles: asks, Network: roles.NetworkHost}}}
@@ -142,7 +145,7 @@ func TestPROC07_LimitsHoldForToolsOfAPackage(t *testing.T) {
 			t.Errorf("a role that asks for %d: %s, ran under %q; want %s", asks, r.Output, r.Ran, want)
 		}
 	}
-	h.config.Unsandboxed = true
+	h.config.Unsandboxed, h.commands.Unsandboxed = true, true
 	if r := use(t, kitOf(t, h, "tender", digest, root), "pkg_limits", `{}`); r.Ran != "unsandboxed" {
 		t.Errorf("without a sandbox: ran under %q: %s", r.Ran, r.Output)
 	}
@@ -151,7 +154,7 @@ func TestPROC07_LimitsHoldForToolsOfAPackage(t *testing.T) {
 // What was trusted is what runs, byte for byte.
 func TestF40_OnlyTrustedBytesRun(t *testing.T) {
 	h, root := box(t)
-	h.config.Unsandboxed = true
+	h.config.Unsandboxed, h.commands.Unsandboxed = true, true
 	query := func(process, digest string) error {
 		_, done, err := h.toolkit(t.Context(), agent.OutsideQuery{Process: process, Toolkit: digest, Root: root})
 		if err == nil {
@@ -240,7 +243,7 @@ func TestPROC07_WhatIsNoToolIsNotTrusted(t *testing.T) {
 // the copy, and gets nothing of the host's environment.
 func TestPROC07_AServerOfAPackage(t *testing.T) {
 	h, root := box(t)
-	h.config.Unsandboxed = true
+	h.config.Unsandboxed, h.commands.Unsandboxed = true, true
 	t.Setenv("GREETING", "canary")
 	servers := fmt.Sprintf(`{"mcpServers":{"words":{"command":"${TOOLS}/serve","env":{%q:"good","GREETING":"${GREETING:-hi}"}}}}`, mcptest.Variable)
 	digest := trustFiles(t, h, "tender",
@@ -365,4 +368,26 @@ func left(word string) (list []string) {
 		}
 	}
 	return list
+}
+
+// box is a host as far as its sandbox goes, and a directory to work in.
+func box(t testing.TB) (*Host, string) {
+	t.Helper()
+	dir, err := datadir.Open(filepath.Join(t.TempDir(), "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dir.Close() })
+	return &Host{dir: dir, commands: isolation.Commands{Data: dir.Path()}, log: slog.New(slog.DiscardHandler)}, t.TempDir()
+}
+
+// sandboxed reports whether this machine has a sandbox. Where it has none, that
+// is said loudly, and nothing may run.
+func sandboxed(t testing.TB, h *Host, dir string) bool {
+	t.Helper()
+	if h.Sandboxed() {
+		return true
+	}
+	t.Log("NO SANDBOX ON THIS MACHINE, so only its refusal is tested")
+	return false
 }

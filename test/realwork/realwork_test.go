@@ -17,6 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/model/provider"
 	"github.com/loomrun/loom/internal/core/notice"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/ops/errand"
 	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -34,7 +35,7 @@ const branch = "main"
 // Loom mend it: from the report to the verified commit on the branch.
 func TestREAL02_WorkOnRepositoriesOfOthers(t *testing.T) {
 	t.Log("this proves runtime, sandbox and tools, not that a prompt is good: the model's answers are kept ones")
-	if !host.CanSandbox() {
+	if !isolation.CanSandbox() {
 		t.Log("work on repositories of others: NOT RUN: this system has no sandbox")
 		return
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/core/patchscan"
-	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/ops/config"
 	"github.com/loomrun/loom/proto/subject"
@@ -367,7 +367,7 @@ func checkBy(f *pflag.Flag, k config.Key) func(string, []string) error {
 			return err
 		}
 		if k.Name == "setup-registry" {
-			if err := host.CheckRegistries(values); err != nil {
+			if err := isolation.CheckNames(values); err != nil {
 				return err
 			}
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/models"
 	cliproject "github.com/loomrun/loom/internal/cli/project"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/net/client"
 	"github.com/loomrun/loom/roles"
 )
@@ -222,7 +223,7 @@ func keptApart(c host.Config, sandboxed bool) string {
 	if c.SandboxLimit.Network == roles.NetworkHost {
 		said = "tools, checks and hooks run in a sandbox, with the network for roles that ask for it"
 	}
-	if host.Grouped() {
+	if isolation.Grouped() {
 		said += ", each in a control group of its own"
 	}
 	return said

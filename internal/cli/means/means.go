@@ -13,6 +13,7 @@ import (
 	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/host/disk"
+	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/roles"
 )
 
@@ -82,7 +83,7 @@ func (m *Means) Fill(c *host.Config) (err error) {
 		return err
 	}
 	if !c.Unsandboxed {
-		_ = host.GroupCommands() // "loom doctor" says why not
+		_ = isolation.GroupCommands() // "loom doctor" says why not
 	}
 	c.Roles = m.console.Known
 	if err := m.models.Open(c, m.console.RoleSet()); err != nil {

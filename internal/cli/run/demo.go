@@ -25,6 +25,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/models"
 	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/ops/demo"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -100,7 +101,7 @@ func openModel(spec string, unsandboxed bool) (model.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	if models.StandIn(m) != "a script" && !unsandboxed && !host.CanSandbox() {
+	if models.StandIn(m) != "a script" && !unsandboxed && !isolation.CanSandbox() {
 		return nil, fault.New("tool/no-sandbox", "%s would run commands of its own choice on this machine, which has no sandbox", m.Name()).At("--model").
 			Want("add --unsandboxed if this machine may be used so")
 	}
@@ -123,7 +124,7 @@ func (a *Commands) runDemo(ctx context.Context, o demo.Options) error {
 	switch {
 	case o.Unsandboxed:
 		v.Say("tools run on this machine as it is, as --unsandboxed says")
-	case host.CanSandbox():
+	case isolation.CanSandbox():
 		v.Say("tools, checks and hooks run in a sandbox, without the network")
 	default:
 		v.Say("this system has no sandbox: the tools of the demo's own repository run on this machine as it is")

@@ -25,6 +25,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/process"
 	"github.com/loomrun/loom/internal/core/plan"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/ops/errand"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -47,7 +48,7 @@ Tools of the package are trusted for the length of the test alone.`,
 			if err != nil {
 				return err
 			}
-			t := &trial{Commands: a, catalog: c, entry: e, keep: keep, unsandboxed: unsandboxed || e.Layer == "built in" && !host.CanSandbox()}
+			t := &trial{Commands: a, catalog: c, entry: e, keep: keep, unsandboxed: unsandboxed || e.Layer == "built in" && !isolation.CanSandbox()}
 			return models.New(a.Console).Recorded(record, "process test "+e.Name, scripted.New(e.Name, nil), func(w *recording.Writer) error {
 				t.tape = w
 				return t.all(cmd.Context(), only)

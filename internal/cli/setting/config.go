@@ -19,7 +19,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/hosting"
 	"github.com/loomrun/loom/internal/cli/means"
 	"github.com/loomrun/loom/internal/cli/process"
-	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/ops/config"
 	"github.com/loomrun/loom/internal/ops/doctor"
 )
@@ -102,9 +102,9 @@ func (a *Commands) printConfig(ctx context.Context, flags *pflag.FlagSet) error 
 
 // foundSetup is what makes checkouts of a project ready.
 type foundSetup struct {
-	Project string           `json:"project"`
-	Steps   []host.SetupStep `json:"steps"`
-	Why     string           `json:"why,omitempty"` // it cannot be looked at
+	Project string                `json:"project"`
+	Steps   []isolation.SetupStep `json:"steps"`
+	Why     string                `json:"why,omitempty"` // it cannot be looked at
 }
 
 // setups looks at the setup of each project.
@@ -113,7 +113,7 @@ func (a *Commands) setups(ctx context.Context, flags *pflag.FlagSet) ([]foundSet
 	all := []foundSetup{}
 	for _, p := range registered {
 		found := foundSetup{Project: p.ID}
-		if steps, err := host.LookAtSetup(ctx, p); err != nil {
+		if steps, err := isolation.LookAtSetup(ctx, p.Registration()); err != nil {
 			found.Why = err.Error()
 		} else {
 			found.Steps = steps

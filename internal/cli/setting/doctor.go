@@ -18,6 +18,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/means"
 	"github.com/loomrun/loom/internal/cli/models"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/net/client"
 	"github.com/loomrun/loom/internal/ops/doctor"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -99,7 +100,7 @@ func (a *Commands) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 		return m, err
 	}
 	m.Workspace = func(ctx context.Context) (all []doctor.Trial, err error) {
-		trials, err := host.TryWorkspace(ctx, read)
+		trials, err := isolation.TryWorkspace(ctx, read)
 		for _, t := range trials {
 			all = append(all, doctor.Trial(t))
 		}
@@ -120,7 +121,7 @@ func (a *Commands) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 	}
 	m.Setup = func(ctx context.Context, id string) (all []doctor.SetupStep, err error) {
 		i := slices.IndexFunc(registered, func(p host.Project) bool { return p.ID == id })
-		steps, err := host.LookAtSetup(ctx, registered[i])
+		steps, err := isolation.LookAtSetup(ctx, registered[i].Registration())
 		for _, s := range steps {
 			step := doctor.SetupStep{Command: s.Command, For: s.For, Keeps: s.Keeps}
 			for _, l := range s.Lacks {

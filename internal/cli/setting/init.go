@@ -17,11 +17,12 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/project"
-	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/net/ceokey"
 	"github.com/loomrun/loom/internal/ops/config"
 	"github.com/loomrun/loom/internal/place/git"
 	"github.com/loomrun/loom/internal/place/setup"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )
 
@@ -33,10 +34,10 @@ type decided struct {
 	Written bool   `json:"written"`
 	Project string `json:"project"`
 	// Branch is where work lands.
-	Branch    string           `json:"branch"`
-	Languages []setup.Language `json:"languages"`
-	Checks    []string         `json:"checks"`
-	Setup     []host.SetupStep `json:"setup"`
+	Branch    string                `json:"branch"`
+	Languages []setup.Language      `json:"languages"`
+	Checks    []string              `json:"checks"`
+	Setup     []isolation.SetupStep `json:"setup"`
 	// Model is who answers, and ModelFrom what says so; both are empty for none.
 	Model     string `json:"model,omitempty"`
 	ModelFrom string `json:"model_from,omitempty"`
@@ -141,7 +142,7 @@ func (a *Commands) decide(ctx context.Context, name, model string, checks []stri
 			d.Checks = append(d.Checks, l.Checks...)
 		}
 	}
-	if d.Setup, err = host.LookAtSetup(ctx, host.Project{ID: d.Project, Repository: top}); err != nil {
+	if d.Setup, err = isolation.LookAtSetup(ctx, &loomv1.ProjectConfig{Id: d.Project, Repository: top}); err != nil {
 		return nil, err
 	}
 	if d.CEOKey, err = ceokey.DefaultPath(); err != nil {

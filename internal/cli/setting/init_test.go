@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/place/setup"
 )
 
@@ -30,7 +30,7 @@ func TestSEC02_NamesOfFilesSetNothing(t *testing.T) {
 	d := decided{
 		Project: "shop", Branch: evil, Checks: []string{"test " + evil},
 		Languages: []setup.Language{{Name: "Python", For: evil, Why: evil}},
-		Setup:     []host.SetupStep{{Command: evil, For: evil}},
+		Setup:     []isolation.SetupStep{{Command: evil, For: evil}},
 	}
 	for line := range strings.Lines(string(d.render())) {
 		if strings.HasPrefix(line, "model") {

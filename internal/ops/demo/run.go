@@ -19,6 +19,7 @@ import (
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/net/ceokey"
 	"github.com/loomrun/loom/internal/net/client"
 	"github.com/loomrun/loom/internal/place/git"
@@ -168,7 +169,7 @@ func (d *demo) start(ctx context.Context) error {
 		Data:            d.data, Listen: d.Listen, Model: d.Model, CEOKey: keyFile, Logger: d.Logger, Tape: d.Tape, Secrets: d.Secrets,
 		BeadBudget: d.BeadBudget, DayBudget: d.DayBudget,
 		Projects:    []host.Project{{ID: projectID, Repository: d.repo, Branch: Branch}},
-		Unsandboxed: d.Unsandboxed || d.Model.Scripted() && recording.PlayedBy(d.Model) == nil && !host.CanSandbox(),
+		Unsandboxed: d.Unsandboxed || d.Model.Scripted() && recording.PlayedBy(d.Model) == nil && !isolation.CanSandbox(),
 	})
 	if err != nil {
 		return err

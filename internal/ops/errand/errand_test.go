@@ -15,6 +15,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/ops/errand"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -134,7 +135,7 @@ func TestPROC05_TwentyPhasesAtOnce(t *testing.T) {
 		Workspace: work, View: told,
 		Submission: &loomv1.Submission{Type: loomv1.BeadType_BEAD_TYPE_TASK, Goal: "all at once", Process: "fan"},
 		Config: host.Config{
-			Data: filepath.Join(top, "data"), CEOKey: filepath.Join(top, "ceo.nk"), Processes: processes.NewLibrary(def), Unsandboxed: !host.CanSandbox(),
+			Data: filepath.Join(top, "data"), CEOKey: filepath.Join(top, "ceo.nk"), Processes: processes.NewLibrary(def), Unsandboxed: !isolation.CanSandbox(),
 			Model: scripted.New("meeting", m.answer), Agents: map[string]int{processes.Analyst: phases},
 		},
 	})

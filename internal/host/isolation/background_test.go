@@ -1,4 +1,4 @@
-package host
+package isolation
 
 import (
 	"path/filepath"
@@ -19,7 +19,7 @@ func TestTOOL03_ABackgroundProcessIsInTheSandbox(t *testing.T) {
 	if !sandboxed(t, h, dir) {
 		return
 	}
-	set := tool.New(tool.Workspace{Root: dir, Scratch: t.TempDir(), Exec: h.exec("shop", roles.Role{}, t.TempDir())}, nil)
+	set := tool.New(tool.Workspace{Root: dir, Scratch: t.TempDir(), Exec: h.Exec("shop", roles.Role{}, t.TempDir())}, nil)
 	t.Cleanup(set.EndProcesses)
 	do := func(id, name string, args map[string]any) string {
 		t.Helper()

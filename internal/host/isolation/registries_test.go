@@ -1,4 +1,4 @@
-package host
+package isolation
 
 import (
 	"archive/tar"
@@ -192,16 +192,16 @@ func TestREAL03_KeptPackagesHaveNothingOfAnotherCommit(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(copied, "schema"), []byte("module.exports = 'second'\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r := runAs(t, h.exec("shop", roles.Role{}, t.TempDir()), copied, step.Onto()+` && node -p 'require("left") + " " + require("own")' && cat ran && npm ls`)
+	r := runAs(t, h.Exec("shop", roles.Role{}, t.TempDir()), copied, step.Onto()+` && node -p 'require("left") + " " + require("own")' && cat ran && npm ls`)
 	if r.ExitCode != 0 || !strings.Contains(r.Output, "second second\nown\n") || strings.Count(r.Output, "own\n") != 1 {
 		t.Errorf("on the copy: %s: %s; want what this checkout's files make, and each script once", r.Summary, r.Output)
 	}
 }
 
 // runSetup runs a command as one of the setup of a project that names registries.
-func runSetup(t *testing.T, h *Host, dir, script string, registries ...string) tool.Result {
+func runSetup(t *testing.T, h *Commands, dir, script string, registries ...string) tool.Result {
 	t.Helper()
-	p := h.execSetup(&loomv1.ProjectConfig{Id: "shop", SetupRegistries: registries}, roles.Role{}, t.TempDir())
+	p := h.ExecSetup(&loomv1.ProjectConfig{Id: "shop", SetupRegistries: registries}, roles.Role{}, t.TempDir())
 	return runAs(t, p, dir, script)
 }
 
@@ -215,7 +215,7 @@ func runAs(t testing.TB, p tool.Policy, dir, script string) tool.Result {
 
 // has reports whether this machine has a sandbox and programs. What it has not is
 // said loudly.
-func has(t testing.TB, h *Host, dir string, programs ...string) bool {
+func has(t testing.TB, h *Commands, dir string, programs ...string) bool {
 	t.Helper()
 	if !sandboxed(t, h, dir) {
 		return false
@@ -250,7 +250,7 @@ func TestREAL02_PackagesComeFromANamedRegistry(t *testing.T) {
 			t.Errorf("%s: %s", r.Summary, r.Output)
 		}
 		copied := laid(t, dir)
-		r = runAs(t, h.exec("shop", roles.Role{}, t.TempDir()), copied, setup.Plan(setup.Wants{Online: true}, os.DirFS(copied))[0].Onto()+` && node -p 'require("left")' && cat prepared && npm ls`)
+		r = runAs(t, h.Exec("shop", roles.Role{}, t.TempDir()), copied, setup.Plan(setup.Wants{Online: true}, os.DirFS(copied))[0].Onto()+` && node -p 'require("left")' && cat prepared && npm ls`)
 		if r.ExitCode != 0 || !strings.Contains(r.Output, "left is here\n"+copied+"\n") || !strings.Contains(r.Output, "left@1.0.0") {
 			t.Errorf("from a copy, without a registry: %s: %s", r.Summary, r.Output)
 		}
@@ -323,7 +323,7 @@ func TestREAL02_OnlyTheSetupReachesARegistry(t *testing.T) {
 		t.Errorf("the setup: %s", r.Output)
 	}
 	t.Run("REAL02 an agent's shell", func(t *testing.T) {
-		p := h.exec("shop", roles.Role{}, t.TempDir())
+		p := h.Exec("shop", roles.Role{}, t.TempDir())
 		if r := runAs(t, p, dir, ask+"; env"); !strings.Contains(r.Output, "no way out") || strings.Contains(strings.ToLower(r.Output), "_proxy=") {
 			t.Errorf("%s", r.Output)
 		}
@@ -342,12 +342,12 @@ func TestREAL02_OnlyTheSetupReachesARegistry(t *testing.T) {
 	t.Run("REAL02 the host's own network", func(t *testing.T) {
 		script := `python3 -c 'import socket; socket.create_connection(("127.0.0.1", ` + port + `), 5)'`
 		role := roles.Role{Sandbox: roles.Sandbox{Network: roles.NetworkHost}}
-		h.config.SandboxLimit.Network = roles.NetworkHost
-		defer func() { h.config.SandboxLimit.Network = "" }()
-		if r := runAs(t, h.exec("shop", role, t.TempDir()), dir, script); r.ExitCode != 0 {
+		h.Limits.Network = roles.NetworkHost
+		defer func() { h.Limits.Network = "" }()
+		if r := runAs(t, h.Exec("shop", role, t.TempDir()), dir, script); r.ExitCode != 0 {
 			t.Fatalf("a role with the host's network does not have it, so that this shows nothing: %s", r.Output)
 		}
-		p := h.execSetup(&loomv1.ProjectConfig{Id: "shop", SetupRegistries: []string{index}}, role, t.TempDir())
+		p := h.ExecSetup(&loomv1.ProjectConfig{Id: "shop", SetupRegistries: []string{index}}, role, t.TempDir())
 		if r := runAs(t, p, dir, script); r.ExitCode == 0 {
 			t.Errorf("the setup went around the proxy: %s", r.Output)
 		}
@@ -372,20 +372,20 @@ func TestREAL02_RegistriesNeedASandboxWithoutCredentials(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(within, "pip.conf"), []byte("canary"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := Project{ID: "shop", Registries: []string{"registry.example"}}
+	p := &loomv1.ProjectConfig{Id: "shop", SetupRegistries: []string{"registry.example"}}
 	for i, tt := range []struct {
-		c    Config
-		p    Project
+		c    Commands
+		p    *loomv1.ProjectConfig
 		want string
 	}{
-		{Config{}, p, ""},
-		{Config{Unsandboxed: true}, p, "without a sandbox its setup would reach everything"},
-		{Config{Unsandboxed: true}, Project{ID: "shop"}, ""},
-		{Config{SandboxRead: []string{filepath.Dir(within)}}, p, "could read " + within},
-		{Config{}, Project{ID: "shop", Registries: []string{"https://registry.example"}}, "not the name of a host"},
+		{Commands{}, p, ""},
+		{Commands{Unsandboxed: true}, p, "without a sandbox its setup would reach everything"},
+		{Commands{Unsandboxed: true}, &loomv1.ProjectConfig{Id: "shop"}, ""},
+		{Commands{Read: []string{filepath.Dir(within)}}, p, "could read " + within},
+		{Commands{}, &loomv1.ProjectConfig{Id: "shop", SetupRegistries: []string{"https://registry.example"}}, "not the name of a host"},
 	} {
-		tt.c.Data = h.dir.Path()
-		errs := tt.c.checkRegistries(tt.p.Registration())
+		tt.c.Data = h.Data
+		errs := tt.c.CheckRegistries(tt.p)
 		if tt.want == "" && len(errs) > 0 || tt.want != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), tt.want)) {
 			t.Errorf("%s: %v, want %q", strconv.Itoa(i), errs, tt.want)
 		}
@@ -393,15 +393,15 @@ func TestREAL02_RegistriesNeedASandboxWithoutCredentials(t *testing.T) {
 	if r := runSetup(t, h, dir, "grep -rs canary "+home+" $HOME /etc; env | grep canary; true", "registry.example"); r.ExitCode != 0 || strings.Contains(r.Output, "canary") {
 		t.Errorf("%s", r.Output)
 	}
-	h.config.SandboxRead = []string{filepath.Dir(within)}
+	h.Read = []string{filepath.Dir(within)}
 	if r := runSetup(t, h, dir, "true", "registry.example"); r.Code != "usage/argument" {
 		t.Errorf("a setup that could read credentials ran: %s", r.Output)
 	}
-	h.config.Unsandboxed = true
+	h.Unsandboxed = true
 	if r := runSetup(t, h, dir, "true", "registry.example"); r.Code != "tool/no-sandbox" {
 		t.Errorf("a setup without a sandbox ran: %s", r.Output)
 	}
-	if err := h.config.checkRegistries(p.Registration()); fault.Code(fault.Join(err)) != "usage/argument" {
+	if err := h.CheckRegistries(p); fault.Code(fault.Join(err)) != "usage/argument" {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package host
+package isolation
 
 import (
 	"encoding/json"
@@ -33,7 +33,7 @@ func TestREPO01_GoplsInTheSandbox(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	policy := h.exec("shop", roles.Role{}, t.TempDir())
+	policy := h.Exec("shop", roles.Role{}, t.TempDir())
 	s := tool.New(tool.Workspace{Root: dir, Scratch: t.TempDir(), Exec: policy}, nil)
 	args, err := json.Marshal(map[string]any{"paths": []string{"a.go"}})
 	if err != nil {

@@ -1,4 +1,4 @@
-package host
+package isolation
 
 import (
 	"crypto/sha256"
@@ -46,7 +46,7 @@ func TestREAL02_CratesComeFromARegistryOrTheUser(t *testing.T) {
 	}
 	index, dir := crates(t)
 	build := "cargo run -q --offline --locked"
-	agents := h.exec("shop", roles.Role{}, t.TempDir())
+	agents := h.Exec("shop", roles.Role{}, t.TempDir())
 	if r := runAs(t, agents, dir, build); r.ExitCode == 0 {
 		t.Fatalf("it builds before anything was fetched, so that this shows nothing: %s", r.Output)
 	}
@@ -70,7 +70,7 @@ func TestREAL02_CratesComeFromARegistryOrTheUser(t *testing.T) {
 	}
 	t.Setenv("CARGO_HOME", home)
 	plan := setup.Plan(setup.Wants{}, os.DirFS(dir))
-	agents = h.exec("shop", roles.Role{}, t.TempDir())
+	agents = h.Exec("shop", roles.Role{}, t.TempDir())
 	r := runAs(t, agents, dir, plan[0].Script()+" && "+build+"; grep -rs canary "+home+" $CARGO_HOME; find $CARGO_HOME/registry -name leftcrate-1.0.0.crate -exec sh -c 'echo poison > {}' \\;; ls "+home)
 	if !strings.Contains(r.Output, "left is here") || strings.Contains(r.Output, "canary") || strings.Contains(r.Output, "credentials") {
 		t.Errorf("from the user: %s", r.Output)
@@ -78,7 +78,7 @@ func TestREAL02_CratesComeFromARegistryOrTheUser(t *testing.T) {
 	if files, err := filepath.Glob(filepath.Join(home, "registry", "cache", "*", "leftcrate-1.0.0.crate")); err != nil || len(files) != 1 || sizeOfFile(t, files[0]) < 100 {
 		t.Errorf("the user's crate was written: %v, %v", files, err)
 	}
-	if r := runAs(t, h.exec("shop", roles.Role{}, t.TempDir()), dir, "rm -rf target && "+build); r.ExitCode != 0 {
+	if r := runAs(t, h.Exec("shop", roles.Role{}, t.TempDir()), dir, "rm -rf target && "+build); r.ExitCode != 0 {
 		t.Errorf("another place: %s", r.Output)
 	}
 }
@@ -109,7 +109,7 @@ func TestREAL02_PackagesOfHexAreReadable(t *testing.T) {
 		}
 	}
 	t.Setenv("HEX_HOME", home)
-	p := h.exec("shop", roles.Role{}, t.TempDir())
+	p := h.Exec("shop", roles.Role{}, t.TempDir())
 	script := "cat $HEX_HOME/packages/hexpm/left-1.0.0.tar $HEX_HOME/cache.ets; echo x > $HEX_HOME/packages/hexpm/other; grep -rs canary $HEX_HOME " + home
 	if r := runAs(t, p, dir, script); !strings.HasPrefix(r.Output, "leftindex") || strings.Contains(r.Output, "canary") {
 		t.Errorf("%s", r.Output)
@@ -138,15 +138,15 @@ func TestREAL02_WheelsOfADirectory(t *testing.T) {
 	t.Setenv("PIP_FIND_LINKS", links)
 	dir := checkoutOf(t, map[string]string{".gitignore": ".venv/\n", "requirements.txt": "rightpack==1.0.0\n"})
 	plan := setup.Plan(setup.Wants{}, os.DirFS(dir))
-	r := runAs(t, h.exec("shop", roles.Role{}, t.TempDir()), dir, plan[0].Script()+" && .venv/bin/python -c 'import rightpack; print(rightpack.said)'")
+	r := runAs(t, h.Exec("shop", roles.Role{}, t.TempDir()), dir, plan[0].Script()+" && .venv/bin/python -c 'import rightpack; print(rightpack.said)'")
 	if r.ExitCode != 0 || !strings.Contains(r.Output, "right is here") {
 		t.Errorf("%s", r.Output)
 	}
-	if env := h.exec("shop", roles.Role{}, "").Env; !slices.Contains(env, "PIP_NO_INDEX=1") {
+	if env := h.Exec("shop", roles.Role{}, "").Env; !slices.Contains(env, "PIP_NO_INDEX=1") {
 		t.Errorf("%v", env)
 	}
 	t.Setenv("PIP_FIND_LINKS", "https://user:canary@index.example/")
-	if env := strings.Join(h.exec("shop", roles.Role{}, "").Env, " "); strings.Contains(env, "canary") {
+	if env := strings.Join(h.Exec("shop", roles.Role{}, "").Env, " "); strings.Contains(env, "canary") {
 		t.Errorf("%s", env)
 	}
 }

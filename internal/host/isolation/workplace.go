@@ -1,8 +1,7 @@
-package host
+package isolation
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,8 +10,6 @@ import (
 	"github.com/loomrun/loom/internal/base/discard"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/place/git"
-	"github.com/loomrun/loom/internal/store/datadir"
-	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
 
@@ -41,13 +38,8 @@ func TryWorkspace(ctx context.Context, read []string) ([]Trial, error) {
 		return nil, fault.New("tool/failed", "there is no directory for a workspace").Because(err)
 	}
 	defer func() { _ = discard.All(top) }()
-	dir, err := datadir.Open(filepath.Join(top, "data"))
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	h := &Host{dir: dir, repos: repositories{dir: dir}, log: slog.New(slog.DiscardHandler), config: Config{SandboxRead: read}}
-	place, err := h.tryPlace(ctx, filepath.Join(top, "repository"))
+	k := &Commands{Data: filepath.Join(top, "data"), Read: read}
+	place, err := k.tryPlace(ctx, filepath.Join(top, "repository"))
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +65,7 @@ type trialPlace struct {
 }
 
 // tryPlace makes a repository and a workspace of it.
-func (h *Host) tryPlace(ctx context.Context, repository string) (trialPlace, error) {
+func (k *Commands) tryPlace(ctx context.Context, repository string) (trialPlace, error) {
 	const id = "doctor"
 	err := git.Create(ctx, repository, "main", "first", []git.File{
 		{Path: "go.mod", Data: []byte("module example.com/doctor\n\ngo 1.21\n")},
@@ -82,19 +74,23 @@ func (h *Host) tryPlace(ctx context.Context, repository string) (trialPlace, err
 	if err != nil {
 		return trialPlace{}, err
 	}
-	r, err := h.repos.Open(ctx, &loomv1.ProjectConfig{Id: id, Repository: repository, TargetBranch: "main"})
+	r, err := git.Open(ctx, repository)
 	if err != nil {
 		return trialPlace{}, err
 	}
-	w, err := r.Workspaces.Open(ctx, "e1", "b1")
+	workspaces, err := git.NewWorkspaces(filepath.Join(k.Data, "git"), id, "main", r)
 	if err != nil {
 		return trialPlace{}, err
 	}
-	cache := h.dir.Path("caches", id, "doctor", "1")
+	w, err := workspaces.Open(ctx, "e1", "b1")
+	if err != nil {
+		return trialPlace{}, err
+	}
+	cache := filepath.Join(k.Data, "caches", id, "doctor", "1")
 	if err := os.MkdirAll(cache, 0o700); err != nil {
 		return trialPlace{}, fault.New("tool/failed", "there is no directory for a cache").Because(err)
 	}
-	return trialPlace{w.Path(), h.exec(id, roles.Role{}, cache)}, nil
+	return trialPlace{w.Path(), k.Exec(id, roles.Role{}, cache)}, nil
 }
 
 // run runs a program in the place and returns why it does not work.

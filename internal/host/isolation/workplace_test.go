@@ -1,4 +1,4 @@
-package host
+package isolation
 
 import (
 	"os"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/loomrun/loom/internal/agents/agent"
 	"github.com/loomrun/loom/internal/place/git"
-	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
 
@@ -61,23 +60,31 @@ func asUser(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// projectOf registers a repository as a host does.
-func projectOf(t *testing.T, h *Host, id, repository string) *agent.Repository {
+// projectOf has the workspaces of a project and its committer, as a host has them.
+func projectOf(t *testing.T, h *Commands, id, repository string) *agent.Repository {
 	t.Helper()
-	r, err := h.repos.Open(t.Context(), &loomv1.ProjectConfig{Id: id, Repository: repository, TargetBranch: "main"})
+	source, err := git.Open(t.Context(), repository)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
+	workspaces, err := git.NewWorkspaces(filepath.Join(h.Data, "git"), id, "main", source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	committer, err := git.NewCommitter(filepath.Join(h.Data, "git"), id, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &agent.Repository{Workspaces: workspaces, Committer: committer, Source: source}
 }
 
 // runIn runs a script in the sandbox of a project's commands, which may write dir,
 // and returns what it printed and whether it succeeded.
-func runIn(t *testing.T, h *Host, project, dir, script string) (string, bool) {
+func runIn(t *testing.T, h *Commands, project, dir, script string) (string, bool) {
 	t.Helper()
 	home := t.TempDir()
 	env := append(toolEnv(), "HOME="+home, "GOPROXY=off")
-	cmd, err := h.exec(project, roles.Role{}, t.TempDir()).Contain(t.Context(), dir, []string{dir, home}, env, []string{"/bin/sh", "-c", script})
+	cmd, err := h.Exec(project, roles.Role{}, t.TempDir()).Contain(t.Context(), dir, []string{dir, home}, env, []string{"/bin/sh", "-c", script})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +143,7 @@ func TestREAL01_GitWorksInEveryWorkspace(t *testing.T) {
 		_, runs, err := r.Committer.Candidate(t.Context(), git.CandidateRequest{
 			Deployment: "d1", Bead: "b1", Execution: "e1", Decision: "g1", Token: 1, Target: "main", Change: change,
 			Author: git.Author{Name: "implementer", Email: "implementer@loom.invalid"}, Subject: "Say what it is",
-			Hooks: git.HookPolicy{Contain: h.exec("tool", roles.Role{}, t.TempDir()).Contain, Env: append(toolEnv(), "GOPROXY=off")},
+			Hooks: git.HookPolicy{Contain: h.Exec("tool", roles.Role{}, t.TempDir()).Contain, Env: append(toolEnv(), "GOPROXY=off")},
 		})
 		if err != nil || len(runs) != 1 || !strings.Contains(runs[0].Output, "git works") {
 			t.Fatalf("%v: %+v", err, runs)
@@ -144,7 +151,7 @@ func TestREAL01_GitWorksInEveryWorkspace(t *testing.T) {
 	})
 }
 
-func mustWork(t *testing.T, h *Host, dir, says string) {
+func mustWork(t *testing.T, h *Commands, dir, says string) {
 	t.Helper()
 	if out, ok := runIn(t, h, "tool", dir, usesGit); !ok || !strings.Contains(out, says) {
 		t.Errorf("%s", out)
@@ -182,15 +189,15 @@ func TestREAL01_CommandsReadTheirOwnProjectsObjectsAlone(t *testing.T) {
 	if _, err := projectOf(t, h, "other", goProgram(t)).Workspaces.Open(t.Context(), "e2", "b2"); err != nil {
 		t.Fatal(err)
 	}
-	own, other := h.dir.Path("git", "repos", "tool.git"), h.dir.Path("git", "repos", "other.git")
+	own, other := filepath.Join(h.Data, "git", "repos", "tool.git"), filepath.Join(h.Data, "git", "repos", "other.git")
 	for script, works := range map[string]bool{
-		"ls " + own + "/objects/pack/*.pack":         true,
-		"touch " + own + "/objects/x":                false,
-		"rm -f " + own + "/objects/pack/*.pack":      false,
-		"cat " + own + "/config":                     false,
-		"ls " + own + "/refs":                        false,
-		"ls " + other:                                false,
-		"ls " + h.dir.Path("git", "worktrees", "e2"): false,
+		"ls " + own + "/objects/pack/*.pack":                    true,
+		"touch " + own + "/objects/x":                           false,
+		"rm -f " + own + "/objects/pack/*.pack":                 false,
+		"cat " + own + "/config":                                false,
+		"ls " + own + "/refs":                                   false,
+		"ls " + other:                                           false,
+		"ls " + filepath.Join(h.Data, "git", "worktrees", "e2"): false,
 	} {
 		if out, ok := runIn(t, h, "tool", w.Path(), script); ok != works {
 			t.Errorf("%s: worked %t: %s", script, ok, out)

@@ -1,6 +1,7 @@
-package host
+package isolation
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,8 +122,8 @@ var Starts = [][]string{
 // hidden returns where those of Starts that are on the PATH really lie, if the
 // sandbox does not show that place: a link on the PATH leads commands nowhere. It
 // only looks; whether a program works besides is for doctor to try.
-func (h *Host) hidden() (files []string) {
-	shown := append(sandbox.System(), h.readable()...)
+func (k *Commands) hidden() (files []string) {
+	shown := append(sandbox.System(), k.Readable()...)
 	for _, argv := range Starts {
 		file, there := onPath(argv[0])
 		within := func(dir string) bool { return strings.HasPrefix(file+"/", dir+"/") }
@@ -147,12 +148,12 @@ func onPath(name string) (string, bool) {
 	return "", false
 }
 
-// sayHidden tells the operator which programs agents' commands will not find.
-func (h *Host) sayHidden() {
-	if !h.Sandboxed() {
+// SayHidden tells the operator which programs agents' commands will not find.
+func (k *Commands) SayHidden(log *slog.Logger) {
+	if !k.Sandboxed() {
 		return
 	}
-	for _, file := range h.hidden() {
-		h.log.Warn("a program on the PATH cannot be read in the sandbox, so commands of agents cannot start it; name the directory of its version with --sandbox-read, and see \"loom doctor\"", "program", file)
+	for _, file := range k.hidden() {
+		log.Warn("a program on the PATH cannot be read in the sandbox, so commands of agents cannot start it; name the directory of its version with --sandbox-read, and see \"loom doctor\"", "program", file)
 	}
 }

@@ -1,4 +1,4 @@
-package host
+package isolation
 
 import (
 	"os"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/loomrun/loom/internal/place/git"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // What a project's setup is, and what keeps it from working, is told before work
@@ -33,8 +34,8 @@ func TestREAL02_TheSetupOfAProjectIsTold(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "Cargo.lock"), nil, 0o600); err != nil { // in no commit
 		t.Fatal(err)
 	}
-	look := func(p Project) (said []string) {
-		p.ID, p.Repository = "shop", dir
+	look := func(p *loomv1.ProjectConfig) (said []string) {
+		p.Id, p.Repository = "shop", dir
 		steps, err := LookAtSetup(t.Context(), p)
 		if err != nil {
 			t.Fatal(err)
@@ -56,25 +57,25 @@ func TestREAL02_TheSetupOfAProjectIsTold(t *testing.T) {
 		npm, "  this user has nothing that was fetched before (npm_config_cache)",
 		bundle, "  bundle is not on the PATH",
 	}
-	if got := look(Project{}); !slices.Equal(got, want) {
+	if got := look(&loomv1.ProjectConfig{}); !slices.Equal(got, want) {
 		t.Errorf("%s", strings.Join(got, "\n"))
 	}
 	if err := os.Mkdir(filepath.Join(home, ".npm"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if got := look(Project{Branch: "main"}); got[0] != npm || got[1] != bundle {
+	if got := look(&loomv1.ProjectConfig{TargetBranch: "main"}); got[0] != npm || got[1] != bundle {
 		t.Errorf("with a cache: %s", strings.Join(got, "\n"))
 	}
-	if got := look(Project{Registries: []string{"registry.example"}}); !strings.Contains(got[0], "--prefer-offline") || !slices.Contains(got, "  no .gitignore of branch main names vendor/bundle/") {
+	if got := look(&loomv1.ProjectConfig{SetupRegistries: []string{"registry.example"}}); !strings.Contains(got[0], "--prefer-offline") || !slices.Contains(got, "  no .gitignore of branch main names vendor/bundle/") {
 		t.Errorf("with registries: %s", strings.Join(got, "\n"))
 	}
-	if got := look(Project{Setup: []string{"make deps"}}); !slices.Equal(got, []string{"make deps for "}) {
+	if got := look(&loomv1.ProjectConfig{Setup: []string{"make deps"}}); !slices.Equal(got, []string{"make deps for "}) {
 		t.Errorf("a named one: %s", strings.Join(got, "\n"))
 	}
-	if got := look(Project{Setup: []string{"make deps"}, SetupReads: []string{"lock"}, SetupMakes: []string{"deps"}}); !slices.Equal(got, []string{"make deps for  keeps deps", "  no .gitignore of branch main names deps/"}) {
+	if got := look(&loomv1.ProjectConfig{Setup: []string{"make deps"}, SetupReads: []string{"lock"}, SetupMakes: []string{"deps"}}); !slices.Equal(got, []string{"make deps for  keeps deps", "  no .gitignore of branch main names deps/"}) {
 		t.Errorf("one whose result is kept: %s", strings.Join(got, "\n"))
 	}
-	if _, err := LookAtSetup(t.Context(), Project{ID: "shop", Repository: dir, Branch: "trunk"}); err == nil {
+	if _, err := LookAtSetup(t.Context(), &loomv1.ProjectConfig{Id: "shop", Repository: dir, TargetBranch: "trunk"}); err == nil {
 		t.Error("a branch that is not there was looked at")
 	}
 	if got := asUser(t, dir, "status", "--short"); got != "?? Cargo.lock" {

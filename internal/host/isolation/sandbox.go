@@ -1,4 +1,6 @@
-package host
+// Package isolation says how what agents run is kept apart from the machine: in the
+// sandbox, with the programs, caches and registries that it needs, and no more.
+package isolation
 
 import (
 	"context"
@@ -14,42 +16,56 @@ import (
 	"github.com/loomrun/loom/roles"
 )
 
-// exec says how what agents of a role run in work on a project is started: in the
+// Commands says how commands are kept apart on a host. Nothing of it changes once it is
+// used, and all methods may be called at the same time.
+type Commands struct {
+	// Data is the data directory, which no command sees.
+	Data string
+	// Unsandboxed has commands run on the machine as it is.
+	Unsandboxed bool
+	// Read are files and directories that commands may read beside the system's own.
+	Read []string
+	// Limits is the most that commands may use, whatever their role asks for. What is not
+	// said is as in roles.DefaultSandbox.
+	Limits roles.Sandbox
+}
+
+// Exec says how what agents of a role run in work on a project is started: in the
 // sandbox, within what the role asks for and the host gives, unless there is none or
 // the operator wants none. What it changes in caches is in the directory changes
 // alone.
-func (h *Host) exec(project string, role roles.Role, changes string) tool.Policy {
-	p := tool.Policy{Allow: h.config.Unsandboxed, Env: append(toolEnv(), downloads()...), Ran: "unsandboxed"}
-	if h.Sandboxed() {
-		limit := role.Sandbox.Within(h.sandboxLimit())
+func (k *Commands) Exec(project string, role roles.Role, changes string) tool.Policy {
+	p := tool.Policy{Allow: k.Unsandboxed, Env: append(toolEnv(), downloads()...), Ran: "unsandboxed"}
+	if k.Sandboxed() {
+		limit := role.Sandbox.Within(k.Limit())
 		p.Ran = "sandbox: " + limit.String()
 		p.Contain = func(ctx context.Context, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
-			return h.contain(ctx, project, limit, cache(changes), dir, write, env, argv)
+			return k.contain(ctx, project, limit, cache(changes), dir, write, env, argv)
 		}
 		p.Beside = func(changes string) tool.Contain {
 			return func(ctx context.Context, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
-				return h.contain(ctx, project, limit, cache(changes), dir, write, env, argv)
+				return k.contain(ctx, project, limit, cache(changes), dir, write, env, argv)
 			}
 		}
 	}
 	return p
 }
 
-// ran says in a line how something is kept apart that has these limits; empty
+// Ran says in a line how something is kept apart that has these limits; empty
 // where it does not run.
-func (h *Host) ran(limit roles.Sandbox) string {
+func (k *Commands) Ran(limit roles.Sandbox) string {
 	switch {
-	case h.Sandboxed():
+	case k.Sandboxed():
 		return "sandbox: " + limit.String()
-	case h.config.Unsandboxed:
+	case k.Unsandboxed:
 		return "unsandboxed"
 	}
 	return ""
 }
 
-// sandboxLimit is the most that commands may use here.
-func (h *Host) sandboxLimit() roles.Sandbox {
-	return h.config.SandboxLimit.Over(roles.DefaultSandbox())
+// Limit is the most that commands may use here.
+func (k *Commands) Limit() roles.Sandbox {
+	return k.Limits.Over(roles.DefaultSandbox())
 }
 
 // limited is a spec that has as much as limit says.
@@ -60,16 +76,6 @@ func limited(spec sandbox.Spec, limit roles.Sandbox) sandbox.Spec {
 	}
 	spec.Network, spec.Silent = limit.Network == roles.NetworkHost, limit.Network == roles.NetworkNone
 	return spec
-}
-
-// sayLimits tells the operator which roles ask for more than there is here.
-func (h *Host) sayLimits() {
-	for _, name := range h.roles.Names() {
-		role, _ := h.roles.Get(name)
-		if over := role.Sandbox.Beyond(h.sandboxLimit()); len(over) > 0 && h.Sandboxed() {
-			h.log.Warn("a role asks for more than the sandbox gives here, and has what it gives", "role", name, "limits", strings.Join(over, ", "))
-		}
-	}
 }
 
 // GroupCommands has commands in the sandbox run in control groups of their own,
@@ -85,15 +91,15 @@ func Grouped() bool { return sandbox.Grouped() }
 func CanSandbox() bool { return len(sandbox.Check().Missing) == 0 }
 
 // Sandboxed reports whether what agents run is kept apart from this machine.
-func (h *Host) Sandboxed() bool {
-	return !h.config.Unsandboxed && CanSandbox()
+func (k *Commands) Sandboxed() bool {
+	return !k.Unsandboxed && CanSandbox()
 }
 
 // contain prepares a command in the sandbox, that may use what limit says. It may
 // read the programs on the PATH, Go's module cache, what the operator named, and the
 // project's git objects.
-func (h *Host) contain(ctx context.Context, project string, limit roles.Sandbox, c cache, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
-	spec, err := h.spec(project, limit, c, env)
+func (k *Commands) contain(ctx context.Context, project string, limit roles.Sandbox, c cache, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
+	spec, err := k.spec(project, limit, c, env)
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +109,8 @@ func (h *Host) contain(ctx context.Context, project string, limit roles.Sandbox,
 
 // spec is what a command for a project may do, as far as that does not depend on
 // where it runs.
-func (h *Host) spec(project string, limit roles.Sandbox, c cache, env []string) (sandbox.Spec, error) {
-	spec := limited(sandbox.Spec{Env: slices.Clone(env), Read: append(h.readable(), h.objects(project)...)}, limit)
+func (k *Commands) spec(project string, limit roles.Sandbox, c cache, env []string) (sandbox.Spec, error) {
+	spec := limited(sandbox.Spec{Env: slices.Clone(env), Read: append(k.Readable(), k.Objects(project)...)}, limit)
 	if c != "" {
 		if err := c.use(&spec); err != nil {
 			return spec, fault.New("sandbox/spec", "no cache").At(string(c)).Because(err)
@@ -113,10 +119,10 @@ func (h *Host) spec(project string, limit roles.Sandbox, c cache, env []string) 
 	return spec, nil
 }
 
-// objects is what git needs to read in the workspaces of a project, and only in
+// Objects is what git needs to read in the workspaces of a project, and only in
 // its: without it, there is no history, and no build that records its commit.
-func (h *Host) objects(project string) []string {
-	store, err := git.Objects(h.dir.Path("git"), project)
+func (k *Commands) Objects(project string) []string {
+	store, err := git.Objects(filepath.Join(k.Data, "git"), project)
 	if err != nil {
 		return nil // there is no workspace yet
 	}
@@ -194,11 +200,11 @@ func within(path, dir string) bool { return strings.HasPrefix(path+"/", dir+"/")
 // overlap reports whether one of two paths lies in the other.
 func overlap(a, b string) bool { return within(a, b) || within(b, a) }
 
-// readable lists what commands may read beside the system: where programs on
+// Readable lists what commands may read beside the system: where programs on
 // the PATH are and what they need beside them, Go's modules, and what the operator
 // named. The home directory
 // itself, and the data directory with all in it, are never among them.
-func (h *Host) readable() []string { return readable(h.dir.Path(), h.config.SandboxRead) }
+func (k *Commands) Readable() []string { return readable(k.Data, k.Read) }
 
 func readable(data string, more []string) []string {
 	home := homeDirectory()
@@ -252,20 +258,19 @@ func homeDirectory() string {
 	return home
 }
 
-// checkReadable refuses what the sandbox would not show, or must not: the operator
-// would look in vain for why a command does not find it.
-func (c Config) checkReadable() (errs []*fault.Error) {
+// Check refuses what the sandbox would not show, or must not, like the file of a key: the
+// operator would look in vain for why a command does not find it.
+func (k *Commands) Check(key string) (errs []*fault.Error) {
 	home := homeDirectory()
-	key, _ := c.keyPath()
 	keys, _ := realPath(filepath.Dir(key)) // it may have to be made
 	if keys != "" {
 		keys = filepath.Join(keys, filepath.Base(key))
 	}
-	data, _ := filepath.Abs(c.Data)
+	data, _ := filepath.Abs(k.Data)
 	if real, there := realPath(data); there {
 		data = real
 	}
-	for _, path := range c.SandboxRead {
+	for _, path := range k.Read {
 		refuse := func(format string, args ...any) {
 			errs = append(errs, fault.New("usage/argument", format, args...).At("sandbox read").Got(path))
 		}
@@ -282,7 +287,7 @@ func (c Config) checkReadable() (errs []*fault.Error) {
 			refuse("commands would read the home directory with all keys in it")
 		case keys != "" && within(keys, real):
 			refuse("commands would read the CEO's key")
-		case c.Data != "" && overlap(real, data):
+		case k.Data != "" && overlap(real, data):
 			refuse("commands would read the data directory")
 		}
 	}

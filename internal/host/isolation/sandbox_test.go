@@ -1,7 +1,6 @@
-package host
+package isolation
 
 import (
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -12,24 +11,25 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/place/sandbox"
-	"github.com/loomrun/loom/internal/store/datadir"
 	"github.com/loomrun/loom/roles"
 )
 
 // box is a host as far as its sandbox goes, and a directory to work in.
-func box(t testing.TB) (*Host, string) {
+func box(t testing.TB) (*Commands, string) {
 	t.Helper()
-	dir, err := datadir.Open(filepath.Join(t.TempDir(), "data"))
-	if err != nil {
+	data := filepath.Join(t.TempDir(), "data")
+	if err := os.MkdirAll(filepath.Join(data, "creds"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = dir.Close() })
-	return &Host{dir: dir, repos: repositories{dir: dir}, log: slog.New(slog.DiscardHandler)}, t.TempDir()
+	if err := os.WriteFile(filepath.Join(data, "creds", "operator.nk"), []byte("key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return &Commands{Data: data}, t.TempDir()
 }
 
 // sandboxed reports whether this machine has a sandbox. Where it has none, that
 // is said loudly, and nothing may run.
-func sandboxed(t testing.TB, h *Host, dir string) bool {
+func sandboxed(t testing.TB, h *Commands, dir string) bool {
 	t.Helper()
 	if h.Sandboxed() {
 		return true
@@ -38,14 +38,14 @@ func sandboxed(t testing.TB, h *Host, dir string) bool {
 	if _, err := h.contain(t.Context(), "shop", roles.DefaultSandbox(), "", dir, []string{dir}, nil, []string{"true"}); fault.Code(err) != "sandbox/unavailable" {
 		t.Errorf("without a sandbox: %v", err)
 	}
-	if p := h.exec("shop", roles.Role{}, ""); p.Allow || p.Contain != nil {
+	if p := h.Exec("shop", roles.Role{}, ""); p.Allow || p.Contain != nil {
 		t.Error("commands may run without a sandbox")
 	}
 	return false
 }
 
 // sh runs a script as a tool would and reports whether it succeeded.
-func sh(t *testing.T, h *Host, dir string, changes cache, script string) (string, bool) {
+func sh(t *testing.T, h *Commands, dir string, changes cache, script string) (string, bool) {
 	t.Helper()
 	cmd, err := h.contain(t.Context(), "shop", roles.DefaultSandbox(), changes, dir, []string{dir}, toolEnv(), []string{"/bin/sh", "-c", script})
 	if err != nil {
@@ -67,7 +67,7 @@ func TestTOOL03_CommandsSeeNoSecrets(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "canary")
 	key := filepath.Join(home, ".config", "loom", "ceo.nk")
 	toolchain := t.TempDir()
-	for _, file := range []string{key, filepath.Join(toolchain, "file"), h.dir.Path("creds", "operator.nk")} {
+	for _, file := range []string{key, filepath.Join(toolchain, "file"), filepath.Join(h.Data, "creds", "operator.nk")} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -75,11 +75,11 @@ func TestTOOL03_CommandsSeeNoSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h.config.SandboxRead = []string{toolchain, h.dir.Path(), filepath.Dir(h.dir.Path())}
+	h.Read = []string{toolchain, h.Data, filepath.Dir(h.Data)}
 	for script, works := range map[string]bool{
 		"cat " + key: false,
-		"cat " + h.dir.Path("creds", "operator.nk"):    false,
-		"ls " + h.dir.Path():                           false,
+		"cat " + filepath.Join(h.Data, "creds", "operator.nk"): false,
+		"ls " + h.Data: false,
 		"cat " + filepath.Join(toolchain, "file"):      true,
 		"echo x > " + filepath.Join(toolchain, "file"): false,
 		"echo x > made && cat made":                    true,
@@ -141,7 +141,7 @@ func TestTOOL03_ARolesLimitsBite(t *testing.T) {
 		{"no network", listens, roles.Sandbox{Network: roles.NetworkNone}, false, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := h.exec("shop", roles.Role{Sandbox: tt.asks}, "")
+			p := h.Exec("shop", roles.Role{Sandbox: tt.asks}, "")
 			if want := "sandbox: " + tt.asks.Within(roles.DefaultSandbox()).String(); p.Ran != want {
 				t.Errorf("it is recorded as %q, want %q", p.Ran, want)
 			}
@@ -184,8 +184,8 @@ func TestTOOL03_TheHostsNetworkIsTheOperatorsToGive(t *testing.T) {
 		{"the operator gives it to who wants it", wide, wide, true},
 		{"and no other", roles.Sandbox{Network: roles.NetworkLoopback}, wide, false},
 	} {
-		h.config.SandboxLimit = tt.gives
-		cmd, err := h.exec("shop", roles.Role{Sandbox: tt.asks}, "").Contain(t.Context(), dir, []string{dir}, toolEnv(), []string{"/bin/sh", "-c", connect})
+		h.Limits = tt.gives
+		cmd, err := h.Exec("shop", roles.Role{Sandbox: tt.asks}, "").Contain(t.Context(), dir, []string{dir}, toolEnv(), []string{"/bin/sh", "-c", connect})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func TestTOOL03_TheHostsNetworkIsTheOperatorsToGive(t *testing.T) {
 
 // A role that asks for nothing has what the sandbox gives by itself.
 func TestTOOL03_TheDefaultsAreTheSandboxsOwn(t *testing.T) {
-	s := limited(sandbox.Spec{}, roles.Role{}.Sandbox.Within((&Host{}).sandboxLimit()))
+	s := limited(sandbox.Spec{}, roles.Role{}.Sandbox.Within((&Commands{}).Limit()))
 	if want := (sandbox.Spec{Limits: sandbox.Defaults()}); !reflect.DeepEqual(s, want) {
 		t.Errorf("%+v, want %+v", s, want)
 	}

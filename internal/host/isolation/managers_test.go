@@ -1,4 +1,4 @@
-package host
+package isolation
 
 import (
 	"log/slog"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/net/ceokey"
 )
 
 // Each program that works on this machine works in the sandbox too, whichever
@@ -111,11 +112,10 @@ func TestREAL01_TheStartSaysWhichInterpretersAreHidden(t *testing.T) {
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	for _, named := range []bool{false, true} {
 		if named {
-			h.config.SandboxRead = []string{version}
+			h.Read = []string{version}
 		}
 		var said strings.Builder
-		h.log = slog.New(slog.NewTextHandler(&said, nil))
-		h.sayHidden()
+		h.SayHidden(slog.New(slog.NewTextHandler(&said, nil)))
 		lines := strings.Count(said.String(), "program="+node+"\n")
 		if told := lines == 1 && strings.Contains(said.String(), "--sandbox-read"); told == named || named && lines != 0 {
 			t.Errorf("named %t: said %q", named, said.String())
@@ -146,6 +146,10 @@ func TestREAL01_APathToReadIsHonouredOrRefused(t *testing.T) {
 		}
 	}
 	t.Setenv("XDG_CONFIG_HOME", "")
+	own, err := ceokey.DefaultPath()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for path, refused := range map[string]string{
 		tools:                              "",
 		filepath.Join(top, "nothing"):      "what is not there",
@@ -161,13 +165,12 @@ func TestREAL01_APathToReadIsHonouredOrRefused(t *testing.T) {
 		"/dev/shm":                         "has its own",
 		filepath.Join(home, "..", "tools"): "",
 	} {
-		errs := Config{Data: data, SandboxRead: []string{path}}.checkReadable()
-		if err := fault.Join(errs); (err != nil) != (refused != "") || err != nil && !strings.Contains(err.Error(), refused) {
+		if err := fault.Join((&Commands{Data: data, Read: []string{path}}).Check(own)); (err != nil) != (refused != "") || err != nil && !strings.Contains(err.Error(), refused) {
 			t.Errorf("--sandbox-read %s: %v, want %q", path, err, refused)
 		}
 	}
-	for path, at := range map[string]string{filepath.Join(home, ".config"): "", filepath.Join(home, ".config", "loom"): "", filepath.Dir(key): key} {
-		err := fault.Join(Config{Data: data, CEOKey: at, SandboxRead: []string{path}}.checkReadable())
+	for path, at := range map[string]string{filepath.Join(home, ".config"): own, filepath.Join(home, ".config", "loom"): own, filepath.Dir(key): key} {
+		err := fault.Join((&Commands{Data: data, Read: []string{path}}).Check(at))
 		if err == nil || !strings.Contains(err.Error(), "the CEO's key") {
 			t.Errorf("--sandbox-read %s with the key at %q: %v", path, at, err)
 		}

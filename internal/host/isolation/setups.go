@@ -1,4 +1,4 @@
-package host
+package isolation
 
 import (
 	"context"
@@ -35,12 +35,12 @@ type Lack struct {
 
 // LookAtSetup returns the setup of a project as the branch that its work lands on
 // asks for it. It runs none of it and changes nothing.
-func LookAtSetup(ctx context.Context, p Project) ([]SetupStep, error) {
+func LookAtSetup(ctx context.Context, p *loomv1.ProjectConfig) ([]SetupStep, error) {
 	r, err := git.Open(ctx, p.Repository)
 	if err != nil {
 		return nil, err
 	}
-	branch, tip, err := r.Branch(ctx, p.Branch)
+	branch, tip, err := r.Branch(ctx, p.TargetBranch)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func LookAtSetup(ctx context.Context, p Project) ([]SetupStep, error) {
 		return nil, err
 	}
 	steps := []SetupStep{}
-	for _, s := range setup.Plan(p.wants(), os.DirFS(dir)) {
+	for _, s := range setup.Plan(wants(p), os.DirFS(dir)) {
 		step := SetupStep{Command: s.Command, For: s.For, Keeps: s.Keep.Makes}
 		step.need(s.Manager(), p)
 		for _, name := range s.Leaves {
@@ -72,12 +72,12 @@ func LookAtSetup(ctx context.Context, p Project) ([]SetupStep, error) {
 }
 
 // wants is what the project says of its setup.
-func (p Project) wants() setup.Wants {
-	return setup.Wants{Commands: p.Setup, Reads: p.SetupReads, Makes: p.SetupMakes, Online: len(p.Registries) > 0}
+func wants(p *loomv1.ProjectConfig) setup.Wants {
+	return setup.Wants{Commands: p.Setup, Reads: p.SetupReads, Makes: p.SetupMakes, Online: len(p.SetupRegistries) > 0}
 }
 
-// checkKept refuses a setup whose result would be kept and cannot be.
-func checkKept(p *loomv1.ProjectConfig) (errs []*fault.Error) {
+// CheckKept refuses a setup whose result would be kept and cannot be.
+func CheckKept(p *loomv1.ProjectConfig) (errs []*fault.Error) {
 	for key, paths := range map[string][]string{"setup-reads": p.SetupReads, "setup-makes": p.SetupMakes} {
 		if err := setup.CheckKept(paths); err != nil {
 			errs = append(errs, fault.From(err).At(key))
@@ -97,7 +97,7 @@ func checkKept(p *loomv1.ProjectConfig) (errs []*fault.Error) {
 func (s *SetupStep) lack(what, do string) { s.Lacks = append(s.Lacks, Lack{what, do}) }
 
 // need looks for a package manager and what it has fetched.
-func (s *SetupStep) need(m setup.Manager, p Project) {
+func (s *SetupStep) need(m setup.Manager, p *loomv1.ProjectConfig) {
 	if m.Program == "" {
 		return
 	}
@@ -105,17 +105,17 @@ func (s *SetupStep) need(m setup.Manager, p Project) {
 		s.lack(m.Program+" is not on the PATH", "install it where the host's user finds it")
 	}
 	switch {
-	case len(p.Registries) > 0 || m.Cache != "" && fetched(m.Cache):
+	case len(p.SetupRegistries) > 0 || m.Cache != "" && fetched(m.Cache):
 		return
 	case m.Cache == "" && m.Asks:
-		s.lack(m.Program+" asks an index even for what it has fetched", fmt.Sprintf("name registries, such as --setup-registry %[1]s=pypi.org --setup-registry %[1]s=files.pythonhosted.org", p.ID))
+		s.lack(m.Program+" asks an index even for what it has fetched", fmt.Sprintf("name registries, such as --setup-registry %[1]s=pypi.org --setup-registry %[1]s=files.pythonhosted.org", p.Id))
 		return
 	case m.Cache == "":
 		return
 	}
-	do := fmt.Sprintf("fetch once as this user, in any checkout, or name registries with --setup-registry %s=HOST", p.ID)
+	do := fmt.Sprintf("fetch once as this user, in any checkout, or name registries with --setup-registry %s=HOST", p.Id)
 	if m.Cache == "PIP_FIND_LINKS" {
-		do = fmt.Sprintf("set PIP_FIND_LINKS to a directory of wheels, or name registries: --setup-registry %[1]s=pypi.org --setup-registry %[1]s=files.pythonhosted.org", p.ID)
+		do = fmt.Sprintf("set PIP_FIND_LINKS to a directory of wheels, or name registries: --setup-registry %[1]s=pypi.org --setup-registry %[1]s=files.pythonhosted.org", p.Id)
 	}
 	s.lack("this user has nothing that was fetched before ("+m.Cache+")", do)
 }

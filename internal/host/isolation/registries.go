@@ -1,4 +1,4 @@
-package host
+package isolation
 
 import (
 	"context"
@@ -19,23 +19,23 @@ import (
 // registriesKey is what names the registries of a project.
 const registriesKey = "setup-registry"
 
-// execSetup is exec for the setup of a project that names registries. Each command
+// ExecSetup is exec for the setup of a project that names registries. Each command
 // has a proxy of its own that reaches these alone and ends with it, and no other
 // network, whatever the role has. Without a sandbox, or where the sandbox would
 // show credentials, nothing runs.
-func (h *Host) execSetup(p *loomv1.ProjectConfig, role roles.Role, changes string) tool.Policy {
-	policy := h.exec(p.Id, role, changes)
+func (k *Commands) ExecSetup(p *loomv1.ProjectConfig, role roles.Role, changes string) tool.Policy {
+	policy := k.Exec(p.Id, role, changes)
 	policy.Allow, policy.Contain, policy.Beside = false, nil, nil
-	if !h.Sandboxed() {
+	if !k.Sandboxed() {
 		return policy
 	}
-	limit := role.Sandbox.Within(h.sandboxLimit())
+	limit := role.Sandbox.Within(k.Limit())
 	limit.Network = roles.NetworkLoopback
 	proxies := &proxies{allow: p.SetupRegistries}
 	policy.Ran = "sandbox: " + limit.String() + ", registries: " + strings.Join(p.SetupRegistries, " ")
 	policy.Told = proxies.told
 	policy.Contain = func(ctx context.Context, dir string, write, env, argv []string) (*sandbox.Cmd, error) {
-		spec, err := h.spec(p.Id, limit, cache(changes), env)
+		spec, err := k.spec(p.Id, limit, cache(changes), env)
 		if err != nil {
 			return nil, err
 		}
@@ -125,27 +125,27 @@ func showsCredentials(file string) *fault.Error {
 		Want("name directories for --sandbox-read in which no credentials lie")
 }
 
-// CheckRegistries refuses names of registries that are none.
-func CheckRegistries(names []string) error { return egress.List(names).Check() }
+// CheckNames refuses names of registries that are none.
+func CheckNames(names []string) error { return egress.List(names).Check() }
 
-// checkRegistries refuses registries that are none, and those that a project's
+// CheckRegistries refuses registries that are none, and those that a project's
 // setup could not be held to.
-func (c Config) checkRegistries(p *loomv1.ProjectConfig) (errs []*fault.Error) {
+func (k *Commands) CheckRegistries(p *loomv1.ProjectConfig) (errs []*fault.Error) {
 	if len(p.SetupRegistries) == 0 {
 		return nil
 	}
-	if err := CheckRegistries(p.SetupRegistries); err != nil {
+	if err := CheckNames(p.SetupRegistries); err != nil {
 		errs = append(errs, fault.From(err).At(registriesKey))
 	}
 	switch {
-	case c.Unsandboxed:
+	case k.Unsandboxed:
 		errs = append(errs, fault.New("usage/argument", "project %q names registries, and without a sandbox its setup would reach everything", p.Id).At(registriesKey).
 			Want("leave --unsandboxed out, or name no registries: an unsandboxed setup has the network of this machine"))
 	case !CanSandbox():
 		errs = append(errs, fault.New("sandbox/unavailable", "project %q names registries, and there is no sandbox here that would hold its setup to them: %s", p.Id, strings.Join(sandbox.Check().Missing, "; ")).At(registriesKey).
 			Want("run on Linux with user namespaces (see \"loom doctor\"), or name no registries"))
 	}
-	if file, shown := credentialsIn(readable(c.Data, c.SandboxRead)); shown {
+	if file, shown := credentialsIn(readable(k.Data, k.Read)); shown {
 		errs = append(errs, showsCredentials(file))
 	}
 	return errs

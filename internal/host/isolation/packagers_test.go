@@ -1,4 +1,4 @@
-package host
+package isolation
 
 import (
 	"crypto/md5"
@@ -21,7 +21,7 @@ import (
 // registry that is named, and then, with none, from what a person has fetched by hand
 // with their own home directory. Either makes ready what says needs, and leaves
 // nothing that a change would have.
-func installed(t *testing.T, h *Host, files map[string]string, index, hand, says string) {
+func installed(t *testing.T, h *Commands, files map[string]string, index, hand, says string) {
 	t.Helper()
 	ends := func(r tool.Result, from string) {
 		t.Helper()
@@ -41,13 +41,13 @@ func installed(t *testing.T, h *Host, files map[string]string, index, hand, says
 		t.Fatalf("%s by hand: %v: %s", hand, err, out)
 	}
 	dir = checkoutOf(t, files)
-	p := h.execSetup(&loomv1.ProjectConfig{Id: "shop"}, roles.Role{}, t.TempDir())
+	p := h.ExecSetup(&loomv1.ProjectConfig{Id: "shop"}, roles.Role{}, t.TempDir())
 	ends(runAs(t, p, dir, setup.Plan(setup.Wants{}, os.DirFS(dir))[0].Script()+says), "what was fetched")
 }
 
 // withManager has a program of test/managers on the PATH under the name of its
 // package manager, and reports whether it is there.
-func withManager(t *testing.T, h *Host, dir, name, program string) bool {
+func withManager(t *testing.T, h *Commands, dir, name, program string) bool {
 	t.Helper()
 	all, err := filepath.Abs("../../test/managers/node_modules")
 	if err != nil {
@@ -67,7 +67,7 @@ func withManager(t *testing.T, h *Host, dir, name, program string) bool {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	h.config.SandboxRead = []string{all}
+	h.Read = []string{all}
 	return has(t, h, dir, "node", name)
 }
 
@@ -155,14 +155,14 @@ func TestREAL02_BundlerMakesItsSetup(t *testing.T) {
 	const asks = `bundle exec ruby -e 'require "left"; puts LEFT' && [ -z "$(git status --porcelain)" ] && echo clean`
 	works := func(t *testing.T, dir, registry string, step setup.Step) {
 		t.Helper()
-		p := h.execSetup(&loomv1.ProjectConfig{Id: "shop"}, roles.Role{}, t.TempDir())
+		p := h.ExecSetup(&loomv1.ProjectConfig{Id: "shop"}, roles.Role{}, t.TempDir())
 		if registry != "" {
-			p = h.execSetup(&loomv1.ProjectConfig{Id: "shop", SetupRegistries: []string{registry}}, roles.Role{}, t.TempDir())
+			p = h.ExecSetup(&loomv1.ProjectConfig{Id: "shop", SetupRegistries: []string{registry}}, roles.Role{}, t.TempDir())
 		}
 		if r := runAs(t, p, dir, step.Script()); r.ExitCode != 0 {
 			t.Errorf("the setup: %s: %s", r.Summary, r.Output)
 		}
-		if r := runAs(t, h.exec("shop", roles.Role{}, t.TempDir()), dir, asks); r.ExitCode != 0 || !strings.Contains(r.Output, "left is here\nclean\n") {
+		if r := runAs(t, h.Exec("shop", roles.Role{}, t.TempDir()), dir, asks); r.ExitCode != 0 || !strings.Contains(r.Output, "left is here\nclean\n") {
 			t.Errorf("an agent's command: %s: %s", r.Summary, r.Output)
 		}
 	}
@@ -184,7 +184,7 @@ func TestREAL02_BundlerMakesItsSetup(t *testing.T) {
 			t.Logf("NO rake AMONG THE GEMS OF THIS MACHINE: what Bundler does with them is not tested: %v: %s", err, out)
 			return
 		}
-		p := h.execSetup(&loomv1.ProjectConfig{Id: "shop"}, roles.Role{}, t.TempDir())
+		p := h.ExecSetup(&loomv1.ProjectConfig{Id: "shop"}, roles.Role{}, t.TempDir())
 		r := runAs(t, p, dir, setup.Plan(setup.Wants{}, os.DirFS(dir))[0].Script()+` && bundle exec ruby -e 'require "rake"; puts "rake is here"'`)
 		if r.ExitCode != 0 || !strings.Contains(r.Output, "rake is here\n") {
 			t.Errorf("%s: %s", r.Summary, r.Output)
@@ -247,9 +247,9 @@ func TestREAL02_PoetryMakesItsSetup(t *testing.T) {
 		t.Errorf("%s: %s", r.Summary, r.Output)
 	}
 	for registries, lacks := range map[string]int{"": 1, index: 0} {
-		p := Project{ID: "shop"}
+		p := &loomv1.ProjectConfig{Id: "shop"}
 		if registries != "" {
-			p.Registries = []string{registries}
+			p.SetupRegistries = []string{registries}
 		}
 		var step SetupStep
 		step.need(setup.Plan(setup.Wants{}, os.DirFS(dir))[0].Manager(), p)

@@ -1,4 +1,4 @@
-package host
+package isolation
 
 import (
 	"context"
@@ -70,7 +70,7 @@ func BenchmarkREAL02_Setup(b *testing.B) {
 	}
 	b.Run("npm ci", func(b *testing.B) {
 		for b.Loop() {
-			if r := runAs(b, h.exec("shop", roles.Role{}, b.TempDir()), dir, step.Script()); r.ExitCode != 0 {
+			if r := runAs(b, h.Exec("shop", roles.Role{}, b.TempDir()), dir, step.Script()); r.ExitCode != 0 {
 				b.Fatalf("%s: %s", r.Summary, r.Output)
 			}
 		}
