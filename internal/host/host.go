@@ -23,6 +23,7 @@ import (
 	"github.com/loomrun/loom/internal/host/disk"
 	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/host/journals"
+	"github.com/loomrun/loom/internal/host/outside"
 	"github.com/loomrun/loom/internal/host/reading"
 	"github.com/loomrun/loom/internal/host/registry"
 	"github.com/loomrun/loom/internal/net/broker"
@@ -92,7 +93,6 @@ type Host struct {
 	knocks    knocks
 	handover  *actors.Handover
 	seats     seats
-	kits      kits
 	places    places
 	staff     *staff
 	meters    *web.Meters
@@ -143,8 +143,11 @@ func (h *Host) openData(context.Context) error {
 		open.External = h.config.External.Place()
 	}
 	h.dir, err = open.Open()
+	if err != nil {
+		return err
+	}
 	h.repos.dir, h.commands = h.dir, h.config.commands(h.dir.Path())
-	return err
+	return nil
 }
 
 // enrol makes sure that the deployment has a CEO: at the first start the key's
@@ -315,9 +318,12 @@ func (h *Host) worker() (actors.Worker, error) {
 	if err != nil {
 		h.log.Warn("unfinished results of setups are not removed", "error", err)
 	}
+	tools := outside.New(outside.Config{
+		Dir: h.dir, Commands: &h.commands, Files: h.config.MCP, Blobs: h.blobs, NoteTrust: h.noteTrust, Version: Version, Log: h.log,
+	})
 	w := &agent.Worker{
 		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repos.Open, Exec: h.commands.Exec, ExecSetup: h.commands.ExecSetup,
-		Scratch: h.dir.Path("scratch"), HookTimeout: h.config.HookTimeout, Sources: sources, Servers: h.config.LanguageServers, Outside: h.outside, Toolkit: h.toolkit, Logger: h.log, Live: h.live, Shared: h.shared,
+		Scratch: h.dir.Path("scratch"), HookTimeout: h.config.HookTimeout, Sources: sources, Servers: h.config.LanguageServers, Outside: tools.Servers, Toolkit: tools.Package, Logger: h.log, Live: h.live, Shared: h.shared,
 		Tape: h.config.Tape, Played: recording.PlayedBy(h.model), Secrets: h.secrets.Secrets,
 		Maps: index.New(h.dir.Path("maps")), Setups: kept,
 	}

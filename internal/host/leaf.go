@@ -97,9 +97,12 @@ func (c Config) checkLeaf(credentials identity.Credentials) error {
 
 func (l *Leaf) openData(context.Context) (err error) {
 	l.h.dir, err = datadir.Config{Path: l.h.config.Data, Mode: datadir.ModeLeaf}.Open()
+	if err != nil {
+		return err
+	}
 	l.h.repos.dir, l.h.commands = l.h.dir, l.h.config.commands(l.h.dir.Path())
 	l.h.disk = disk.New(disk.Config{Dir: l.h.dir, Repository: l.repositoryOf, Log: l.h.log})
-	return err
+	return nil
 }
 
 // repositoryOf opens the repository of a project that this host was started with.

@@ -18,6 +18,7 @@ import (
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/host/outside"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
@@ -62,7 +63,7 @@ func TestTOOL06_AgentsUseTrustedServers(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		list, err := host.Servers(file)
+		list, err := outside.ReadServers(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +76,7 @@ func TestTOOL06_AgentsUseTrustedServers(t *testing.T) {
 	if !strings.Contains(notes, "tool/unknown") || strings.Contains(notes, "Count the words") {
 		t.Errorf("before it is trusted: %s", notes)
 	}
-	tools, err := host.LookAtServer(t.Context(), s, c.Data, c.Projects[0].Repository, false, true)
+	tools, err := outside.LookAtServer(t.Context(), s, c.Data, c.Projects[0].Repository, host.Version, false, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/toolkit"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/host/outside"
 	"github.com/loomrun/loom/internal/net/ceokey"
 	"github.com/loomrun/loom/internal/net/client"
 	"github.com/loomrun/loom/processes"
@@ -74,7 +75,7 @@ func looks(t *testing.T, e *processes.Entry, data string) (toolkit.Pin, []proces
 	if err != nil {
 		t.Fatal(err)
 	}
-	pin, err := host.LookAtTools(t.Context(), e.Name, files, data, true)
+	pin, err := outside.LookAtTools(t.Context(), e.Name, files, data, host.Version, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestPROC07_ToolsThatTheCEOTrustsGoToEveryHost(t *testing.T) {
 		t.Fatalf("while one host of two trusts: %v", err)
 	}
 
-	trusted, parts, err := host.PackTools(pin, files)
+	trusted, parts, err := outside.Pack(pin, files)
 	if err != nil || len(parts) < 3 {
 		t.Fatalf("%d parts, %v", len(parts), err)
 	}

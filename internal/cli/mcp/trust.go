@@ -16,6 +16,7 @@ import (
 	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/host/outside"
 )
 
 // lookedAt is a server with what is known of it.
@@ -65,7 +66,7 @@ mcp_SERVER_TOOL; a role allows all of a server's with "mcp_SERVER_*".`,
 			for _, s := range servers {
 				l := knownServer(s, pins)
 				if look && l.State == "trusted" {
-					now, err := host.LookAtServer(cmd.Context(), s, a.Data, f.workspace, l.Network, f.unsandboxed)
+					now, err := outside.LookAtServer(cmd.Context(), s, a.Data, f.workspace, host.Version, l.Network, f.unsandboxed)
 					if err != nil {
 						return err
 					}
@@ -101,7 +102,7 @@ only reading is believed from then on. --show records nothing.`,
 			if err != nil {
 				return err
 			}
-			tools, err := host.LookAtServer(cmd.Context(), s, a.Data, f.workspace, network, f.unsandboxed)
+			tools, err := outside.LookAtServer(cmd.Context(), s, a.Data, f.workspace, host.Version, network, f.unsandboxed)
 			if err != nil {
 				return err
 			}
@@ -139,7 +140,7 @@ tools in turns that begin from now on; a turn that has begun keeps them.`,
 
 // trusted reads the servers that a file names, and what is trusted.
 func (a *Commands) trusted(f serverFlags) ([]mcp.Server, []mcp.Pin, error) {
-	servers, err := host.Servers(f.file)
+	servers, err := outside.ReadServers(f.file)
 	if err != nil && fault.Code(err) == "" {
 		err = fault.New("usage/argument", "cannot be read").At(f.file).Because(err)
 	}
@@ -255,7 +256,7 @@ func SaysOfItself(w io.Writer, description string, schema json.RawMessage) {
 
 // ServerNames completes the names of servers.
 func ServerNames(*cobra.Command) (names []string) {
-	servers, err := host.Servers(mcp.FileName)
+	servers, err := outside.ReadServers(mcp.FileName)
 	if err != nil {
 		return nil
 	}

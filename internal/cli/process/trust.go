@@ -17,6 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/console"
 	climcp "github.com/loomrun/loom/internal/cli/mcp"
 	"github.com/loomrun/loom/internal/host"
+	"github.com/loomrun/loom/internal/host/outside"
 	"github.com/loomrun/loom/internal/net/client"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -106,7 +107,7 @@ func (t *trustedIn) check(cmd *cobra.Command, show bool) error {
 
 // trustEverywhere has the deployment keep the tools, and the CEO trust them.
 func (a *Commands) trustEverywhere(ctx context.Context, in *trustedIn, pin toolkit.Pin, files []processes.ToolFile) error {
-	t, parts, err := host.PackTools(pin, files)
+	t, parts, err := outside.Pack(pin, files)
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (a *Commands) lookAtTools(ctx context.Context, e *processes.Entry, unsandbo
 	if err != nil {
 		return nil, toolkit.Pin{}, err
 	}
-	pin, err := host.LookAtTools(ctx, e.Name, files, a.Data, unsandboxed)
+	pin, err := outside.LookAtTools(ctx, e.Name, files, a.Data, host.Version, unsandboxed)
 	return files, pin, err
 }
 
@@ -240,7 +241,7 @@ func toolsInFull(w io.Writer, t *packageTools) {
 	}
 	for _, s := range t.Servers {
 		for _, one := range s.Tools {
-			climcp.ShowTool(w, host.PackagedName(s.Server, one.Name), one)
+			climcp.ShowTool(w, outside.PackagedName(s.Server, one.Name), one)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package host
+package outside
 
 import (
 	"testing"
@@ -19,7 +19,7 @@ func TestF40_OnlyTheBytesThatTheCEOTrustedRun(t *testing.T) {
 	pack := func(blobs blob.Store, edit func(*loomv1.ToolkitFiles)) *loomv1.Toolkit {
 		files := []processes.ToolFile{program("one", "read", "echo '{}'")}
 		pin := toolkit.Pin{Process: "tender", Digest: processes.ToolsDigest(files), Tools: []toolkit.Tool{{Name: "one", Class: "read"}}}
-		trusted, parts, err := PackTools(pin, files)
+		trusted, parts, err := Pack(pin, files)
 		if err != nil || len(parts) != 1 {
 			t.Fatal(len(parts), err)
 		}
@@ -64,7 +64,7 @@ func TestF40_OnlyTheBytesThatTheCEOTrustedRun(t *testing.T) {
 		t.Run("F40 "+name, func(t *testing.T) {
 			h, root := box(t)
 			memory := blob.NewMemory()
-			h.blobs = memory
+			h.Blobs = memory
 			if tt.inside == nil {
 				tt.inside = func(*loomv1.ToolkitFiles) {}
 			}

@@ -1,6 +1,7 @@
-package host
+package outside
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -37,25 +38,25 @@ fi
 }
 
 // trustFiles looks at tools and trusts them.
-func trustFiles(t *testing.T, h *Host, process string, files ...processes.ToolFile) string {
+func trustFiles(t *testing.T, h *Tools, process string, files ...processes.ToolFile) string {
 	t.Helper()
-	pin, err := LookAtTools(t.Context(), process, files, h.dir.Path(), h.config.Unsandboxed)
+	pin, err := LookAtTools(t.Context(), process, files, h.Dir.Path(), "test", h.Commands.Unsandboxed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := toolkit.NewTrust(h.dir.Path()).Add(pin, files); err != nil {
+	if err := toolkit.NewTrust(h.Dir.Path()).Add(pin, files); err != nil {
 		t.Fatal(err)
 	}
 	return pin.Digest
 }
 
 // kitOf opens trusted tools in a workspace.
-func kitOf(t *testing.T, h *Host, process, digest, root string) *tool.Set {
+func kitOf(t *testing.T, h *Tools, process, digest, root string) *tool.Set {
 	t.Helper()
-	if err := os.MkdirAll(h.dir.Path("scratch"), 0o700); err != nil {
+	if err := os.MkdirAll(h.Dir.Path("scratch"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	list, done, err := h.toolkit(t.Context(), agent.OutsideQuery{Process: process, Toolkit: digest, Root: root})
+	list, done, err := h.Package(t.Context(), agent.OutsideQuery{Process: process, Toolkit: digest, Root: root})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func use(t *testing.T, s *tool.Set, name, arguments string) tool.Result {
 // A program gets its arguments, answers, and its files are told.
 func TestPROC07_AProgramIsATool(t *testing.T) {
 	h, root := box(t)
-	h.config.Unsandboxed, h.commands.Unsandboxed = true, true
+	h.Commands.Unsandboxed = true
 	digest := trustFiles(t, h, "tender",
 		program("shout", "write", `tr a-z A-Z > out.txt; echo '{"text": "done", "artifacts": ["out.txt"]}'`),
 		program("refuse", "exec", `echo '{"text": "more", "error": "not on Sundays"}'`),
@@ -128,14 +129,14 @@ func TestPROC07_LimitsHoldForToolsOfAPackage(t *testing.T) {
 	if !sandboxed(t, h, root) {
 		return
 	}
-	if err := os.MkdirAll(h.dir.Path("scratch"), 0o700); err != nil {
+	if err := os.MkdirAll(h.Dir.Path("scratch"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h.commands.Limits = roles.Sandbox{OpenFiles: 100, Network: roles.NetworkHost}
+	h.Commands.Limits = roles.Sandbox{OpenFiles: 100, Network: roles.NetworkHost}
 	digest := trustFiles(t, h, "tender", program("limits", "read", `echo "{\"text\": \"$(ulimit -n)\"}"`))
 	for asks, want := range map[int64]string{0: "100", 64: "64", 200: "100"} {
 		q := agent.OutsideQuery{Process: "tender", Toolkit: digest, Root: root, Role: roles.Role{Sandbox: roles.Sandbox{OpenFiles: asks, Network: roles.NetworkHost}}}
-		list, done, err := h.toolkit(t.Context(), q)
+		list, done, err := h.Package(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +146,7 @@ func TestPROC07_LimitsHoldForToolsOfAPackage(t *testing.T) {
 			t.Errorf("a role that asks for %d: %s, ran under %q; want %s", asks, r.Output, r.Ran, want)
 		}
 	}
-	h.config.Unsandboxed, h.commands.Unsandboxed = true, true
+	h.Commands.Unsandboxed = true
 	if r := use(t, kitOf(t, h, "tender", digest, root), "pkg_limits", `{}`); r.Ran != "unsandboxed" {
 		t.Errorf("without a sandbox: ran under %q: %s", r.Ran, r.Output)
 	}
@@ -154,19 +155,19 @@ func TestPROC07_LimitsHoldForToolsOfAPackage(t *testing.T) {
 // What was trusted is what runs, byte for byte.
 func TestF40_OnlyTrustedBytesRun(t *testing.T) {
 	h, root := box(t)
-	h.config.Unsandboxed, h.commands.Unsandboxed = true, true
+	h.Commands.Unsandboxed = true
 	query := func(process, digest string) error {
-		_, done, err := h.toolkit(t.Context(), agent.OutsideQuery{Process: process, Toolkit: digest, Root: root})
+		_, done, err := h.Package(t.Context(), agent.OutsideQuery{Process: process, Toolkit: digest, Root: root})
 		if err == nil {
 			done()
 		}
 		return err
 	}
-	if err := os.MkdirAll(h.dir.Path("scratch"), 0o700); err != nil {
+	if err := os.MkdirAll(h.Dir.Path("scratch"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	digest := trustFiles(t, h, "tender", program("one", "read", "echo '{}'"))
-	trust := toolkit.NewTrust(h.dir.Path())
+	trust := toolkit.NewTrust(h.Dir.Path())
 	copied := filepath.Join(trust.Dir(digest), "one")
 	tests := []struct {
 		name, process, digest, want string
@@ -228,12 +229,12 @@ func TestPROC07_WhatIsNoToolIsNotTrusted(t *testing.T) {
 		"a server far off": {[]processes.ToolFile{{Name: serversFile, Data: []byte(`{"mcpServers":{"a":{"url":"https://e.com"}}}`)}}, "process/tool"},
 		"no interpreter":   {[]processes.ToolFile{{Name: "it", Program: true, Data: []byte("#!/no/such/interpreter\n")}}, "tool/failed"},
 	} {
-		if _, err := LookAtTools(t.Context(), "tender", tt.files, h.dir.Path(), true); fault.Code(err) != tt.want {
+		if _, err := LookAtTools(t.Context(), "tender", tt.files, h.Dir.Path(), "test", true); fault.Code(err) != tt.want {
 			t.Errorf("%s: %v, want %s", name, err, tt.want)
 		}
 	}
-	if !h.Sandboxed() {
-		if _, err := LookAtTools(t.Context(), "tender", []processes.ToolFile{program("one", "read", "")}, h.dir.Path(), false); fault.Code(err) != "tool/no-sandbox" {
+	if !h.Commands.Sandboxed() {
+		if _, err := LookAtTools(t.Context(), "tender", []processes.ToolFile{program("one", "read", "")}, h.Dir.Path(), "test", false); fault.Code(err) != "tool/no-sandbox" {
 			t.Errorf("without a sandbox: %v", err)
 		}
 	}
@@ -243,7 +244,7 @@ func TestPROC07_WhatIsNoToolIsNotTrusted(t *testing.T) {
 // the copy, and gets nothing of the host's environment.
 func TestPROC07_AServerOfAPackage(t *testing.T) {
 	h, root := box(t)
-	h.config.Unsandboxed, h.commands.Unsandboxed = true, true
+	h.Commands.Unsandboxed = true
 	t.Setenv("GREETING", "canary")
 	servers := fmt.Sprintf(`{"mcpServers":{"words":{"command":"${TOOLS}/serve","env":{%q:"good","GREETING":"${GREETING:-hi}"}}}}`, mcptest.Variable)
 	digest := trustFiles(t, h, "tender",
@@ -289,7 +290,7 @@ func TestF39_AHostileToolReachesNothing(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("SOME_API_KEY", "canary")
 	t.Setenv("GOFLAGS", "-tags=canary")
-	for _, file := range []string{filepath.Join(home, ".ssh", "id_ed25519"), h.dir.Path("creds", "operator.nk")} {
+	for _, file := range []string{filepath.Join(home, ".ssh", "id_ed25519"), h.Dir.Path("creds", "operator.nk")} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -299,7 +300,7 @@ func TestF39_AHostileToolReachesNothing(t *testing.T) {
 	}
 	port, heard := listening(t)
 	nap := fmt.Sprintf("61.%09d%d", time.Now().UnixNano()%1e9, os.Getpid())
-	script := strings.NewReplacer("HOSTPID", fmt.Sprint(os.Getpid()), "HOME", home, "DATA", h.dir.Path(), "OUTSIDE", outside, "PORT", port, "NAP", nap).Replace(attacks)
+	script := strings.NewReplacer("HOSTPID", fmt.Sprint(os.Getpid()), "HOME", home, "DATA", h.Dir.Path(), "OUTSIDE", outside, "PORT", port, "NAP", nap).Replace(attacks)
 	digest := trustFiles(t, h, "evil", program("exec", "exec", script), program("read", "read", script))
 	s := kitOf(t, h, "evil", digest, root)
 	for _, tt := range []struct {
@@ -370,22 +371,24 @@ func left(word string) (list []string) {
 	return list
 }
 
-// box is a host as far as its sandbox goes, and a directory to work in.
-func box(t testing.TB) (*Host, string) {
+// box has tools as a host has them, and a directory to work in.
+func box(t testing.TB) (*Tools, string) {
 	t.Helper()
 	dir, err := datadir.Open(filepath.Join(t.TempDir(), "data"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = dir.Close() })
-	return &Host{dir: dir, commands: isolation.Commands{Data: dir.Path()}, log: slog.New(slog.DiscardHandler)}, t.TempDir()
+	return New(Config{
+		Dir: dir, Commands: &isolation.Commands{Data: dir.Path()}, NoteTrust: func(context.Context, bool, string, time.Time) {}, Log: slog.New(slog.DiscardHandler),
+	}), t.TempDir()
 }
 
 // sandboxed reports whether this machine has a sandbox. Where it has none, that
 // is said loudly, and nothing may run.
-func sandboxed(t testing.TB, h *Host, dir string) bool {
+func sandboxed(t testing.TB, h *Tools, dir string) bool {
 	t.Helper()
-	if h.Sandboxed() {
+	if h.Commands.Sandboxed() {
 		return true
 	}
 	t.Log("NO SANDBOX ON THIS MACHINE, so only its refusal is tested")

@@ -1,4 +1,4 @@
-package host
+package outside
 
 import (
 	"context"
@@ -18,7 +18,6 @@ import (
 	"github.com/loomrun/loom/internal/agents/toolkit"
 	"github.com/loomrun/loom/internal/base/discard"
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/place/sandbox"
 	"github.com/loomrun/loom/processes"
@@ -34,83 +33,30 @@ const (
 	toolsVariable = "TOOLS"
 )
 
-// fit refuses a submission that no agent could work on.
-func (h *Host) fit(ctx context.Context, s *loomv1.Submission) error {
-	if err := h.meant(s.Assignee); err != nil {
-		return err
-	}
-	if err := h.disk.Room(s.Project); err != nil {
-		return err
-	}
-	return h.trusted(ctx, s.Project, s.Process, map[string]bool{})
-}
-
-// trusted refuses a process whose tools are not trusted, or one of whose parts is
-// such a process. What there is no process of, others say.
-func (h *Host) trusted(ctx context.Context, id, process string, seen map[string]bool) error {
-	if process == "" || seen[process] {
-		return nil
-	}
-	seen[process] = true
-	view, err := h.projects.Look(ctx, project.Definitions, &loomv1.Query{Project: id, Id: process})
-	if fault.Status(err) == fault.Unavailable {
-		return err
-	}
-	if err != nil || len(view.Definitions) == 0 {
-		return nil //nolint:nilerr // the project refuses it, and knows why
-	}
-	def := view.Definitions[0].GetDefinition()
-	if err := h.ready(ctx, id, def); err != nil {
-		return err
-	}
-	for _, n := range def.GetNodes() {
-		if err := h.trusted(ctx, id, n.Process, seen); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ready refuses a definition whose tools are not trusted, or lack one that it
-// requires.
-func (h *Host) ready(ctx context.Context, id string, def *loomv1.Definition) error {
-	names, err := h.trustedTools(ctx, id, def)
-	if err != nil {
-		return err
-	}
-	for _, name := range def.GetGuide().GetRequiredTools() {
-		if strings.HasPrefix(name, toolkit.Prefix) && !slices.Contains(names, name) {
-			return fault.New("process/tool", "process %q requires a tool that its package does not have", def.Name).Got(name).
-				Want("its package has %s", strings.Join(names, ", "))
-		}
-	}
-	return nil
-}
-
-// here says of a refusal which host it is that does not trust.
-func (h *Host) here(err error) error {
+// Here says of a refusal which host it is that does not trust.
+func Here(err error, host string) error {
 	e := *fault.From(err)
-	e.At("host " + h.dir.Manifest().Host)
+	e.At("host " + host)
 	return &e
 }
 
-// toolkit opens the tools of a package for one turn.
-func (h *Host) toolkit(ctx context.Context, q agent.OutsideQuery) ([]tool.Outside, func(), error) {
-	pin, dir, err := h.openTools(ctx, q)
+// Package opens the tools of a package for one turn.
+func (ts *Tools) Package(ctx context.Context, q agent.OutsideQuery) ([]tool.Outside, func(), error) {
+	pin, dir, err := ts.openTools(ctx, q)
 	if err != nil {
 		return nil, nil, err
 	}
-	h.noteTrust(ctx, pin.Unsandboxed, "tools of process "+pin.Process, pin.At)
-	scratch, err := os.MkdirTemp(h.dir.Path("scratch"), "toolkit-")
+	ts.NoteTrust(ctx, pin.Unsandboxed, "tools of process "+pin.Process, pin.At)
+	scratch, err := os.MkdirTemp(ts.Dir.Path("scratch"), "toolkit-")
 	if err != nil {
 		return nil, nil, fault.New("tool/failed", "the tools of the package have no directory").Because(err)
 	}
-	limit := q.Role.Sandbox.Within(h.commands.Limit())
+	limit := q.Role.Sandbox.Within(ts.Commands.Limit())
 	if limit.Network == roles.NetworkHost {
 		limit.Network = roles.NetworkLoopback // whatever the role's commands have
 	}
-	k := kit{dir: dir, scratch: scratch, ran: h.commands.Ran(limit), Confinement: isolation.Confinement{
-		Root: q.Root, Home: scratch, ReadOnly: q.ReadOnly, Read: append(append(h.commands.Readable(), h.commands.Objects(q.Project.GetId())...), dir), Sandbox: h.commands.Sandboxed(), Allow: h.config.Unsandboxed, Limit: limit, Bare: true,
+	k := kit{dir: dir, scratch: scratch, version: ts.Version, ran: ts.Commands.Ran(limit), Confinement: isolation.Confinement{
+		Root: q.Root, Home: scratch, ReadOnly: q.ReadOnly, Read: append(append(ts.Commands.Readable(), ts.Commands.Objects(q.Project.GetId())...), dir), Sandbox: ts.Commands.Sandboxed(), Allow: ts.Commands.Unsandboxed, Limit: limit, Bare: true,
 	}}
 	list, end, err := k.open(pin)
 	if err != nil {
@@ -128,6 +74,7 @@ type kit struct {
 	isolation.Confinement
 	dir     string
 	scratch string // for private directories of calls
+	version string
 	ran     string // how they are kept apart, for the record of each call
 }
 
@@ -159,7 +106,7 @@ func packaged(name string) string { return toolkit.Prefix + strings.TrimPrefix(n
 // environment, and without a network.
 func (k kit) options() mcp.Options {
 	return mcp.Options{
-		Version: Version,
+		Version: k.version,
 		Env: func(name string) string {
 			if name == toolsVariable {
 				return k.dir
@@ -187,7 +134,7 @@ func (k kit) servers(pin toolkit.Pin) (servers []mcp.Server, pins []mcp.Pin, err
 
 // packagedServers are the servers that a package's tools name: programs alone.
 func packagedServers(dir string) ([]mcp.Server, error) {
-	list, err := Servers(filepath.Join(dir, serversFile))
+	list, err := ReadServers(filepath.Join(dir, serversFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -284,7 +231,7 @@ func (k kit) ask(ctx context.Context, program, what string, input []byte, readOn
 // themselves, whether they are trusted or not: they run from a copy that is
 // thrown away, see nothing but that and an empty directory, and are gone at the
 // end.
-func LookAtTools(ctx context.Context, process string, files []processes.ToolFile, data string, unsandboxed bool) (toolkit.Pin, error) {
+func LookAtTools(ctx context.Context, process string, files []processes.ToolFile, data, version string, unsandboxed bool) (toolkit.Pin, error) {
 	pin := toolkit.Pin{Process: process, Digest: processes.ToolsDigest(files), Unsandboxed: unsandboxed, At: time.Now().UTC()}
 	if pin.Digest == "" {
 		return pin, fault.New("process/unknown", "process %q brings no tools", process).At("NAME").Want("a package has them in tools/")
@@ -298,10 +245,11 @@ func LookAtTools(ctx context.Context, process string, files []processes.ToolFile
 	if err != nil {
 		return pin, err
 	}
+	k.version = version
 	if pin.Tools, pin.Servers, err = k.describe(ctx, files); err != nil {
 		return pin, err
 	}
-	_, err = pinned(pin)
+	_, err = Names(pin)
 	return pin, err
 }
 
@@ -380,9 +328,9 @@ func startsServer(servers []mcp.Server, program string) bool {
 	})
 }
 
-// pinned lists what agents call the tools of a pin. Two of one name are refused,
+// Names lists what agents call the tools of a pin. Two of one name are refused,
 // as are tools/ that hold none.
-func pinned(pin toolkit.Pin) (names []string, err error) {
+func Names(pin toolkit.Pin) (names []string, err error) {
 	for _, t := range pin.Tools {
 		names = append(names, t.FullName())
 	}
