@@ -178,7 +178,7 @@ func (s *seat) types(commands ...string) {
 const (
 	prompt  = `(^|\n)\$$`
 	asked   = `\[q\]uit:$`
-	serving = `at the next start$`
+	serving = `no open work .*$`
 	ended   = `(?s)\n\d[\d.]+ +\S+ +execution-ended .*completed$`
 )
 
