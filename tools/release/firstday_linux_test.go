@@ -186,7 +186,9 @@ const (
 func (s *seat) begins(keys, until string) {
 	s.Helper()
 	before, wanted := 0, regexp.MustCompile(until)
-	s.Look(func(screen *terminal.Screen) { before = len(screen.Text()) - 1 })
+	if keys != "" { // else what is waited for may be there already
+		s.Look(func(screen *terminal.Screen) { before = len(screen.Text()) - 1 })
+	}
 	if err := s.Type(keys); err != nil {
 		s.Fatal(err)
 	}
