@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -18,13 +19,14 @@ const lookAtClocks = 30 * time.Second
 type clocks struct {
 	wall     func() time.Time
 	journals []actors.Clock
+	log      *slog.Logger
 }
 
-func newClocks(wall func() time.Time) *clocks {
+func newClocks(wall func() time.Time, log *slog.Logger) *clocks {
 	if wall == nil {
 		wall = time.Now
 	}
-	return &clocks{wall: wall}
+	return &clocks{wall: wall, log: log}
 }
 
 // journal returns the clock of the next partition.
@@ -50,45 +52,41 @@ func (c *clocks) apart() (most time.Duration) {
 // zero where it is behind, when that is more than a minute; else it returns 0.
 func (h *Host) ClocksApart() time.Duration { return h.clocks.apart() }
 
-// clocksApart is ClocksApart for an answer: nil where it is nothing.
-func (h *Host) clocksApart() *durationpb.Duration {
-	if d := h.clocks.apart(); d != 0 {
+// told is apart for an answer: nil where it is nothing.
+func (c *clocks) told() *durationpb.Duration {
+	if d := c.apart(); d != 0 {
 		return durationpb.New(d)
 	}
 	return nil
 }
 
-// watchClocks says in the log when journal time and the wall clock come apart,
-// and when that changes by more than a minute.
-func (h *Host) watchClocks(context.Context) error {
-	said := h.sayClocks(0)
-	h.own.done.Go(func() {
-		look := time.NewTicker(lookAtClocks)
-		defer look.Stop()
-		for {
-			select {
-			case <-look.C:
-				said = h.sayClocks(said)
-			case <-h.ctx.Done():
-				return
-			}
+// watch says in the log when journal time and the wall clock come apart, and when that
+// changes by more than a minute, until ctx ends. said is what was said before.
+func (c *clocks) watch(ctx context.Context, said time.Duration) {
+	look := time.NewTicker(lookAtClocks)
+	defer look.Stop()
+	for {
+		select {
+		case <-look.C:
+			said = c.say(said)
+		case <-ctx.Done():
+			return
 		}
-	})
-	return nil
+	}
 }
 
-// sayClocks says it unless it was said, and returns what is said by now.
-func (h *Host) sayClocks(said time.Duration) time.Duration {
-	apart := h.clocks.apart()
+// say says it unless it was said, and returns what is said by now.
+func (c *clocks) say(said time.Duration) time.Duration {
+	apart := c.apart()
 	switch {
 	case apart == 0 && said != 0:
-		h.log.Info("journal time and the wall clock agree again")
+		c.log.Info("journal time and the wall clock agree again")
 		return 0
 	case (apart - said).Abs() <= project.ClocksApart:
 		return said
 	}
-	wall := h.clocks.wall()
-	h.log.Warn("journal time and the wall clock are apart: this host, or one before it, ran with a wrong clock, or slept. What people date is judged by the wall clock; leases and timeouts go by the journal",
+	wall := c.wall()
+	c.log.Warn("journal time and the wall clock are apart: this host, or one before it, ran with a wrong clock, or slept. What people date is judged by the wall clock; leases and timeouts go by the journal",
 		"wall", wall.UTC().Format(time.RFC3339), "journal", wall.Add(apart).UTC().Format(time.RFC3339), "ahead", apart.Round(time.Second).String())
 	return apart
 }

@@ -15,13 +15,13 @@ import (
 )
 
 // Trouble injects an internal error.
-func (h *Host) Trouble(t actors.Trouble) { h.trouble(t) }
+func (h *Host) Trouble(t actors.Trouble) { h.own.note(t) }
 
 // NewestToken is the newest token that locks know of.
 func NewestToken(locks []*loomv1.CommitLock) uint64 { return newestToken(locks) }
 
 // SetAside pretends that a message was set aside.
-func (h *Host) SetAside(subject string, why error) { h.setAside(subject, why) }
+func (h *Host) SetAside(subject string, why error) { h.own.setAside(subject, why) }
 
 // Queued is how many assignments have ever been in the work queue.
 func (h *Host) Queued(ctx context.Context) (uint64, error) {

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -14,7 +15,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/core/reach"
+	"github.com/loomrun/loom/internal/net/broker"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )
@@ -32,6 +35,13 @@ type hearing struct {
 	deaf  map[string]bool // whom it does not hear whatever they say, in tests
 
 	yields atomic.Bool // the server is giving up what it leads
+
+	// What follows is set when the host begins to hear, and stays.
+	self     string
+	broker   *broker.Broker
+	projects func() *actors.Projects // nil before there are any
+	done     *sync.WaitGroup         // of what runs beside
+	log      *slog.Logger
 }
 
 // surely is how many looks in a row must say the same before a host acts on it:
@@ -43,10 +53,11 @@ func (h *Host) startHearing() error {
 	h.hearing.mu.Lock()
 	h.hearing.table, h.hearing.moved = reach.New(h.name()), make(chan struct{})
 	h.hearing.mu.Unlock()
+	h.hearing.self, h.hearing.broker, h.hearing.projects, h.hearing.done, h.hearing.log = h.name(), h.broker, h.way, &h.fleet.done, h.log
 	if _, err := h.broker.Core().Subscribe(subject.Hears(), h.hearing.hear); err != nil {
 		return fmt.Errorf("host: the others cannot be listened to: %w", err)
 	}
-	h.fleet.done.Go(h.stayHeard)
+	h.fleet.done.Go(func() { h.hearing.stay(h.ctx) })
 	return nil
 }
 
@@ -63,20 +74,19 @@ func (r *hearing) hear(m *nats.Msg) {
 	}
 }
 
-// stayHeard says whom this host hears, and acts on what the others say, until
-// the host stops.
-func (h *Host) stayHeard() {
+// stay says whom this host hears, and acts on what the others say, until ctx ends.
+func (r *hearing) stay(ctx context.Context) {
 	again := time.NewTicker(reach.Every)
 	defer again.Stop()
 	for {
-		word, view, turned := h.hearing.look(h.name(), time.Now())
+		word, view, turned := r.look(r.self, time.Now())
 		if data, err := proto.Marshal(toldOf(word)); err == nil {
-			_ = h.broker.Core().Publish(subject.Hears(), data) // again in a moment
+			_ = r.broker.Core().Publish(subject.Hears(), data) // again in a moment
 		}
-		h.leaveToOthers(view, turned)
+		r.leaveToOthers(ctx, view, turned)
 		select {
 		case <-again.C:
-		case <-h.ctx.Done():
+		case <-ctx.Done():
 			return
 		}
 	}
@@ -100,18 +110,18 @@ func (r *hearing) look(self string, now time.Time) (say reach.Word, v reach.View
 
 // leaveToOthers hands over what this host serves, and has its server lead
 // nothing, while it does not hear all and another does.
-func (h *Host) leaveToOthers(v reach.View, turned bool) {
-	back := h.hearing.standsBack()
+func (r *hearing) leaveToOthers(ctx context.Context, v reach.View, turned bool) {
+	back := r.standsBack()
 	if turned && back {
-		h.log.Warn("hosts are cut off from each other, and this is one of them; partitions are left to those that hear everybody", "broken", broken(v), "whole", v.Whole)
+		r.log.Warn("hosts are cut off from each other, and this is one of them; partitions are left to those that hear everybody", "broken", broken(v), "whole", v.Whole)
 	} else if turned {
-		h.log.Info("this host takes partitions again", "broken", broken(v))
+		r.log.Info("this host takes partitions again", "broken", broken(v))
 	}
-	projects := h.way()
+	projects := r.projects()
 	if !back || projects == nil {
 		return
 	}
-	h.yield(v.Whole)
+	r.yield(ctx, v.Whole)
 	for _, n := range projects.Here() {
 		projects.HandOver(n)
 	}
@@ -119,13 +129,13 @@ func (h *Host) leaveToOthers(v reach.View, turned bool) {
 
 // yield has the server give up what it leads, beside: where that takes long, this
 // host must not fall silent. It does nothing while it is at it.
-func (h *Host) yield(to []string) {
-	if !h.hearing.yields.CompareAndSwap(false, true) {
+func (r *hearing) yield(ctx context.Context, to []string) {
+	if !r.yields.CompareAndSwap(false, true) {
 		return
 	}
-	h.fleet.done.Go(func() {
-		defer h.hearing.yields.Store(false)
-		h.broker.Yield(h.ctx, to)
+	r.done.Go(func() {
+		defer r.yields.Store(false)
+		r.broker.Yield(ctx, to)
 	})
 }
 

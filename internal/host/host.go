@@ -28,7 +28,6 @@ import (
 	"github.com/loomrun/loom/internal/host/registry"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/net/ceokey"
-	"github.com/loomrun/loom/internal/net/certificate"
 	"github.com/loomrun/loom/internal/net/natswire"
 	"github.com/loomrun/loom/internal/net/web"
 	"github.com/loomrun/loom/internal/place/git"
@@ -55,8 +54,8 @@ type Host struct {
 	started time.Time
 
 	dir        *datadir.Dir
-	commands   isolation.Commands  // how what agents run is kept apart
-	shown      *certificate.Server // nil if there is none
+	commands   isolation.Commands // how what agents run is kept apart
+	addresses  addresses
 	broker     *broker.Broker
 	journals   journals.Set
 	retention  *journals.Retention
@@ -75,33 +74,34 @@ type Host struct {
 	library    *processes.Library
 	model      model.Provider
 
-	ctx       context.Context // ends the actors' work
-	cancel    context.CancelFunc
-	system    *actors.System
-	projects  *actors.Projects
-	intake    *actors.Intake
-	known     registry.Projects // those that are registered
-	registrar *registry.Registrar
-	pools     *actors.Pools
-	repos     repositories
-	own       *ownErrors
-	presence  *presence
-	lives     *lives
-	fleet     fleet
-	hearing   hearing
-	leaves    leaves
-	knocks    knocks
-	handover  *actors.Handover
-	seats     seats
-	places    places
-	staff     *staff
-	meters    *web.Meters
-	web       *web.Server
+	ctx        context.Context // ends the actors' work
+	cancel     context.CancelFunc
+	system     *actors.System
+	projects   *actors.Projects
+	intake     *actors.Intake
+	known      registry.Projects // those that are registered
+	registrar  *registry.Registrar
+	pools      *actors.Pools
+	repos      repositories
+	own        *ownErrors
+	notes      securityNotes
+	background sync.WaitGroup // what runs beside until ctx ends
+	presence   *presence
+	lives      *lives
+	fleet      fleet
+	hearing    hearing
+	leaves     leaves
+	knocks     knocks
+	handover   *actors.Handover
+	seats      seats
+	places     places
+	staff      *staff
+	meters     *web.Meters
+	web        *web.Server
 
 	mu     sync.Mutex
 	closed sync.Once
 	ceoNew bool
-	noted  sync.Map // what noteTrust has noted
 }
 
 // Start runs a host and returns when it serves. What it cannot do it refuses
@@ -112,15 +112,17 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	}
 	secrets := clean.Secrets{Secrets: redact.Of(c.Secrets)}
 	h := &Host{
-		meters: web.NewMeters(), own: newOwnErrors(), presence: newPresence(), staff: newStaff(), clocks: newClocks(c.Now), stored: newStored(),
+		meters: web.NewMeters(), presence: newPresence(), staff: newStaff(),
 		config: c, secrets: secrets, log: c.log(secrets.Secrets), started: time.Now(), model: c.Model, roles: c.roles(),
 	}
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	h.own = newOwnErrors(h.do, h.known.Only, h.log)
+	h.clocks, h.stored = newClocks(c.Now, h.log), newStored(h.log)
 	h.library = processes.Builtin(h.roles).With(c.Processes)
 	for _, step := range []func(context.Context) error{
-		h.checkMachine, h.openData, h.watchSpace, h.openCertificate, h.startBroker, h.watchWrites, h.enrol, h.openStores,
+		h.checkMachine, h.openData, h.watchSpace, h.openAddresses, h.startBroker, h.watchWrites, h.enrol, h.openStores,
 		h.startSystem, h.startFleet, h.startActors, h.register, h.noteSecurity, h.checkFences, func(ctx context.Context) error { return h.retention.Finish(ctx) },
-		h.watchClocks, h.watchStored, h.watchAwaited, h.startAgents, h.startDisk, h.startPresence, h.startStaff, h.serve, h.startWeb,
+		h.watchClocks, h.watchStored, h.startAgents, h.startDisk, h.startPresence, h.startStaff, h.serve, h.startWeb,
 	} {
 		if err := step(ctx); err != nil {
 			err = h.orFull(err)
@@ -146,6 +148,7 @@ func (h *Host) openData(context.Context) error {
 	if err != nil {
 		return err
 	}
+	h.notes.host, h.notes.do, h.notes.log = h.dir.Manifest().Host, h.do, h.log
 	h.repos.dir, h.commands = h.dir, h.config.commands(h.dir.Path())
 	return nil
 }
@@ -178,8 +181,8 @@ func (h *Host) startBroker(ctx context.Context) error {
 		plant = func(ctx context.Context, b *broker.Broker) error { return h.config.Seed.Plant(ctx, b, h.dir) }
 	}
 	h.broker, err = broker.Start(ctx, broker.Config{
-		Dir: h.dir, Listen: h.config.Listen, TLS: h.tlsFor(h.config.Listen), Insecure: h.config.Insecure, RequireAuth: h.config.RequireAuth, Cluster: h.config.Cluster, External: h.config.External, Logger: h.log,
-		Aside: h.setAside, Clean: h.secrets.Aside, WorkLost: h.workLost, Plant: plant,
+		Dir: h.dir, Listen: h.config.Listen, TLS: h.addresses.tls(h.config.Listen), Insecure: h.config.Insecure, RequireAuth: h.config.RequireAuth, Cluster: h.config.Cluster, External: h.config.External, Logger: h.log,
+		Aside: h.own.setAside, Clean: h.secrets.Aside, WorkLost: h.workLost, Plant: plant,
 	})
 	return err
 }
@@ -245,7 +248,7 @@ func (h *Host) startSystem(context.Context) error {
 	var err error
 	lost := func(name string) {
 		h.log.Error("an actor failed for good; the host is no longer whole", "actor", name)
-		h.trouble(actors.Trouble{Kind: "lost-actor", Message: "actor " + name + " failed for good"})
+		h.own.note(actors.Trouble{Kind: "lost-actor", Message: "actor " + name + " failed for good"})
 	}
 	if !h.broker.Clustered() {
 		h.system = actors.NewSystem(h.log, lost)
@@ -292,7 +295,7 @@ func (h *Host) partitionConfig(log journal.Log, s journal.Snapshots, m datadir.M
 	p := actors.Partition{
 		Log: log, Snapshots: s, Notices: h.broker, Work: h.handover, Agents: h.handover, Clock: h.clocks.journal(), Wall: h.clocks.wall, Logger: h.log,
 		Deployment: m.Deployment, CEO: ceo, LockLease: h.config.LockLease, Known: h.roles,
-		Host: m.Host, Start: m.Starts, Roles: h.liveAgents, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery, Trouble: h.trouble,
+		Host: m.Host, Start: m.Starts, Roles: h.liveAgents, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery, Trouble: h.own.note,
 	}
 	p.Clean = h.secrets.Command
 	p.Members, p.Format, p.Agreed = h.everybody, h.config.Format, h.agreed
@@ -319,7 +322,7 @@ func (h *Host) worker() (actors.Worker, error) {
 		h.log.Warn("unfinished results of setups are not removed", "error", err)
 	}
 	tools := outside.New(outside.Config{
-		Dir: h.dir, Commands: &h.commands, Files: h.config.MCP, Blobs: h.blobs, NoteTrust: h.noteTrust, Version: Version, Log: h.log,
+		Dir: h.dir, Commands: &h.commands, Files: h.config.MCP, Blobs: h.blobs, NoteTrust: h.notes.trusted, Version: Version, Log: h.log,
 	})
 	w := &agent.Worker{
 		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repos.Open, Exec: h.commands.Exec, ExecSetup: h.commands.ExecSetup,
@@ -337,6 +340,19 @@ func (h *Host) worker() (actors.Worker, error) {
 	return w, nil
 }
 
+// openAddresses reads the certificate that the host shows.
+func (h *Host) openAddresses(context.Context) (err error) {
+	h.addresses, err = openAddresses(h.config, h.dir)
+	return err
+}
+
+// watchClocks has it said when journal time and the wall clock come apart.
+func (h *Host) watchClocks(context.Context) error {
+	said := h.clocks.say(0)
+	h.background.Go(func() { h.clocks.watch(h.ctx, said) })
+	return nil
+}
+
 // recordDraft tells a project what an execution of it has left.
 func (h *Host) recordDraft(ctx context.Context, id string, d *loomv1.Draft) error {
 	return h.do(ctx, id, &loomv1.Command{Body: &loomv1.Command_RecordDraft{RecordDraft: &loomv1.RecordDraft{Draft: d}}})
@@ -344,7 +360,7 @@ func (h *Host) recordDraft(ctx context.Context, id string, d *loomv1.Draft) erro
 
 // startDisk begins to keep the disk tidy.
 func (h *Host) startDisk(context.Context) error {
-	h.own.done.Go(func() { h.disk.Run(h.ctx) })
+	h.background.Go(func() { h.disk.Run(h.ctx) })
 	return nil
 }
 
@@ -370,7 +386,9 @@ func (h *Host) startAgents(context.Context) error {
 		return err
 	}
 	h.lives = newLives(m.Host, m.Starts, time.Now())
-	h.startLives()
+	h.lives.do, h.lives.log = h.do, h.log
+	h.background.Go(func() { h.lives.run(h.ctx) })
+	memories := h.memories()
 	var pools []actors.Pool
 	for _, name := range h.roles.Names() {
 		role, _ := h.roles.Get(name)
@@ -379,7 +397,7 @@ func (h *Host) startAgents(context.Context) error {
 		}
 		pools = append(pools, actors.Pool{
 			Role: name, Agents: h.agentsOf(name), Changed: h.presence.changed, Host: m.Host, Start: m.Starts, Queue: h.handover, Serves: h.hasRepository, Projects: h.projects, Worker: worker, Logger: h.log,
-			Sit:        func(string, *loomv1.Claimant) actors.Way { return remembering{h.projects, h} },
+			Sit:        func(string, *loomv1.Claimant) actors.Way { return remembering{h.projects, memories} },
 			Lived:      func(kind loomv1.LifeKind, agent, reason string) { h.lives.note(time.Now(), kind, name, agent, reason) },
 			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,
 		})
@@ -399,9 +417,9 @@ func (h *Host) Stop(ctx context.Context) {
 		if h.handover != nil {
 			h.handover.Stop()
 		}
-		h.leave(ctx)
+		h.presence.leave(ctx)
 		h.cancel()
-		h.own.done.Wait()
+		h.background.Wait()
 		if h.retention != nil {
 			h.retention.Close()
 		}

@@ -33,7 +33,7 @@ func (h *Host) startWeb(ctx context.Context) error {
 	h.meters.Watch(families, h.figures)
 	all := &services{h: h, all: h.services()}
 	s, err := web.Start(ctx, web.Config{
-		Listen: h.config.HTTP, TLS: h.webTLS(), Insecure: h.config.Insecure, Hosts: h.webHosts(), Services: all, Clean: h.secrets.Error, MCP: all.protocol, Meters: h.meters, Logger: h.log,
+		Listen: h.config.HTTP, TLS: h.addresses.webTLS(), Insecure: h.config.Insecure, Hosts: h.addresses.webHosts(), Services: all, Clean: h.secrets.Error, MCP: all.protocol, Meters: h.meters, Logger: h.log,
 		Keys: token.NewKeys(h.dir.Path(), time.Now),
 	})
 	if fault.Code(err) == "host/port" && h.config.HTTPIfFree {

@@ -100,6 +100,7 @@ func (l *Leaf) openData(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	l.h.notes.host, l.h.notes.log = l.h.dir.Manifest().Host, l.h.log
 	l.h.repos.dir, l.h.commands = l.h.dir, l.h.config.commands(l.h.dir.Path())
 	l.h.disk = disk.New(disk.Config{Dir: l.h.dir, Repository: l.repositoryOf, Log: l.h.log})
 	return nil

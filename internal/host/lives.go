@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +33,8 @@ type lives struct {
 	host  string
 	epoch uint64
 	woken chan struct{}
+	do    func(ctx context.Context, project string, cmd *loomv1.Command) error // in the host's name
+	log   *slog.Logger
 
 	mu       sync.Mutex
 	pending  []*pendingLife
@@ -107,48 +110,46 @@ func (l *lives) take(now time.Time) (list []*loomv1.LifeRecord, wait time.Durati
 	return list, wait
 }
 
-// startLives has what happens to agents journaled in the deployment's own project,
-// for as long as this host runs.
-func (h *Host) startLives() {
-	h.own.done.Go(func() {
-		for h.ctx.Err() == nil {
-			select {
-			case <-h.lives.woken:
-			case <-h.ctx.Done():
-				return
-			}
-			h.pause(lifeDelay) // what happens at once goes at once
-			for h.ctx.Err() == nil {
-				list, wait := h.lives.take(time.Now())
-				if len(list) == 0 && wait == 0 {
-					break
-				}
-				h.pause(wait)
-				h.tellLives(list)
-			}
+// run has what happens to agents journaled in the deployment's own project, until ctx
+// ends.
+func (l *lives) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		select {
+		case <-l.woken:
+		case <-ctx.Done():
+			return
 		}
-	})
-}
-
-func (h *Host) pause(d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-h.ctx.Done():
+		pause(ctx, lifeDelay) // what happens at once goes at once
+		for ctx.Err() == nil {
+			list, wait := l.take(time.Now())
+			if len(list) == 0 && wait == 0 {
+				break
+			}
+			pause(ctx, wait)
+			l.tell(ctx, list)
+		}
 	}
 }
 
-// tellLives sends records until they are journaled: to send them again is harmless.
-func (h *Host) tellLives(list []*loomv1.LifeRecord) {
-	for len(list) > 0 && h.ctx.Err() == nil {
-		ctx, cancel := context.WithTimeout(h.ctx, tellWithin)
-		err := h.do(ctx, project.System, &loomv1.Command{Body: &loomv1.Command_RecordLives{RecordLives: &loomv1.RecordLives{
-			Host: h.lives.host, Epoch: h.lives.epoch, Records: list,
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// tell sends records until they are journaled: to send them again is harmless.
+func (l *lives) tell(ctx context.Context, list []*loomv1.LifeRecord) {
+	for len(list) > 0 && ctx.Err() == nil {
+		within, cancel := context.WithTimeout(ctx, tellWithin)
+		err := l.do(within, project.System, &loomv1.Command{Body: &loomv1.Command_RecordLives{RecordLives: &loomv1.RecordLives{
+			Host: l.host, Epoch: l.epoch, Records: list,
 		}}})
 		cancel()
 		if err == nil {
 			return
 		}
-		h.log.Warn("what happened to agents is not journaled yet", "records", len(list), "error", err)
-		h.pause(staffAgain)
+		l.log.Warn("what happened to agents is not journaled yet", "records", len(list), "error", err)
+		pause(ctx, staffAgain)
 	}
 }

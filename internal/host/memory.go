@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -12,8 +13,11 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/memory"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/host/clean"
 	"github.com/loomrun/loom/internal/host/reading"
+	"github.com/loomrun/loom/internal/host/registry"
 	"github.com/loomrun/loom/internal/host/service"
+	"github.com/loomrun/loom/internal/store/blob"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -47,51 +51,64 @@ func (h *Host) writeMemory(ctx context.Context, r *loomv1.MemoryRequest, c servi
 	default:
 		return nil, fault.New("command/malformed", "the request asks for nothing that this release knows").At("verb")
 	}
-	answer, err := remembering{h.projects, h}.Do(ctx, cmd)
+	answer, err := remembering{h.projects, h.memories()}.Do(ctx, cmd)
 	if err != nil {
 		return nil, h.known.Suggest(err)
 	}
 	return answer, nil
 }
 
-// longText returns the beginning of a text, as much as an entry holds, and where the
-// whole of it is kept if there is more. Secrets that the host knows are taken out
-// before it is kept.
-func (h *Host) longText(ctx context.Context, text string) (string, *loomv1.BlobRef, error) {
-	switch {
-	case len(text) > maxDetail:
-		return "", nil, fault.New("memory/invalid", "the text has %d bytes, and %d are the most", len(text), maxDetail).At("text")
-	case !utf8.ValidString(text):
-		return "", nil, fault.New("memory/invalid", "the text is not UTF-8").At("text")
-	}
-	text = h.secrets.Text(text)
-	if len(text) <= memory.MaxText {
-		return text, nil, nil
-	}
-	ref, err := h.blobs.Put(ctx, []byte(text), "text/plain")
-	return strings.ToValidUTF8(text[:memory.MaxText], ""), ref, err
+// memories do for projects what their memory cannot: they keep long texts, and find what
+// other projects share. All methods may be called at the same time.
+type memories struct {
+	states  reading.States
+	known   *registry.Projects
+	blobs   blob.Store
+	secrets clean.Secrets // are taken out of what is kept
+	log     *slog.Logger
 }
 
-// remembering is a way to projects on which the host does what their memory cannot: it
-// keeps long texts, and finds what other projects share.
+func (h *Host) memories() *memories {
+	return &memories{states: h.projects, known: &h.known, blobs: h.blobs, secrets: h.secrets, log: h.log}
+}
+
+// remembering is the way to projects, through memories.
 type remembering struct {
 	actors.Way
-	h *Host
+	memories *memories
 }
 
 // Do implements actors.Way.
 func (r remembering) Do(ctx context.Context, cmd *loomv1.Command) (*loomv1.Answer, error) {
-	cmd, err := r.h.forMemory(ctx, cmd)
+	cmd, err := r.memories.fill(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}
 	return r.Way.Do(ctx, cmd)
 }
 
-// forMemory returns a command with what only the host may put into it: where the whole
+// longText returns the beginning of a text, as much as an entry holds, and where the
+// whole of it is kept if there is more. Secrets that the host knows are taken out
+// before it is kept.
+func (m *memories) longText(ctx context.Context, text string) (string, *loomv1.BlobRef, error) {
+	switch {
+	case len(text) > maxDetail:
+		return "", nil, fault.New("memory/invalid", "the text has %d bytes, and %d are the most", len(text), maxDetail).At("text")
+	case !utf8.ValidString(text):
+		return "", nil, fault.New("memory/invalid", "the text is not UTF-8").At("text")
+	}
+	text = m.secrets.Text(text)
+	if len(text) <= memory.MaxText {
+		return text, nil, nil
+	}
+	ref, err := m.blobs.Put(ctx, []byte(text), "text/plain")
+	return strings.ToValidUTF8(text[:memory.MaxText], ""), ref, err
+}
+
+// fill returns a command with what only the host may put into it: where the whole
 // of a long text is kept, and what other projects share. Other commands it returns as
 // they are.
-func (h *Host) forMemory(ctx context.Context, cmd *loomv1.Command) (*loomv1.Command, error) {
+func (m *memories) fill(ctx context.Context, cmd *loomv1.Command) (*loomv1.Command, error) {
 	switch cmd.GetBody().(type) {
 	case *loomv1.Command_KeepMemory:
 		cmd = proto.CloneOf(cmd)
@@ -100,7 +117,7 @@ func (h *Host) forMemory(ctx context.Context, cmd *loomv1.Command) (*loomv1.Comm
 			return cmd, nil
 		}
 		var err error
-		e.Text, e.Detail, err = h.longText(ctx, e.Text)
+		e.Text, e.Detail, err = m.longText(ctx, e.Text)
 		return cmd, err
 	case *loomv1.Command_ChangeMemory:
 		cmd = proto.CloneOf(cmd)
@@ -108,35 +125,35 @@ func (h *Host) forMemory(ctx context.Context, cmd *loomv1.Command) (*loomv1.Comm
 		if c.Detail = nil; c.Text == nil {
 			return cmd, nil
 		}
-		text, detail, err := h.longText(ctx, *c.Text)
+		text, detail, err := m.longText(ctx, *c.Text)
 		c.Text, c.Detail = &text, detail
 		return cmd, err
 	case *loomv1.Command_OfferMemory:
 		cmd = proto.CloneOf(cmd)
 		offer := cmd.GetOfferMemory()
-		offer.Shared = h.sharedMemories(ctx, cmd.Project, offer.Text)
+		offer.Shared = m.shared(ctx, cmd.Project, offer.Text)
 	}
 	return cmd, nil
 }
 
-// sharedMemories finds what other projects share under the namespaces that a project names.
+// shared finds what other projects share under the namespaces that a project names.
 // What cannot be asked is left out and logged: an offer is worth having without it.
-func (h *Host) sharedMemories(ctx context.Context, id, text string) (items []*loomv1.MemoryItem) {
-	wanted := h.namespaces(ctx, id)
+func (m *memories) shared(ctx context.Context, id, text string) (items []*loomv1.MemoryItem) {
+	wanted := m.namespaces(ctx, id)
 	if len(wanted) == 0 || text == "" {
 		return nil
 	}
-	for _, other := range h.known.All() {
+	for _, other := range m.known.All() {
 		if other == id {
 			continue
 		}
-		for _, ns := range h.namespaces(ctx, other) {
+		for _, ns := range m.namespaces(ctx, other) {
 			if !slices.Contains(wanted, ns) {
 				continue
 			}
-			view, err := h.projects.Look(ctx, project.Memories, &loomv1.Query{Project: other, Namespace: ns, Text: text, Limit: sharedItems})
+			view, err := m.states.Look(ctx, project.Memories, &loomv1.Query{Project: other, Namespace: ns, Text: text, Limit: sharedItems})
 			if err != nil {
-				h.log.Warn("what a project shares cannot be asked", "project", other, "namespace", ns, "error", err)
+				m.log.Warn("what a project shares cannot be asked", "project", other, "namespace", ns, "error", err)
 				continue
 			}
 			for _, item := range view.GetFound().GetItems() {
@@ -150,8 +167,8 @@ func (h *Host) sharedMemories(ctx context.Context, id, text string) (items []*lo
 }
 
 // namespaces returns those that a project's registration names.
-func (h *Host) namespaces(ctx context.Context, id string) []string {
-	view, err := h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: id})
+func (m *memories) namespaces(ctx context.Context, id string) []string {
+	view, err := m.states.Look(ctx, project.Projects, &loomv1.Query{Project: id})
 	if err != nil || len(view.Projects) != 1 {
 		return nil
 	}

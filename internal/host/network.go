@@ -1,7 +1,6 @@
 package host
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"io/fs"
@@ -13,34 +12,38 @@ import (
 	"github.com/loomrun/loom/internal/store/datadir"
 )
 
-// openCertificate reads the certificate that the host shows: the one that was
-// named, else the one of the data directory, if there is one.
-func (h *Host) openCertificate(context.Context) error {
-	c := h.config
+// addresses are where a host listens, and the certificate that it shows there.
+type addresses struct {
+	config Config
+	shown  *certificate.Server // nil if there is none
+}
+
+// openAddresses reads the certificate that the host shows: the one that was named, else
+// the one of the data directory, if there is one.
+func openAddresses(c Config, dir *datadir.Dir) (addresses, error) {
 	file, key := c.Certificate, c.Key
 	if file == "" && key == "" {
-		file, key = h.dir.Path(datadir.TLSName, certificate.ServerFile), h.dir.Path(datadir.TLSName, certificate.KeyFile)
+		file, key = dir.Path(datadir.TLSName, certificate.ServerFile), dir.Path(datadir.TLSName, certificate.KeyFile)
 		_, err := os.Stat(file)
 		if errors.Is(err, fs.ErrNotExist) || certificate.Loopback(c.Listen) && certificate.Loopback(c.HTTP) {
-			return nil // there is none, or none is needed
+			return addresses{config: c}, nil // there is none, or none is needed
 		}
 	}
-	var err error
-	h.shown, err = certificate.Open(file, key)
-	return err
+	shown, err := certificate.Open(file, key)
+	return addresses{config: c, shown: shown}, err
 }
 
-// tlsFor returns the certificate to show at an address; nil is none. On
+// tls returns the certificate to show at an address; nil is none. On
 // loopback there is one only if that was asked for.
-func (h *Host) tlsFor(address string) *certificate.Server {
-	if certificate.Loopback(address) && h.config.Certificate == "" {
+func (a *addresses) tls(address string) *certificate.Server {
+	if certificate.Loopback(address) && a.config.Certificate == "" {
 		return nil
 	}
-	return h.shown
+	return a.shown
 }
 
-func (h *Host) webTLS() *tls.Config {
-	if s := h.tlsFor(h.config.HTTP); s != nil {
+func (a *addresses) webTLS() *tls.Config {
+	if s := a.tls(a.config.HTTP); s != nil {
 		return s.Config()
 	}
 	return nil
@@ -49,34 +52,38 @@ func (h *Host) webTLS() *tls.Config {
 // webHosts are the names by which clients may ask for HTTP: those that were
 // named, and of a port that is open to the network those of the certificate;
 // without one, those of this machine.
-func (h *Host) webHosts() []string {
-	list := slices.Clone(h.config.HTTPHosts)
-	switch s := h.tlsFor(h.config.HTTP); {
+func (a *addresses) webHosts() []string {
+	list := slices.Clone(a.config.HTTPHosts)
+	switch s := a.tls(a.config.HTTP); {
 	case s != nil:
 		return append(list, s.Names()...)
-	case certificate.Loopback(h.config.HTTP):
+	case certificate.Loopback(a.config.HTTP):
 		return list
 	}
 	if name, err := os.Hostname(); err == nil {
 		list = append(list, name)
 	}
-	addresses, _ := net.InterfaceAddrs()
-	for _, a := range addresses {
-		if network, ok := a.(*net.IPNet); ok {
+	own, _ := net.InterfaceAddrs()
+	for _, at := range own {
+		if network, ok := at.(*net.IPNet); ok {
 			list = append(list, network.IP.String())
 		}
 	}
 	return list
 }
 
-// Open lists the addresses of this host that the network can reach, and whether
+// open lists the addresses that the network can reach, and whether
 // each has TLS.
-func (h *Host) Open() map[string]bool {
+func (a *addresses) open() map[string]bool {
 	open := map[string]bool{}
-	for _, address := range []string{h.config.Listen, h.config.HTTP} {
+	for _, address := range []string{a.config.Listen, a.config.HTTP} {
 		if address != "" && !certificate.Loopback(address) {
-			open[address] = h.tlsFor(address) != nil
+			open[address] = a.tls(address) != nil
 		}
 	}
 	return open
 }
+
+// Open lists the addresses of this host that the network can reach, and whether each has
+// TLS.
+func (h *Host) Open() map[string]bool { return h.addresses.open() }

@@ -3,7 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
-	"sync"
+	"log/slog"
 	"time"
 
 	"github.com/loomrun/loom/actors"
@@ -19,10 +19,14 @@ import (
 // wrong with a report is only logged.
 type ownErrors struct {
 	waiting chan actors.Trouble
-	done    sync.WaitGroup
+	do      func(ctx context.Context, project string, cmd *loomv1.Command) error // in the host's name
+	only    func() string                                                        // the only project, or ""
+	log     *slog.Logger
 }
 
-func newOwnErrors() *ownErrors { return &ownErrors{waiting: make(chan actors.Trouble, ownWaiting)} }
+func newOwnErrors(do func(context.Context, string, *loomv1.Command) error, only func() string, log *slog.Logger) *ownErrors {
+	return &ownErrors{waiting: make(chan actors.Trouble, ownWaiting), do: do, only: only, log: log}
+}
 
 // How many errors may wait to be filed, and how long filing one may take.
 const (
@@ -30,25 +34,25 @@ const (
 	ownWithin  = 30 * time.Second
 )
 
-// trouble takes note of an internal error. It never blocks; what it has no
+// note takes note of an internal error. It never blocks; what it has no
 // room for is only in the log, where whoever calls it has written it.
-func (h *Host) trouble(t actors.Trouble) {
+func (o *ownErrors) note(t actors.Trouble) {
 	select {
-	case h.own.waiting <- t:
+	case o.waiting <- t:
 	default:
-		h.log.Warn("an error of Loom's own is not filed: too many wait", "kind", t.Kind)
+		o.log.Warn("an error of Loom's own is not filed: too many wait", "kind", t.Kind)
 	}
 }
 
-// fileOwn files internal errors until the host stops.
-func (h *Host) fileOwn() {
+// run files internal errors until ctx ends.
+func (o *ownErrors) run(ctx context.Context) {
 	for {
 		select {
-		case t := <-h.own.waiting:
-			if err := h.fileTrouble(t); err != nil && h.ctx.Err() == nil {
-				h.log.Warn("an error of Loom's own could not be filed", "kind", t.Kind, "project", t.Project, "error", err)
+		case t := <-o.waiting:
+			if err := o.file(ctx, t); err != nil && ctx.Err() == nil {
+				o.log.Warn("an error of Loom's own could not be filed", "kind", t.Kind, "project", t.Project, "error", err)
 			}
-		case <-h.ctx.Done():
+		case <-ctx.Done():
 			return
 		}
 	}
@@ -56,7 +60,7 @@ func (h *Host) fileOwn() {
 
 // setAside tells of a task that was set aside because of Loom, and not because
 // of what its publisher wrote: for that nobody need mend anything here.
-func (h *Host) setAside(subj string, why error) {
+func (o *ownErrors) setAside(subj string, why error) {
 	if code := fault.Code(why); code != "" && code != "internal/error" {
 		return
 	}
@@ -64,20 +68,20 @@ func (h *Host) setAside(subj string, why error) {
 	if rest := subject.After(subject.Must("task"), subj); len(rest) == 1 {
 		t.Project = rest[0]
 	}
-	h.trouble(t)
+	o.note(t)
 }
 
-// fileTrouble files an internal error into the project that it is about, else
+// file files an internal error into the project that it is about, else
 // into the only one there is.
-func (h *Host) fileTrouble(t actors.Trouble) error {
+func (o *ownErrors) file(ctx context.Context, t actors.Trouble) error {
 	id := t.Project
 	if id == "" || id == project.System {
-		id = h.known.Only()
+		id = o.only()
 	}
 	if id == "" {
 		return fault.New("submit/unknown-project", "it is about no project, and this deployment does not have exactly one: %s", t.Message)
 	}
-	ctx, cancel := context.WithTimeout(h.ctx, ownWithin)
+	ctx, cancel := context.WithTimeout(ctx, ownWithin)
 	defer cancel()
-	return h.do(ctx, id, &loomv1.Command{Body: &loomv1.Command_FileError{FileError: &loomv1.FileError{Report: t.Report()}}})
+	return o.do(ctx, id, &loomv1.Command{Body: &loomv1.Command_FileError{FileError: &loomv1.FileError{Report: t.Report()}}})
 }

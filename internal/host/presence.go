@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/host/registry"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -22,6 +24,15 @@ type presence struct {
 	done   sync.WaitGroup
 	stop   context.CancelFunc
 	told   map[string]map[string]uint32 // by project; of run alone while it runs
+
+	// What follows is set before the first word, and stays.
+	host     string
+	epoch    uint64
+	projects *registry.Projects
+	agents   func() map[string]uint32                                             // live ones, by role
+	leaves   func(ctx context.Context) (all bool)                                 // tells of leaf hosts
+	do       func(ctx context.Context, project string, cmd *loomv1.Command) error // in the host's name
+	log      *slog.Logger
 }
 
 // How long the word at a stop may take, and how long until a project that
@@ -52,24 +63,27 @@ func (p *presence) again() {
 
 // startPresence begins to tell.
 func (h *Host) startPresence(context.Context) error {
+	m, p := h.dir.Manifest(), h.presence
+	p.host, p.epoch, p.projects, p.agents, p.leaves, p.do, p.log = m.Host, m.Starts, &h.known, h.liveAgents, h.tellOfLeaves, h.do, h.log
 	ctx, cancel := context.WithCancel(h.ctx)
-	h.presence.stop = cancel
-	h.presence.changed()
-	h.presence.done.Go(func() { h.tellPresence(ctx) })
+	p.stop = cancel
+	p.changed()
+	p.done.Go(func() { p.run(ctx) })
 	return nil
 }
 
-func (h *Host) tellPresence(ctx context.Context) {
+// run tells what changes until ctx ends.
+func (p *presence) run(ctx context.Context) {
 	for {
 		var again <-chan time.Time
-		if h.presence.forget.Swap(false) {
-			clear(h.presence.told)
+		if p.forget.Swap(false) {
+			clear(p.told)
 		}
-		if !h.tellAll(ctx, h.liveAgents()) {
+		if !p.tellAll(ctx, p.agents()) {
 			again = time.After(tellAgain)
 		}
 		select {
-		case <-h.presence.wake:
+		case <-p.wake:
 		case <-again:
 		case <-ctx.Done():
 			return
@@ -79,34 +93,33 @@ func (h *Host) tellPresence(ctx context.Context) {
 
 // tellAll tells each project that was told something else before, and reports
 // whether all know now.
-func (h *Host) tellAll(ctx context.Context, agents map[string]uint32) bool {
-	all := h.tellOfLeaves(ctx)
-	for _, id := range h.known.All() {
-		if told, ok := h.presence.told[id]; ok && maps.Equal(told, agents) {
+func (p *presence) tellAll(ctx context.Context, agents map[string]uint32) bool {
+	all := p.leaves(ctx)
+	for _, id := range p.projects.All() {
+		if told, ok := p.told[id]; ok && maps.Equal(told, agents) {
 			continue
 		}
-		if err := h.tell(ctx, id, agents); err != nil {
+		if err := p.tell(ctx, id, agents); err != nil {
 			if all = false; ctx.Err() == nil {
-				h.log.Warn("project is not told which roles are here", "project", id, "error", err)
+				p.log.Warn("project is not told which roles are here", "project", id, "error", err)
 			}
 			continue
 		}
-		h.presence.told[id] = agents
+		p.told[id] = agents
 	}
 	return all
 }
 
-// tell is reportRoles within a time that leaves some for the other projects.
-func (h *Host) tell(ctx context.Context, id string, agents map[string]uint32) error {
+// tell is report within a time that leaves some for the other projects.
+func (p *presence) tell(ctx context.Context, id string, agents map[string]uint32) error {
 	ctx, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
-	return h.reportRoles(ctx, id, agents)
+	return p.report(ctx, id, agents)
 }
 
-func (h *Host) reportRoles(ctx context.Context, id string, agents map[string]uint32) error {
-	m := h.dir.Manifest()
-	err := h.do(ctx, id, &loomv1.Command{Body: &loomv1.Command_ReportRoles{ReportRoles: &loomv1.ReportRoles{
-		Host: m.Host, Roles: &loomv1.HostRoles{Epoch: m.Starts, Agents: agents},
+func (p *presence) report(ctx context.Context, id string, agents map[string]uint32) error {
+	err := p.do(ctx, id, &loomv1.Command{Body: &loomv1.Command_ReportRoles{ReportRoles: &loomv1.ReportRoles{
+		Host: p.host, Roles: &loomv1.HostRoles{Epoch: p.epoch, Agents: agents},
 	}}})
 	if fault.Code(err) == "project/quarantined" {
 		return nil // it hears of nothing, until somebody mends it
@@ -116,15 +129,15 @@ func (h *Host) reportRoles(ctx context.Context, id string, agents map[string]uin
 
 // leave tells all projects that no agent is here any more; one that cannot be
 // told hears what is at the next start.
-func (h *Host) leave(ctx context.Context) {
-	if h.presence.stop == nil {
+func (p *presence) leave(ctx context.Context) {
+	if p.stop == nil {
 		return
 	}
-	h.presence.stop()
-	h.presence.done.Wait()
+	p.stop()
+	p.done.Wait()
 	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
 	defer cancel()
-	h.tellAll(ctx, nil)
+	p.tellAll(ctx, nil)
 }
 
 // liveAgents returns how many live agents of each role are here, or will be

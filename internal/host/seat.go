@@ -102,7 +102,7 @@ func (h *Host) welcome(ctx context.Context, r broker.Request, hello *loomv1.Leaf
 	if err != nil {
 		return nil, err
 	}
-	h.noteLeaf(ctx, p)
+	h.notes.leaf(ctx, &h.leaves, p)
 	ended := map[string]string{}
 	if ends, err := h.projection.Ends(ctx, hello.Worktrees[:min(len(hello.Worktrees), helloWorktrees)]); err == nil {
 		for id, e := range ends {
@@ -149,7 +149,7 @@ func (s *sitting) command(ctx context.Context, cmd *loomv1.Command) (*loomv1.Sea
 	}
 	cmd.Project = s.project
 	cmd.Actor = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_AGENT, Name: s.who.Agent + "@" + s.who.Host}
-	answer, err := remembering{s.h.projects, s.h}.Do(ctx, cmd)
+	answer, err := remembering{s.h.projects, s.h.memories()}.Do(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -2,13 +2,25 @@ package host
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
+
+// securityNotes put on record what a host does less safely than it would by itself. All
+// methods may be called at the same time.
+type securityNotes struct {
+	host string
+	// do sends a command in the host's name; nil on a leaf host, which writes no journal.
+	do    func(ctx context.Context, project string, cmd *loomv1.Command) error
+	log   *slog.Logger
+	noted sync.Map // what trusted has noted
+}
 
 // noteSecurity puts on record what this host does less safely than it would by
 // itself: a port that is open to the network without TLS, commands of agents that
@@ -24,7 +36,7 @@ func (h *Host) noteSecurity(ctx context.Context) error {
 		notes = append(notes, unsandboxed(h.dir.Manifest().Host))
 	}
 	for _, n := range notes {
-		if err := h.note(ctx, n); err != nil {
+		if err := h.notes.note(ctx, n); err != nil {
 			return err
 		}
 	}
@@ -39,44 +51,44 @@ func unsandboxed(host string) *loomv1.NoteSecurity {
 // noteWithin is how long a turn waits for a note about its tools.
 const noteWithin = 30 * time.Second
 
-// noteTrust puts on record, once a start, that agents use what an operator has
+// trusted puts on record, once a start, that agents use what an operator has
 // looked at on the machine as it is and then trusted. What cannot be noted soon,
 // as while system's journal takes nothing, is noted when it is used the next time:
 // no turn waits longer for it.
-func (h *Host) noteTrust(ctx context.Context, unsandboxed bool, what string, at time.Time) {
+func (n *securityNotes) trusted(ctx context.Context, unsandboxed bool, what string, at time.Time) {
 	detail := what + " was started on the machine as it is when it was trusted, at " + at.UTC().Format(time.RFC3339)
 	if !unsandboxed {
 		return
 	}
-	if _, noted := h.noted.LoadOrStore(detail, true); noted {
+	if _, noted := n.noted.LoadOrStore(detail, true); noted {
 		return
 	}
-	h.log.Warn("agents use what was trusted without a sandbox", "what", detail)
-	if h.broker == nil { // of a leaf host, which writes no journal
+	n.log.Warn("agents use what was trusted without a sandbox", "what", detail)
+	if n.do == nil { // of a leaf host, which writes no journal
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, noteWithin)
 	defer cancel()
-	if err := h.note(ctx, &loomv1.NoteSecurity{What: "trusted-unsandboxed", Detail: "on host " + h.dir.Manifest().Host + " " + detail}); err != nil {
-		h.noted.Delete(detail)
-		h.log.Warn("it is not on record yet", "what", detail, "error", err)
+	if err := n.note(ctx, &loomv1.NoteSecurity{What: "trusted-unsandboxed", Detail: "on host " + n.host + " " + detail}); err != nil {
+		n.noted.Delete(detail)
+		n.log.Warn("it is not on record yet", "what", detail, "error", err)
 	}
 }
 
-func (h *Host) note(ctx context.Context, n *loomv1.NoteSecurity) error {
-	return h.do(ctx, project.System, &loomv1.Command{Body: &loomv1.Command_NoteSecurity{NoteSecurity: n}})
+func (n *securityNotes) note(ctx context.Context, what *loomv1.NoteSecurity) error {
+	return n.do(ctx, project.System, &loomv1.Command{Body: &loomv1.Command_NoteSecurity{NoteSecurity: what}})
 }
 
-// noteLeaf puts on record that a leaf host which asks to be one runs commands
+// leaf puts on record that a leaf host which asks to be one runs commands
 // without a sandbox: once for each of its starts that this host hears of. What
 // cannot be noted is noted when it asks the next time.
-func (h *Host) noteLeaf(ctx context.Context, p *loomv1.HostPresence) {
-	if !p.Unsandboxed || h.leaves.noted(p.Host) == p.Epoch {
+func (n *securityNotes) leaf(ctx context.Context, heard *leaves, p *loomv1.HostPresence) {
+	if !p.Unsandboxed || heard.noted(p.Host) == p.Epoch {
 		return
 	}
-	if err := h.note(ctx, unsandboxed(p.Host)); err != nil {
-		h.log.Warn("it is not on record yet that a leaf host runs commands without a sandbox", "name", p.Host, "error", err)
+	if err := n.note(ctx, unsandboxed(p.Host)); err != nil {
+		n.log.Warn("it is not on record yet that a leaf host runs commands without a sandbox", "name", p.Host, "error", err)
 		return
 	}
-	h.leaves.note(p.Host, p.Epoch)
+	heard.note(p.Host, p.Epoch)
 }

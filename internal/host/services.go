@@ -83,7 +83,7 @@ func (h *Host) serveHost(ctx context.Context, _ service.Call) proto.Message {
 		Deployment: m.Deployment, Host: m.Host, Epoch: m.Starts, Version: Version, Projects: h.known.Served(),
 		Roles: h.counts(), StartedAt: timestamppb.New(h.started), Ceo: m.CEO, Model: h.model.Name(),
 		Unsandboxed: h.config.Unsandboxed, Sandbox: h.sandboxText(), Disk: h.disk.Use(ctx, disk.Fresh), Blocks: h.blocks(ctx), Tables: h.tables.Lag(),
-		ClocksApart: h.clocksApart(), Damage: h.damageTold(),
+		ClocksApart: h.clocks.told(), Damage: h.stored.told(),
 	}
 }
 

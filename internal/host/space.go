@@ -18,7 +18,7 @@ func (h *Host) watchSpace(context.Context) error {
 // watchWrites begins to wait for a write that fails.
 func (h *Host) watchWrites(context.Context) error {
 	h.spent = make(chan struct{})
-	h.own.done.Go(func() {
+	h.background.Go(func() {
 		select {
 		case <-h.ctx.Done():
 		case <-h.broker.Broken():

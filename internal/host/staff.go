@@ -112,7 +112,7 @@ func (s *staff) wake() {
 }
 
 func (h *Host) startStaff(context.Context) error {
-	h.own.done.Go(func() {
+	h.background.Go(func() {
 		look := time.NewTicker(staffAgain)
 		defer look.Stop()
 		for h.ctx.Err() == nil {

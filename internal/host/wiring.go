@@ -120,7 +120,7 @@ const (
 // serve opens the host to requests, once every project is known.
 func (h *Host) serve(context.Context) error {
 	h.intake = h.system.StartIntake(h.ctx, h.projects, gated{tasks{h.broker}, h}, h.known.Only, h.fit, h.log)
-	h.own.done.Go(h.fileOwn)
+	h.background.Go(func() { h.own.run(h.ctx) })
 	services := h.services()
 	if err := endpoint.Complete(slices.Collect(maps.Keys(services))); err != nil {
 		return err
