@@ -263,7 +263,11 @@ func permissionText(w io.Writer, q *loomv1.PermissionQuestion) {
 	if q == nil {
 		return
 	}
-	fmt.Fprintf(w, "  %s wants to call %s in %s:\n", q.Role, whole(q.Tool), q.Attempt)
+	wants := "wants to call " + whole(q.Tool)
+	if q.Tool == project.AskUserTool {
+		wants = "asks"
+	}
+	fmt.Fprintf(w, "  %s %s in %s:\n", q.Role, wants, q.Attempt)
 	for _, s := range q.Subjects {
 		fmt.Fprintf(w, "    %s\n", whole(s))
 	}

@@ -103,7 +103,11 @@ func waits(bead string, asked *loomv1.Approval) string {
 	if asked.GetId() == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s waits for you: \"loom inbox -i\" shows it and asks, or \"loom inbox %s\" and \"loom approve %s\"\n", bead, asked.Id, asked.Id)
+	answer := "loom approve " + asked.Id
+	if asked.Kind == loomv1.ApprovalKind_APPROVAL_KIND_QUESTION {
+		answer = "loom answer " + asked.Id + " --comment TEXT"
+	}
+	return fmt.Sprintf("%s waits for you: \"loom inbox -i\" shows it and asks, or \"loom inbox %s\" and \"%s\"\n", bead, asked.Id, answer)
 }
 
 // stopped says of a bead that its budget has stopped it, what is used of it, and

@@ -141,10 +141,14 @@ func (d *decision) decideBallot(signed *loomv1.SignedCommand, a *loomv1.Approval
 
 // CheckAnswer returns approval/option unless an approval offers this very answer: the
 // decision, and a choice where there is one to make and none where there is not. An
-// answer that allows a call for good may have a pattern in its place.
+// answer that allows a call for good may have a pattern in its place; one to a question
+// in words is its comment.
 func CheckAnswer(a *loomv1.Approval, v *loomv1.DecideApproval) error {
 	if !slices.Contains(a.GetOptions(), v.GetDecision()) {
 		return workflow.NotOffered(a, v.GetDecision())
+	}
+	if a.GetKind() == loomv1.ApprovalKind_APPROVAL_KIND_QUESTION && v.Decision == loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE && strings.TrimSpace(v.Comment) == "" {
+		return fault.New("approval/option", "approval %q asks in words, and the comment is the answer", a.Id).At("comment").Want("--comment TEXT")
 	}
 	if v.Choice == "" && len(a.Choices) == 0 || a.Permission != nil && v.Decision == loomv1.ApprovalDecision_APPROVAL_DECISION_ALWAYS {
 		return nil

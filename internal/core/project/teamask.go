@@ -52,14 +52,14 @@ func (s *State) askedBy(x *loomv1.Execution, a *loomv1.Attempt) int {
 
 func (d *decision) userQuestion(x *loomv1.Execution, a *loomv1.Attempt, call *loomv1.ToolCall, u *loomv1.AskUser) *loomv1.Approval {
 	steps := []string{
-		"approve --comment TEXT: the agent is told TEXT, and goes on",
-		"reject: it is told that there is no answer, with your comment, and goes on without",
+		"answer (or approve) --comment TEXT: the agent is told TEXT, and goes on",
+		"answer --no (or reject): it is told that there is no answer, with your comment, and goes on without",
 	}
 	if len(u.Answers) > 0 {
 		steps = append(steps, "it offers: "+cut(plain(strings.Join(u.Answers, " | ")), shownArguments/4))
 	}
 	q := &loomv1.Approval{
-		Id: d.nextBead(), Bead: x.Bead, Execution: x.Id, Node: a.Node, Visit: a.Visit, Kind: loomv1.ApprovalKind_APPROVAL_KIND_PERMISSION,
+		Id: d.nextBead(), Bead: x.Bead, Execution: x.Id, Node: a.Node, Visit: a.Visit, Kind: loomv1.ApprovalKind_APPROVAL_KIND_QUESTION,
 		Question:  cut(fmt.Sprintf("%s asks: %s", a.Claimant.GetAgent(), oneLine(plain(u.Question))), workflow.SummaryBytes),
 		Reason:    "team/question: " + a.Role + " cannot decide this and waits for your answer",
 		Options:   []loomv1.ApprovalDecision{loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT},

@@ -822,6 +822,8 @@ const (
 	ApprovalKind_APPROVAL_KIND_ESCALATION ApprovalKind = 2
 	// An agent wants to make a tool call that has to be asked for.
 	ApprovalKind_APPROVAL_KIND_PERMISSION ApprovalKind = 3
+	// An agent asks in words what only a person can decide.
+	ApprovalKind_APPROVAL_KIND_QUESTION ApprovalKind = 4
 )
 
 // Enum value maps for ApprovalKind.
@@ -831,12 +833,14 @@ var (
 		1: "APPROVAL_KIND_APPROVAL",
 		2: "APPROVAL_KIND_ESCALATION",
 		3: "APPROVAL_KIND_PERMISSION",
+		4: "APPROVAL_KIND_QUESTION",
 	}
 	ApprovalKind_value = map[string]int32{
 		"APPROVAL_KIND_UNSPECIFIED": 0,
 		"APPROVAL_KIND_APPROVAL":    1,
 		"APPROVAL_KIND_ESCALATION":  2,
 		"APPROVAL_KIND_PERMISSION":  3,
+		"APPROVAL_KIND_QUESTION":    4,
 	}
 )
 
@@ -6078,12 +6082,13 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x12PATCH_ACTION_ALLOW\x10\x01\x12\x15\n" +
 	"\x11PATCH_ACTION_WARN\x10\x02\x12\x15\n" +
 	"\x11PATCH_ACTION_GATE\x10\x03\x12\x17\n" +
-	"\x13PATCH_ACTION_REFUSE\x10\x04*\x85\x01\n" +
+	"\x13PATCH_ACTION_REFUSE\x10\x04*\xa1\x01\n" +
 	"\fApprovalKind\x12\x1d\n" +
 	"\x19APPROVAL_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16APPROVAL_KIND_APPROVAL\x10\x01\x12\x1c\n" +
 	"\x18APPROVAL_KIND_ESCALATION\x10\x02\x12\x1c\n" +
-	"\x18APPROVAL_KIND_PERMISSION\x10\x03*\xf0\x01\n" +
+	"\x18APPROVAL_KIND_PERMISSION\x10\x03\x12\x1a\n" +
+	"\x16APPROVAL_KIND_QUESTION\x10\x04*\xf0\x01\n" +
 	"\x10ApprovalDecision\x12!\n" +
 	"\x1dAPPROVAL_DECISION_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19APPROVAL_DECISION_APPROVE\x10\x01\x12\x1c\n" +
