@@ -60,6 +60,7 @@ func (c *compiler) phase(f *partFile, i int) *loomv1.Phase {
 		Part: lookUp(c, phaseParts, f.Part, "process/phase", "nodes", i, "phase", "part"), Of: f.Of, Deliverables: f.Deliverables,
 		AcceptanceCriteria: strings.TrimSpace(f.AcceptanceCriteria), Synthesis: f.Synthesis, ModelTier: f.ModelTier,
 		VerificationTier: f.VerificationTier, Check: strings.TrimSpace(f.Check),
+		Document: lookUp(c, documentStages, f.Document, "process/phase", "nodes", i, "phase", "document"),
 	}
 }
 
@@ -182,6 +183,9 @@ func (v *validator) phase(i int, n *loomv1.NodeDefinition) {
 	}
 	if _, known := loomv1.PhasePart_name[int32(p.Part)]; !known {
 		v.refuse("process/phase", at("nodes", i, "phase", "part"), "unknown part").Got(p.Part.String())
+	}
+	if _, known := loomv1.DocumentStage_name[int32(p.Document)]; !known || p.Document != 0 && p.Part > loomv1.PhasePart_PHASE_PART_WORK {
+		v.refuse("process/phase", at("nodes", i, "phase", "document"), "only work is a stage of a document").Got(p.Document.String())
 	}
 	if p.ModelTier > 3 || p.VerificationTier > 3 {
 		v.refuse("process/phase", at("nodes", i, "phase"), "a tier of node %q is not 1, 2 or 3", n.Id)

@@ -85,6 +85,9 @@ func (d *draft) phase(i int, rs *roles.Set) {
 	d.gateWords(p.Gate, at)
 	d.delegated(p, at)
 	d.synthesis(p, at)
+	if d.given(at("document")...) {
+		d.oneOf("process/phase", p.Document, documentStages.all(), at("document")...)
+	}
 	d.writer(p.Role, p.Deliverables, rs, at("deliverables"))
 }
 
@@ -140,6 +143,7 @@ func (d *draft) delegated(p *phaseFile, at func(...any) []any) {
 	for key, given := range map[string]bool{
 		"role": p.Role != "", "persona": p.Persona != "", "outcome": len(p.Outcome) > 0, "deliverables": len(p.Deliverables) > 0,
 		"acceptance_criteria": p.AcceptanceCriteria != "", "verification_tier": p.VerificationTier != nil, "model_tier": p.ModelTier != nil,
+		"document": p.Document != "",
 	} {
 		if given {
 			d.refuse("process/phase", at(key), "phase %q is done by process %q, which has a word on %s itself", p.ID, p.Process, key)

@@ -190,7 +190,7 @@ func (d *draft) hasAfter(id string) bool {
 func phasePart(p *phaseFile) *loomv1.Phase {
 	part := &loomv1.Phase{
 		Part: loomv1.PhasePart_PHASE_PART_WORK, Deliverables: p.Deliverables, AcceptanceCriteria: strings.TrimSpace(p.AcceptanceCriteria),
-		Synthesis: p.IsSynthesis,
+		Synthesis: p.IsSynthesis, Document: documentStages.value(p.Document),
 	}
 	if p.Process != "" {
 		return part
@@ -337,11 +337,16 @@ func (d *draft) lastWriter() string {
 	last := ""
 	for _, p := range d.Phases {
 		writes := len(p.Deliverables) > 0 || slices.Contains([]string{"", Analyst, "implementer", "backend-engineer", "web-designer"}, p.Role)
-		if p.Process == "" && writes && phasePattern.MatchString(p.ID) {
+		if p.Process == "" && writes && !ofRuntime(p.Document) && phasePattern.MatchString(p.ID) {
 			last = p.ID
 		}
 	}
 	return last
+}
+
+// ofRuntime says whether a stage of a document is none that a writer could mend.
+func ofRuntime(stage string) bool {
+	return slices.Contains([]string{"review", "materialize", "postlog"}, stage)
 }
 
 // hooks makes the nodes of a list of hooks, one after the other.

@@ -43,6 +43,7 @@ type (
 		Deliverables       []string          `yaml:"deliverables"`
 		Gate               *gateFile         `yaml:"gate"`
 		Process            string            `yaml:"process"`
+		Document           string            `yaml:"document"`
 		Role               string            `yaml:"role"`
 		Persona            string            `yaml:"persona"`
 		Outcome            map[string]string `yaml:"outcome"`

@@ -52,6 +52,7 @@ type (
 		ModelTier          uint32   `yaml:"model_tier"`
 		VerificationTier   uint32   `yaml:"verification_tier"`
 		Check              string   `yaml:"check"`
+		Document           string   `yaml:"document"`
 	}
 	nodeFile struct {
 		ID          string            `yaml:"id" loom:"required"`
@@ -138,6 +139,13 @@ var (
 		{"gather", loomv1.PhasePart_PHASE_PART_GATHER},
 		{"hook", loomv1.PhasePart_PHASE_PART_HOOK},
 		{"plan", loomv1.PhasePart_PHASE_PART_PLAN},
+	}
+	documentStages = words[loomv1.DocumentStage]{
+		{"plan", loomv1.DocumentStage_DOCUMENT_STAGE_PLAN},
+		{"render", loomv1.DocumentStage_DOCUMENT_STAGE_RENDER},
+		{"review", loomv1.DocumentStage_DOCUMENT_STAGE_REVIEW},
+		{"materialize", loomv1.DocumentStage_DOCUMENT_STAGE_MATERIALIZE},
+		{"postlog", loomv1.DocumentStage_DOCUMENT_STAGE_POSTLOG},
 	}
 	ruleTypes = words[loomv1.RuleType]{
 		{"regex", loomv1.RuleType_RULE_TYPE_REGEX},

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/verify"
 	"github.com/loomrun/loom/internal/lang/strictyaml"
@@ -59,6 +61,12 @@ func ParseTest(file string, data []byte) (*Test, error) {
 // Status returns how the execution should end.
 func (t *Test) Status() string { return cmp.Or(t.Expect.Status, "completed") }
 
+// inContext is a phase with the names that a test gives its files, if they are such.
+func inContext(p *loomv1.Phase, context *structpb.Struct) *loomv1.Phase {
+	named, _ := verify.InContext(p, context) //nolint:errcheck // whoever works is told
+	return named
+}
+
 // Promised returns the files that must be there in the end: those that the test
 // names, or those of all nodes of a definition that have no gap.
 func (t *Test) Promised(def *loomv1.Definition, gaps []string) []string {
@@ -66,11 +74,15 @@ func (t *Test) Promised(def *loomv1.Definition, gaps []string) []string {
 		return t.Expect.Files
 	}
 	var names []string
+	context := &structpb.Struct{Fields: map[string]*structpb.Value{}}
+	for key, value := range t.Set {
+		context.Fields[key] = structpb.NewStringValue(value)
+	}
 	for _, n := range def.GetNodes() {
 		if slices.Contains(gaps, n.Id) {
 			continue
 		}
-		for _, d := range verify.Deliverables(n.Phase) {
+		for _, d := range verify.Deliverables(inContext(n.Phase, context)) {
 			names = append(names, d.Name)
 		}
 	}

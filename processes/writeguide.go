@@ -75,5 +75,8 @@ func (w *writer) phase(p *loomv1.Phase) {
 			w.line("verification_tier: %d", p.VerificationTier)
 		}
 		w.text("check", p.Check)
+		if p.Document != 0 {
+			w.key("document", documentStages.word(p.Document))
+		}
 	})
 }

@@ -156,6 +156,9 @@ type job struct {
 	// has it; nil for work that nothing is promised of.
 	promised func(context.Context, *loomv1.Outcome) (*fault.Error, error)
 
+	// paper is the document that a phase works on; nil for other work.
+	paper *paper
+
 	// wrong is what was found of outcomes of this attempt that were refused, each once:
 	// what was mended is counted none the less.
 	wrong []verify.Finding
@@ -174,6 +177,9 @@ func (w *Worker) Work(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loo
 	excluded := b.Definition.GetGuide().GetExcludedTools()
 	role.Tools.Allow, role.Tools.Ask = without(role.Tools.Allow, excluded), without(role.Tools.Ask, excluded)
 	j := &job{Worker: w, brief: b, seat: s, role: role, repo: repo}
+	if err := inContext(b); err != nil {
+		return j.failure(err, ""), nil
+	}
 	if err := j.recall(ctx); err != nil {
 		return nil, err
 	}

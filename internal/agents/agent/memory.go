@@ -57,6 +57,10 @@ func (j *job) prompts() bool {
 	case loomv1.NodeKind_NODE_KIND_COMMIT, loomv1.NodeKind_NODE_KIND_LAND:
 		return false
 	}
+	switch j.brief.Node.GetPhase().GetDocument() {
+	case materializing, postlog:
+		return false
+	}
 	switch j.brief.Node.GetPhase().GetPart() {
 	case loomv1.PhasePart_PHASE_PART_VOTE, loomv1.PhasePart_PHASE_PART_GATHER, loomv1.PhasePart_PHASE_PART_HOOK:
 		return false

@@ -34,15 +34,18 @@ func (j *job) phase(ctx context.Context) (*loomv1.Outcome, error) {
 	case loomv1.PhasePart_PHASE_PART_PLAN:
 		return j.plan(ctx)
 	}
-	if !j.changes() {
+	switch {
+	case j.brief.Node.Phase.Document != loomv1.DocumentStage_DOCUMENT_STAGE_UNSPECIFIED:
+		return j.document(ctx)
+	case !j.changes():
 		return j.study(ctx)
 	}
-	return j.phaseWork(ctx)
+	return j.inTree(ctx, j.phaseTurn)
 }
 
-// phaseWork is the work of a phase, in the execution's worktree and beside
+// inTree is the work of a phase, in the execution's worktree and beside
 // other phases. A success without what was promised is a failure.
-func (j *job) phaseWork(ctx context.Context) (*loomv1.Outcome, error) {
+func (j *job) inTree(ctx context.Context, work func(ctx context.Context, tree *git.Worktree, conflicts []string) (*loomv1.Outcome, error)) (*loomv1.Outcome, error) {
 	entry, done := j.trees.use(j.brief.Execution.Id)
 	defer done()
 	tree, conflicts, err := j.settle(ctx, entry)
@@ -61,7 +64,7 @@ func (j *job) phaseWork(ctx context.Context) (*loomv1.Outcome, error) {
 		return j.inspected(ctx, tree)
 	}
 	j.promised = j.delivers(tree)
-	out, err := j.phaseTurn(ctx, tree, conflicts)
+	out, err := work(ctx, tree, conflicts)
 	if err != nil || out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
 		return j.brokenRules(tree, out), err
 	}
@@ -106,7 +109,7 @@ func (j *job) phaseTurn(ctx context.Context, tree *git.Worktree, conflicts []str
 		return nil, fmt.Errorf("worktree: %w", err)
 	}
 	defer root.Close()
-	return j.turn(ctx, j.worktree(tree), j.phasePrompt(root.FS())+conflictText(conflicts))
+	return j.turn(ctx, j.worktree(tree), j.phasePrompt(root.FS())+j.paperText()+conflictText(conflicts))
 }
 
 // examined holds what was delivered against what was promised; bad is true when

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/loomrun/loom/internal/core/plan"
 	"github.com/loomrun/loom/internal/core/verify"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -125,6 +127,38 @@ func (j *job) phasePrompt(files fs.FS) string {
 		p.listed(j, files, earlier)
 	}
 	return p.String()
+}
+
+// inContext gives the deliverables of all phases the names that the execution's
+// context asks for.
+func inContext(b *loomv1.Brief) error {
+	var def *loomv1.Definition
+	for i, n := range b.Definition.GetNodes() {
+		if n.Phase == nil {
+			continue
+		}
+		named, err := verify.InContext(n.Phase, b.Execution.GetContext())
+		if err != nil {
+			return err
+		}
+		if named == n.Phase {
+			continue
+		}
+		if def == nil {
+			def = proto.CloneOf(b.Definition) // which others have too
+		}
+		def.Nodes[i].Phase = named
+	}
+	if def == nil {
+		return nil
+	}
+	b.Definition = def
+	for _, n := range def.Nodes {
+		if n.Id == b.Node.GetId() {
+			b.Node = n
+		}
+	}
+	return nil
 }
 
 // listed names the files of earlier phases, to be read where they are needed.

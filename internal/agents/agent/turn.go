@@ -98,7 +98,7 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 	defer closeKit()
 	outside, closeOutside := r.outside(ctx, ws)
 	defer closeOutside()
-	ws.Outside = slices.Concat(outside, kit)
+	ws.Outside = slices.Concat(outside, kit, r.artifactTools())
 	ws.Outputs, ws.Shown, ws.Without = r.outputs, r.shown(), r.t.Without
 	r.tools = tool.New(ws, decisions{r.job})
 	defer r.tools.EndProcesses()
@@ -355,7 +355,7 @@ func (r *run) carryOut(ctx context.Context, c turn.Call) (*loomv1.ToolResult, er
 		}
 	}
 	res := r.call(ctx, c.ToolCall, func() tool.Result {
-		return r.schemaTold(c.ToolCall, r.tools.Call(ctx, r.allowed(), r.toolTimeout(), c.ToolCall))
+		return r.hinted(c.ToolCall, r.schemaTold(c.ToolCall, r.tools.Call(ctx, r.allowed(), r.toolTimeout(), c.ToolCall)))
 	})
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // cut off: it stays an intent without an outcome

@@ -33,9 +33,10 @@ type Deliverable struct {
 
 // ParseDeliverable reads "NAME" or "NAME — what it is"; in place of the dash
 // there may be a shorter one, with blanks around it. A name is a relative path
-// without ".." whose parts begin with no point. The error is
-// process/deliverable.
+// without ".." whose parts begin with no point; what it leaves to the context
+// ([Fill]) has its default. The error is process/deliverable.
 func ParseDeliverable(s string) (Deliverable, error) {
+	s = Fill(s, nil)
 	d := Deliverable{Name: strings.TrimSpace(s)}
 	for _, dash := range []string{" — ", " – ", " -- ", " - "} {
 		if name, about, ok := strings.Cut(s, dash); ok {

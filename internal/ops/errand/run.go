@@ -291,7 +291,11 @@ func promised(def *loomv1.Definition, x *loomv1.Execution) map[string]bool {
 		if x.Nodes[n.Id].GetStatus() != loomv1.NodeStatus_NODE_STATUS_SUCCEEDED {
 			continue
 		}
-		for _, d := range verify.Deliverables(n.Phase) {
+		phase, err := verify.InContext(n.Phase, x.Context)
+		if err != nil {
+			continue
+		}
+		for _, d := range verify.Deliverables(phase) {
 			names[d.Name] = true
 		}
 	}

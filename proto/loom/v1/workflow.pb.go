@@ -207,6 +207,73 @@ func (PhasePart) EnumDescriptor() ([]byte, []int) {
 	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{2}
 }
 
+// DocumentStage is what a phase does for the document that the execution's context
+// names (artifact, type).
+type DocumentStage int32
+
+const (
+	// No document.
+	DocumentStage_DOCUMENT_STAGE_UNSPECIFIED DocumentStage = 0
+	// A model writes the outline; the minimal one takes the place of what no try got right.
+	DocumentStage_DOCUMENT_STAGE_PLAN DocumentStage = 1
+	// A model writes the spec.
+	DocumentStage_DOCUMENT_STAGE_RENDER DocumentStage = 2
+	// The runtime holds the spec against the rules, a model judges it, and the patches of
+	// both are carried out.
+	DocumentStage_DOCUMENT_STAGE_REVIEW DocumentStage = 3
+	// The runtime makes the file.
+	DocumentStage_DOCUMENT_STAGE_MATERIALIZE DocumentStage = 4
+	// The runtime has the project remember what was made.
+	DocumentStage_DOCUMENT_STAGE_POSTLOG DocumentStage = 5
+)
+
+// Enum value maps for DocumentStage.
+var (
+	DocumentStage_name = map[int32]string{
+		0: "DOCUMENT_STAGE_UNSPECIFIED",
+		1: "DOCUMENT_STAGE_PLAN",
+		2: "DOCUMENT_STAGE_RENDER",
+		3: "DOCUMENT_STAGE_REVIEW",
+		4: "DOCUMENT_STAGE_MATERIALIZE",
+		5: "DOCUMENT_STAGE_POSTLOG",
+	}
+	DocumentStage_value = map[string]int32{
+		"DOCUMENT_STAGE_UNSPECIFIED": 0,
+		"DOCUMENT_STAGE_PLAN":        1,
+		"DOCUMENT_STAGE_RENDER":      2,
+		"DOCUMENT_STAGE_REVIEW":      3,
+		"DOCUMENT_STAGE_MATERIALIZE": 4,
+		"DOCUMENT_STAGE_POSTLOG":     5,
+	}
+)
+
+func (x DocumentStage) Enum() *DocumentStage {
+	p := new(DocumentStage)
+	*p = x
+	return p
+}
+
+func (x DocumentStage) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DocumentStage) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_workflow_proto_enumTypes[3].Descriptor()
+}
+
+func (DocumentStage) Type() protoreflect.EnumType {
+	return &file_loom_v1_workflow_proto_enumTypes[3]
+}
+
+func (x DocumentStage) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DocumentStage.Descriptor instead.
+func (DocumentStage) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{3}
+}
+
 // NodeType is the sort of a workflow node.
 type NodeType int32
 
@@ -260,11 +327,11 @@ func (x NodeType) String() string {
 }
 
 func (NodeType) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[3].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[4].Descriptor()
 }
 
 func (NodeType) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[3]
+	return &file_loom_v1_workflow_proto_enumTypes[4]
 }
 
 func (x NodeType) Number() protoreflect.EnumNumber {
@@ -273,7 +340,7 @@ func (x NodeType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NodeType.Descriptor instead.
 func (NodeType) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{4}
 }
 
 // NodeKind says which of the runtime's own duties a task node has.
@@ -317,11 +384,11 @@ func (x NodeKind) String() string {
 }
 
 func (NodeKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[4].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[5].Descriptor()
 }
 
 func (NodeKind) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[4]
+	return &file_loom_v1_workflow_proto_enumTypes[5]
 }
 
 func (x NodeKind) Number() protoreflect.EnumNumber {
@@ -330,7 +397,7 @@ func (x NodeKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NodeKind.Descriptor instead.
 func (NodeKind) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{5}
 }
 
 // GateAction is what happens when a gate does not hold.
@@ -378,11 +445,11 @@ func (x GateAction) String() string {
 }
 
 func (GateAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[5].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[6].Descriptor()
 }
 
 func (GateAction) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[5]
+	return &file_loom_v1_workflow_proto_enumTypes[6]
 }
 
 func (x GateAction) Number() protoreflect.EnumNumber {
@@ -391,7 +458,7 @@ func (x GateAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GateAction.Descriptor instead.
 func (GateAction) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{6}
 }
 
 // Criticality says what it means when a node has failed for good.
@@ -431,11 +498,11 @@ func (x Criticality) String() string {
 }
 
 func (Criticality) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[6].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[7].Descriptor()
 }
 
 func (Criticality) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[6]
+	return &file_loom_v1_workflow_proto_enumTypes[7]
 }
 
 func (x Criticality) Number() protoreflect.EnumNumber {
@@ -444,7 +511,7 @@ func (x Criticality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Criticality.Descriptor instead.
 func (Criticality) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{7}
 }
 
 // EdgeOutcome says on what result of its source an edge is taken.
@@ -484,11 +551,11 @@ func (x EdgeOutcome) String() string {
 }
 
 func (EdgeOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[7].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[8].Descriptor()
 }
 
 func (EdgeOutcome) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[7]
+	return &file_loom_v1_workflow_proto_enumTypes[8]
 }
 
 func (x EdgeOutcome) Number() protoreflect.EnumNumber {
@@ -497,7 +564,7 @@ func (x EdgeOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EdgeOutcome.Descriptor instead.
 func (EdgeOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{8}
 }
 
 // ExecutionStatus is where an execution is in its life.
@@ -549,11 +616,11 @@ func (x ExecutionStatus) String() string {
 }
 
 func (ExecutionStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[8].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[9].Descriptor()
 }
 
 func (ExecutionStatus) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[8]
+	return &file_loom_v1_workflow_proto_enumTypes[9]
 }
 
 func (x ExecutionStatus) Number() protoreflect.EnumNumber {
@@ -562,7 +629,7 @@ func (x ExecutionStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ExecutionStatus.Descriptor instead.
 func (ExecutionStatus) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{9}
 }
 
 // NodeStatus is where a node is in its present visit.
@@ -619,11 +686,11 @@ func (x NodeStatus) String() string {
 }
 
 func (NodeStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[9].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[10].Descriptor()
 }
 
 func (NodeStatus) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[9]
+	return &file_loom_v1_workflow_proto_enumTypes[10]
 }
 
 func (x NodeStatus) Number() protoreflect.EnumNumber {
@@ -632,7 +699,7 @@ func (x NodeStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NodeStatus.Descriptor instead.
 func (NodeStatus) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{10}
 }
 
 // PauseScope is how much a pause covers.
@@ -676,11 +743,11 @@ func (x PauseScope) String() string {
 }
 
 func (PauseScope) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[10].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[11].Descriptor()
 }
 
 func (PauseScope) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[10]
+	return &file_loom_v1_workflow_proto_enumTypes[11]
 }
 
 func (x PauseScope) Number() protoreflect.EnumNumber {
@@ -689,7 +756,7 @@ func (x PauseScope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PauseScope.Descriptor instead.
 func (PauseScope) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{11}
 }
 
 // OutcomeStatus is how an attempt ended.
@@ -733,11 +800,11 @@ func (x OutcomeStatus) String() string {
 }
 
 func (OutcomeStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[11].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[12].Descriptor()
 }
 
 func (OutcomeStatus) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[11]
+	return &file_loom_v1_workflow_proto_enumTypes[12]
 }
 
 func (x OutcomeStatus) Number() protoreflect.EnumNumber {
@@ -746,7 +813,7 @@ func (x OutcomeStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OutcomeStatus.Descriptor instead.
 func (OutcomeStatus) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
 }
 
 // PatchAction is what a project's policy makes of something that a change
@@ -794,11 +861,11 @@ func (x PatchAction) String() string {
 }
 
 func (PatchAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[12].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[13].Descriptor()
 }
 
 func (PatchAction) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[12]
+	return &file_loom_v1_workflow_proto_enumTypes[13]
 }
 
 func (x PatchAction) Number() protoreflect.EnumNumber {
@@ -807,7 +874,7 @@ func (x PatchAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PatchAction.Descriptor instead.
 func (PatchAction) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
 }
 
 // ApprovalKind says why the CEO is asked.
@@ -855,11 +922,11 @@ func (x ApprovalKind) String() string {
 }
 
 func (ApprovalKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[13].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[14].Descriptor()
 }
 
 func (ApprovalKind) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[13]
+	return &file_loom_v1_workflow_proto_enumTypes[14]
 }
 
 func (x ApprovalKind) Number() protoreflect.EnumNumber {
@@ -868,7 +935,7 @@ func (x ApprovalKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ApprovalKind.Descriptor instead.
 func (ApprovalKind) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
 }
 
 // ApprovalDecision is what the CEO may answer.
@@ -924,11 +991,11 @@ func (x ApprovalDecision) String() string {
 }
 
 func (ApprovalDecision) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[14].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[15].Descriptor()
 }
 
 func (ApprovalDecision) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[14]
+	return &file_loom_v1_workflow_proto_enumTypes[15]
 }
 
 func (x ApprovalDecision) Number() protoreflect.EnumNumber {
@@ -937,7 +1004,7 @@ func (x ApprovalDecision) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ApprovalDecision.Descriptor instead.
 func (ApprovalDecision) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{15}
 }
 
 // Definition is a compiled workflow: what an execution is pinned to.
@@ -1713,7 +1780,9 @@ type Phase struct {
 	// 1: rules that need no judgment; 2: the verifier too; 3: reviewers too.
 	VerificationTier uint32 `protobuf:"varint,7,opt,name=verification_tier,json=verificationTier,proto3" json:"verification_tier,omitempty"`
 	// For a hook: what must be so.
-	Check         string `protobuf:"bytes,8,opt,name=check,proto3" json:"check,omitempty"`
+	Check string `protobuf:"bytes,8,opt,name=check,proto3" json:"check,omitempty"`
+	// The stage of a document that the work is, if it is one.
+	Document      DocumentStage `protobuf:"varint,9,opt,name=document,proto3,enum=loom.v1.DocumentStage" json:"document,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1802,6 +1871,13 @@ func (x *Phase) GetCheck() string {
 		return x.Check
 	}
 	return ""
+}
+
+func (x *Phase) GetDocument() DocumentStage {
+	if x != nil {
+		return x.Document
+	}
+	return DocumentStage_DOCUMENT_STAGE_UNSPECIFIED
 }
 
 // NodeDefinition is a step of a workflow.
@@ -5622,7 +5698,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
 	"MemoryType\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12 \n" +
-	"\vdescription\x18\x02 \x01(\tR\vdescription\"\x94\x02\n" +
+	"\vdescription\x18\x02 \x01(\tR\vdescription\"\xc8\x02\n" +
 	"\x05Phase\x12&\n" +
 	"\x04part\x18\x01 \x01(\x0e2\x12.loom.v1.PhasePartR\x04part\x12\x0e\n" +
 	"\x02of\x18\x02 \x01(\tR\x02of\x12\"\n" +
@@ -5632,7 +5708,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
 	"model_tier\x18\x06 \x01(\rR\tmodelTier\x12+\n" +
 	"\x11verification_tier\x18\a \x01(\rR\x10verificationTier\x12\x14\n" +
-	"\x05check\x18\b \x01(\tR\x05check\"\xf3\x06\n" +
+	"\x05check\x18\b \x01(\tR\x05check\x122\n" +
+	"\bdocument\x18\t \x01(\x0e2\x16.loom.v1.DocumentStageR\bdocument\"\xf3\x06\n" +
 	"\x0eNodeDefinition\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x11.loom.v1.NodeTypeR\x04type\x12\x12\n" +
@@ -6021,7 +6098,14 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x0fPHASE_PART_VOTE\x10\x04\x12\x15\n" +
 	"\x11PHASE_PART_GATHER\x10\x05\x12\x13\n" +
 	"\x0fPHASE_PART_HOOK\x10\x06\x12\x13\n" +
-	"\x0fPHASE_PART_PLAN\x10\a*\xa6\x01\n" +
+	"\x0fPHASE_PART_PLAN\x10\a*\xba\x01\n" +
+	"\rDocumentStage\x12\x1e\n" +
+	"\x1aDOCUMENT_STAGE_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13DOCUMENT_STAGE_PLAN\x10\x01\x12\x19\n" +
+	"\x15DOCUMENT_STAGE_RENDER\x10\x02\x12\x19\n" +
+	"\x15DOCUMENT_STAGE_REVIEW\x10\x03\x12\x1e\n" +
+	"\x1aDOCUMENT_STAGE_MATERIALIZE\x10\x04\x12\x1a\n" +
+	"\x16DOCUMENT_STAGE_POSTLOG\x10\x05*\xa6\x01\n" +
 	"\bNodeType\x12\x19\n" +
 	"\x15NODE_TYPE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fNODE_TYPE_START\x10\x01\x12\x11\n" +
@@ -6110,216 +6194,218 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 	return file_loom_v1_workflow_proto_rawDescData
 }
 
-var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
+var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 16)
 var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
 	(Severity)(0),                 // 1: loom.v1.Severity
 	(PhasePart)(0),                // 2: loom.v1.PhasePart
-	(NodeType)(0),                 // 3: loom.v1.NodeType
-	(NodeKind)(0),                 // 4: loom.v1.NodeKind
-	(GateAction)(0),               // 5: loom.v1.GateAction
-	(Criticality)(0),              // 6: loom.v1.Criticality
-	(EdgeOutcome)(0),              // 7: loom.v1.EdgeOutcome
-	(ExecutionStatus)(0),          // 8: loom.v1.ExecutionStatus
-	(NodeStatus)(0),               // 9: loom.v1.NodeStatus
-	(PauseScope)(0),               // 10: loom.v1.PauseScope
-	(OutcomeStatus)(0),            // 11: loom.v1.OutcomeStatus
-	(PatchAction)(0),              // 12: loom.v1.PatchAction
-	(ApprovalKind)(0),             // 13: loom.v1.ApprovalKind
-	(ApprovalDecision)(0),         // 14: loom.v1.ApprovalDecision
-	(*Definition)(nil),            // 15: loom.v1.Definition
-	(*Checkout)(nil),              // 16: loom.v1.Checkout
-	(*Blueprint)(nil),             // 17: loom.v1.Blueprint
-	(*Plan)(nil),                  // 18: loom.v1.Plan
-	(*PlannedPhase)(nil),          // 19: loom.v1.PlannedPhase
-	(*LeftOut)(nil),               // 20: loom.v1.LeftOut
-	(*Guide)(nil),                 // 21: loom.v1.Guide
-	(*Rule)(nil),                  // 22: loom.v1.Rule
-	(*MemoryType)(nil),            // 23: loom.v1.MemoryType
-	(*Phase)(nil),                 // 24: loom.v1.Phase
-	(*NodeDefinition)(nil),        // 25: loom.v1.NodeDefinition
-	(*MemoryAccess)(nil),          // 26: loom.v1.MemoryAccess
-	(*Gate)(nil),                  // 27: loom.v1.Gate
-	(*Backoff)(nil),               // 28: loom.v1.Backoff
-	(*FailurePolicy)(nil),         // 29: loom.v1.FailurePolicy
-	(*ReworkRule)(nil),            // 30: loom.v1.ReworkRule
-	(*EdgeDefinition)(nil),        // 31: loom.v1.EdgeDefinition
-	(*Execution)(nil),             // 32: loom.v1.Execution
-	(*Gap)(nil),                   // 33: loom.v1.Gap
-	(*ForkPoint)(nil),             // 34: loom.v1.ForkPoint
-	(*Pause)(nil),                 // 35: loom.v1.Pause
-	(*NodeState)(nil),             // 36: loom.v1.NodeState
-	(*Attempt)(nil),               // 37: loom.v1.Attempt
-	(*ModelBlock)(nil),            // 38: loom.v1.ModelBlock
-	(*TeamTask)(nil),              // 39: loom.v1.TeamTask
-	(*CallReservation)(nil),       // 40: loom.v1.CallReservation
-	(*Claimant)(nil),              // 41: loom.v1.Claimant
-	(*Outcome)(nil),               // 42: loom.v1.Outcome
-	(*BrokenRule)(nil),            // 43: loom.v1.BrokenRule
-	(*Change)(nil),                // 44: loom.v1.Change
-	(*PatchWarning)(nil),          // 45: loom.v1.PatchWarning
-	(*ChangedFile)(nil),           // 46: loom.v1.ChangedFile
-	(*ApprovedChange)(nil),        // 47: loom.v1.ApprovedChange
-	(*Candidate)(nil),             // 48: loom.v1.Candidate
-	(*HookResult)(nil),            // 49: loom.v1.HookResult
-	(*Landing)(nil),               // 50: loom.v1.Landing
-	(*Car)(nil),                   // 51: loom.v1.Car
-	(*CheckRun)(nil),              // 52: loom.v1.CheckRun
-	(*Choice)(nil),                // 53: loom.v1.Choice
-	(*Approval)(nil),              // 54: loom.v1.Approval
-	(*KeyAnswer)(nil),             // 55: loom.v1.KeyAnswer
-	(*Considered)(nil),            // 56: loom.v1.Considered
-	(*FileClaim)(nil),             // 57: loom.v1.FileClaim
-	nil,                           // 58: loom.v1.Definition.MetadataEntry
-	nil,                           // 59: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 60: loom.v1.Execution.NodesEntry
-	nil,                           // 61: loom.v1.Execution.EdgesEntry
-	nil,                           // 62: loom.v1.Execution.NamedChecksEntry
-	(*timestamppb.Timestamp)(nil), // 63: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 64: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 65: google.protobuf.Struct
-	(Priority)(0),                 // 66: loom.v1.Priority
-	(*Usage)(nil),                 // 67: loom.v1.Usage
-	(*Budget)(nil),                // 68: loom.v1.Budget
-	(*Mark)(nil),                  // 69: loom.v1.Mark
-	(*Said)(nil),                  // 70: loom.v1.Said
-	(*Draft)(nil),                 // 71: loom.v1.Draft
-	(*Identity)(nil),              // 72: loom.v1.Identity
-	(*TodoList)(nil),              // 73: loom.v1.TodoList
-	(*BlobRef)(nil),               // 74: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 75: loom.v1.PermissionQuestion
-	(DecisionType)(0),             // 76: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 77: loom.v1.DecisionStatus
+	(DocumentStage)(0),            // 3: loom.v1.DocumentStage
+	(NodeType)(0),                 // 4: loom.v1.NodeType
+	(NodeKind)(0),                 // 5: loom.v1.NodeKind
+	(GateAction)(0),               // 6: loom.v1.GateAction
+	(Criticality)(0),              // 7: loom.v1.Criticality
+	(EdgeOutcome)(0),              // 8: loom.v1.EdgeOutcome
+	(ExecutionStatus)(0),          // 9: loom.v1.ExecutionStatus
+	(NodeStatus)(0),               // 10: loom.v1.NodeStatus
+	(PauseScope)(0),               // 11: loom.v1.PauseScope
+	(OutcomeStatus)(0),            // 12: loom.v1.OutcomeStatus
+	(PatchAction)(0),              // 13: loom.v1.PatchAction
+	(ApprovalKind)(0),             // 14: loom.v1.ApprovalKind
+	(ApprovalDecision)(0),         // 15: loom.v1.ApprovalDecision
+	(*Definition)(nil),            // 16: loom.v1.Definition
+	(*Checkout)(nil),              // 17: loom.v1.Checkout
+	(*Blueprint)(nil),             // 18: loom.v1.Blueprint
+	(*Plan)(nil),                  // 19: loom.v1.Plan
+	(*PlannedPhase)(nil),          // 20: loom.v1.PlannedPhase
+	(*LeftOut)(nil),               // 21: loom.v1.LeftOut
+	(*Guide)(nil),                 // 22: loom.v1.Guide
+	(*Rule)(nil),                  // 23: loom.v1.Rule
+	(*MemoryType)(nil),            // 24: loom.v1.MemoryType
+	(*Phase)(nil),                 // 25: loom.v1.Phase
+	(*NodeDefinition)(nil),        // 26: loom.v1.NodeDefinition
+	(*MemoryAccess)(nil),          // 27: loom.v1.MemoryAccess
+	(*Gate)(nil),                  // 28: loom.v1.Gate
+	(*Backoff)(nil),               // 29: loom.v1.Backoff
+	(*FailurePolicy)(nil),         // 30: loom.v1.FailurePolicy
+	(*ReworkRule)(nil),            // 31: loom.v1.ReworkRule
+	(*EdgeDefinition)(nil),        // 32: loom.v1.EdgeDefinition
+	(*Execution)(nil),             // 33: loom.v1.Execution
+	(*Gap)(nil),                   // 34: loom.v1.Gap
+	(*ForkPoint)(nil),             // 35: loom.v1.ForkPoint
+	(*Pause)(nil),                 // 36: loom.v1.Pause
+	(*NodeState)(nil),             // 37: loom.v1.NodeState
+	(*Attempt)(nil),               // 38: loom.v1.Attempt
+	(*ModelBlock)(nil),            // 39: loom.v1.ModelBlock
+	(*TeamTask)(nil),              // 40: loom.v1.TeamTask
+	(*CallReservation)(nil),       // 41: loom.v1.CallReservation
+	(*Claimant)(nil),              // 42: loom.v1.Claimant
+	(*Outcome)(nil),               // 43: loom.v1.Outcome
+	(*BrokenRule)(nil),            // 44: loom.v1.BrokenRule
+	(*Change)(nil),                // 45: loom.v1.Change
+	(*PatchWarning)(nil),          // 46: loom.v1.PatchWarning
+	(*ChangedFile)(nil),           // 47: loom.v1.ChangedFile
+	(*ApprovedChange)(nil),        // 48: loom.v1.ApprovedChange
+	(*Candidate)(nil),             // 49: loom.v1.Candidate
+	(*HookResult)(nil),            // 50: loom.v1.HookResult
+	(*Landing)(nil),               // 51: loom.v1.Landing
+	(*Car)(nil),                   // 52: loom.v1.Car
+	(*CheckRun)(nil),              // 53: loom.v1.CheckRun
+	(*Choice)(nil),                // 54: loom.v1.Choice
+	(*Approval)(nil),              // 55: loom.v1.Approval
+	(*KeyAnswer)(nil),             // 56: loom.v1.KeyAnswer
+	(*Considered)(nil),            // 57: loom.v1.Considered
+	(*FileClaim)(nil),             // 58: loom.v1.FileClaim
+	nil,                           // 59: loom.v1.Definition.MetadataEntry
+	nil,                           // 60: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 61: loom.v1.Execution.NodesEntry
+	nil,                           // 62: loom.v1.Execution.EdgesEntry
+	nil,                           // 63: loom.v1.Execution.NamedChecksEntry
+	(*timestamppb.Timestamp)(nil), // 64: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 65: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 66: google.protobuf.Struct
+	(Priority)(0),                 // 67: loom.v1.Priority
+	(*Usage)(nil),                 // 68: loom.v1.Usage
+	(*Budget)(nil),                // 69: loom.v1.Budget
+	(*Mark)(nil),                  // 70: loom.v1.Mark
+	(*Said)(nil),                  // 71: loom.v1.Said
+	(*Draft)(nil),                 // 72: loom.v1.Draft
+	(*Identity)(nil),              // 73: loom.v1.Identity
+	(*TodoList)(nil),              // 74: loom.v1.TodoList
+	(*BlobRef)(nil),               // 75: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 76: loom.v1.PermissionQuestion
+	(DecisionType)(0),             // 77: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 78: loom.v1.DecisionStatus
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
-	58,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
-	25,  // 1: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
-	31,  // 2: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
-	21,  // 3: loom.v1.Definition.guide:type_name -> loom.v1.Guide
-	17,  // 4: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
-	16,  // 5: loom.v1.Definition.checkout:type_name -> loom.v1.Checkout
-	19,  // 6: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
-	20,  // 7: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
-	63,  // 8: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
-	22,  // 9: loom.v1.Guide.rules:type_name -> loom.v1.Rule
-	23,  // 10: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
+	59,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
+	26,  // 1: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
+	32,  // 2: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
+	22,  // 3: loom.v1.Definition.guide:type_name -> loom.v1.Guide
+	18,  // 4: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
+	17,  // 5: loom.v1.Definition.checkout:type_name -> loom.v1.Checkout
+	20,  // 6: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
+	21,  // 7: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
+	64,  // 8: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
+	23,  // 9: loom.v1.Guide.rules:type_name -> loom.v1.Rule
+	24,  // 10: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
 	0,   // 11: loom.v1.Rule.type:type_name -> loom.v1.RuleType
 	1,   // 12: loom.v1.Rule.severity:type_name -> loom.v1.Severity
 	2,   // 13: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
-	3,   // 14: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	64,  // 15: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
-	4,   // 16: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	59,  // 17: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
-	29,  // 18: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
-	27,  // 19: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
-	6,   // 20: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
-	28,  // 21: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
-	24,  // 22: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
-	26,  // 23: loom.v1.NodeDefinition.memory:type_name -> loom.v1.MemoryAccess
-	5,   // 24: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	64,  // 25: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	64,  // 26: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
-	30,  // 27: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
-	7,   // 28: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
-	8,   // 29: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	60,  // 30: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	61,  // 31: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	65,  // 32: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	63,  // 33: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	63,  // 34: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	66,  // 35: loom.v1.Execution.priority:type_name -> loom.v1.Priority
-	44,  // 36: loom.v1.Execution.change:type_name -> loom.v1.Change
-	47,  // 37: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
-	48,  // 38: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	50,  // 39: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	67,  // 40: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	62,  // 41: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
-	33,  // 42: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
-	34,  // 43: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
-	35,  // 44: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	68,  // 45: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	63,  // 46: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	64,  // 47: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	69,  // 48: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	63,  // 49: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	70,  // 50: loom.v1.Execution.said:type_name -> loom.v1.Said
-	51,  // 51: loom.v1.Execution.car:type_name -> loom.v1.Car
-	18,  // 52: loom.v1.Execution.plan:type_name -> loom.v1.Plan
-	69,  // 53: loom.v1.Execution.closing:type_name -> loom.v1.Mark
-	71,  // 54: loom.v1.Execution.draft:type_name -> loom.v1.Draft
-	63,  // 55: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
-	10,  // 56: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	63,  // 57: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	72,  // 58: loom.v1.Pause.by:type_name -> loom.v1.Identity
-	9,   // 59: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	37,  // 60: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	37,  // 61: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	42,  // 62: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	63,  // 63: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	13,  // 64: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	63,  // 65: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	63,  // 66: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	41,  // 67: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	63,  // 68: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	42,  // 69: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	63,  // 70: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	63,  // 71: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	63,  // 72: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	64,  // 73: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	38,  // 74: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
-	73,  // 75: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
-	39,  // 76: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
-	40,  // 77: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
-	42,  // 78: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
-	41,  // 79: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
-	11,  // 80: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	65,  // 81: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	44,  // 82: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	48,  // 83: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	50,  // 84: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	52,  // 85: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	43,  // 86: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
-	1,   // 87: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
-	46,  // 88: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	74,  // 89: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	45,  // 90: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
-	12,  // 91: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
-	63,  // 92: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	49,  // 93: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
-	48,  // 94: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	52,  // 95: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	74,  // 96: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	13,  // 97: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	44,  // 98: loom.v1.Approval.change:type_name -> loom.v1.Change
-	37,  // 99: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	14,  // 100: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	63,  // 101: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	14,  // 102: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	72,  // 103: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	63,  // 104: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	53,  // 105: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	57,  // 106: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	75,  // 107: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	68,  // 108: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	63,  // 109: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
-	18,  // 110: loom.v1.Approval.plan:type_name -> loom.v1.Plan
-	37,  // 111: loom.v1.Approval.work:type_name -> loom.v1.Attempt
-	67,  // 112: loom.v1.Approval.usage:type_name -> loom.v1.Usage
-	56,  // 113: loom.v1.Approval.considered:type_name -> loom.v1.Considered
-	55,  // 114: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
-	14,  // 115: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
-	63,  // 116: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
-	76,  // 117: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
-	77,  // 118: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
-	41,  // 119: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	63,  // 120: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	36,  // 121: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	122, // [122:122] is the sub-list for method output_type
-	122, // [122:122] is the sub-list for method input_type
-	122, // [122:122] is the sub-list for extension type_name
-	122, // [122:122] is the sub-list for extension extendee
-	0,   // [0:122] is the sub-list for field type_name
+	3,   // 14: loom.v1.Phase.document:type_name -> loom.v1.DocumentStage
+	4,   // 15: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
+	65,  // 16: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	5,   // 17: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
+	60,  // 18: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	30,  // 19: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
+	28,  // 20: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
+	7,   // 21: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
+	29,  // 22: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
+	25,  // 23: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
+	27,  // 24: loom.v1.NodeDefinition.memory:type_name -> loom.v1.MemoryAccess
+	6,   // 25: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
+	65,  // 26: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	65,  // 27: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	31,  // 28: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
+	8,   // 29: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
+	9,   // 30: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
+	61,  // 31: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	62,  // 32: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	66,  // 33: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	64,  // 34: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	64,  // 35: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	67,  // 36: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	45,  // 37: loom.v1.Execution.change:type_name -> loom.v1.Change
+	48,  // 38: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
+	49,  // 39: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
+	51,  // 40: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	68,  // 41: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	63,  // 42: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	34,  // 43: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
+	35,  // 44: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
+	36,  // 45: loom.v1.Execution.paused:type_name -> loom.v1.Pause
+	69,  // 46: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	64,  // 47: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	65,  // 48: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	70,  // 49: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	64,  // 50: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	71,  // 51: loom.v1.Execution.said:type_name -> loom.v1.Said
+	52,  // 52: loom.v1.Execution.car:type_name -> loom.v1.Car
+	19,  // 53: loom.v1.Execution.plan:type_name -> loom.v1.Plan
+	70,  // 54: loom.v1.Execution.closing:type_name -> loom.v1.Mark
+	72,  // 55: loom.v1.Execution.draft:type_name -> loom.v1.Draft
+	64,  // 56: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	11,  // 57: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
+	64,  // 58: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	73,  // 59: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	10,  // 60: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
+	38,  // 61: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	38,  // 62: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	43,  // 63: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	64,  // 64: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	14,  // 65: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	64,  // 66: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	64,  // 67: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	42,  // 68: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	64,  // 69: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	43,  // 70: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	64,  // 71: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	64,  // 72: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	64,  // 73: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	65,  // 74: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	39,  // 75: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
+	74,  // 76: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
+	40,  // 77: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
+	41,  // 78: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
+	43,  // 79: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
+	42,  // 80: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
+	12,  // 81: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	66,  // 82: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	45,  // 83: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	49,  // 84: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	51,  // 85: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	53,  // 86: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	44,  // 87: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
+	1,   // 88: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
+	47,  // 89: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	75,  // 90: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	46,  // 91: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
+	13,  // 92: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
+	64,  // 93: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	50,  // 94: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
+	49,  // 95: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	53,  // 96: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	75,  // 97: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	14,  // 98: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	45,  // 99: loom.v1.Approval.change:type_name -> loom.v1.Change
+	38,  // 100: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	15,  // 101: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	64,  // 102: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	15,  // 103: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	73,  // 104: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	64,  // 105: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	54,  // 106: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	58,  // 107: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	76,  // 108: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	69,  // 109: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	64,  // 110: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
+	19,  // 111: loom.v1.Approval.plan:type_name -> loom.v1.Plan
+	38,  // 112: loom.v1.Approval.work:type_name -> loom.v1.Attempt
+	68,  // 113: loom.v1.Approval.usage:type_name -> loom.v1.Usage
+	57,  // 114: loom.v1.Approval.considered:type_name -> loom.v1.Considered
+	56,  // 115: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
+	15,  // 116: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
+	64,  // 117: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
+	77,  // 118: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
+	78,  // 119: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
+	42,  // 120: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	64,  // 121: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	37,  // 122: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	123, // [123:123] is the sub-list for method output_type
+	123, // [123:123] is the sub-list for method input_type
+	123, // [123:123] is the sub-list for extension type_name
+	123, // [123:123] is the sub-list for extension extendee
+	0,   // [0:123] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -6336,7 +6422,7 @@ func file_loom_v1_workflow_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
-			NumEnums:      15,
+			NumEnums:      16,
 			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -1,0 +1,256 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/document"
+	"github.com/loomrun/loom/internal/craft/office"
+	"github.com/loomrun/loom/internal/place/git"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// review holds the spec against the rules, has them mend what they can of its errors,
+// and a model judge the rest. The verdict is what the rules say of what came of it, or
+// the model's, whichever is worse.
+func (p *paper) review(ctx context.Context, tree *git.Worktree, conflicts []string) (*loomv1.Outcome, error) {
+	if p.base == nil {
+		return p.failure(fault.New("document/invalid", "there is no spec to review").At(p.files.Spec), "change"), nil
+	}
+	p.mend()
+	report := document.Review{Outline: p.outline()}.Run(p.base)
+	if err := p.remove(p.files.Patches); err != nil { // of an earlier cycle
+		return nil, err
+	}
+	if err := p.writeReview(p.base, p.mended, report); err != nil {
+		return nil, err
+	}
+	p.promised = p.holding(p.delivers(tree), p.files.Review, "review")
+	node := p.brief.Node
+	p.brief.Node = proto.CloneOf(node) // the verdict is the runtime's to give
+	p.brief.Node.Outcome = nil
+	out, err := p.phaseTurn(ctx, tree, conflicts)
+	p.brief.Node = node
+	if err != nil {
+		return nil, err
+	}
+	if !succeededWith(out) {
+		if !p.lastTry() {
+			out.Fields = p.outcome(out.Status, "", "", nil).Fields
+			return out, nil
+		}
+		out = p.success("the rules alone judged the spec", out.Summary)
+	}
+	return p.verdict(out)
+}
+
+// mend carries out what the rules recommend for errors.
+func (p *paper) mend() {
+	found := document.Review{Outline: p.outline()}.Run(p.base)
+	wanted := map[string]bool{}
+	for _, f := range found.Findings {
+		if f.Severity == "error" && f.Patch != "" {
+			wanted[f.Patch] = true
+		}
+	}
+	for _, x := range found.RecommendedPatches {
+		if wanted[x.Id] {
+			p.mended = append(p.mended, x)
+		}
+	}
+	p.base, _ = document.Apply(p.base, p.mended)
+}
+
+// verdict is the outcome of a review, and its files once more: a turn that another host
+// took up has written them before this one began anew.
+func (p *paper) verdict(out *loomv1.Outcome) (*loomv1.Outcome, error) {
+	spec, patches := p.folded()
+	report := document.Merge(document.Review{Outline: p.outline()}.Run(spec), p.lastReview())
+	if err := p.writeReview(spec, slices.Concat(p.mended, patches), report); err != nil {
+		return nil, err
+	}
+	errs := 0
+	for _, f := range report.Findings {
+		if f.Severity == "error" {
+			errs++
+		}
+	}
+	notes := out.Notes
+	if p.lastReview() == nil {
+		notes += "\nNo review of the model's could be used: the rules alone have judged."
+	}
+	if len(p.mended) > 0 {
+		notes += fmt.Sprintf("\nThe rules have mended %d errors.", len(p.mended))
+	}
+	notes += "\n" + p.refusedPatches() + findingLines(report)
+	final := p.outcome(loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, out.Summary, strings.TrimSpace(notes), map[string]any{"block": report.GetBlockCommit(), "errors": errs})
+	return final, nil
+}
+
+// refusedPatches tell which patches of the turn were not carried out.
+func (p *paper) refusedPatches() string {
+	var b strings.Builder
+	spec := p.base
+	for _, a := range p.calls(true) {
+		changed, report, err := p.apply(spec, a)
+		if err == nil {
+			spec = changed
+		}
+		if report.GetRefused() > 0 {
+			b.WriteString(patchLines(report))
+		}
+	}
+	return b.String()
+}
+
+// materialize makes the file and its record, with no model. What cannot be made is left
+// out feature by feature, and said in the record and in the outcome.
+func (p *paper) materialize() (*loomv1.Outcome, error) {
+	data, err := readIn(p.dir, p.files.Spec)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := document.Read(p.files.Spec, data, "")
+	if err != nil {
+		return p.failure(err, "change"), nil
+	}
+	made, err := office.Make(spec, p.format, office.Options{Carry: document.Canonical(spec), Image: p.image})
+	if err != nil {
+		return p.failure(err, "change"), nil
+	}
+	name := p.artifact + "." + made.Format
+	old, err := readIn(p.dir, name)
+	if err != nil {
+		return nil, err
+	}
+	if text, err := readIn(p.dir, p.files.Record); err != nil {
+		return nil, err
+	} else if r, state := document.StateOf(old, text); old != nil && (state != document.AsMade || r.ArtifactId != baseName(name)) {
+		return p.failure(fault.New("document/changed", "there is such a file already, which is not the one of its record").At(name).Want("move it away"), "change"), nil
+	}
+	making := document.Making{
+		Artifact: baseName(name), Format: made.Format, Spec: spec, Outline: p.outline(), Report: p.report(spec), Data: made.Data,
+		Downgrades: made.Downgrades, At: time.Now().UTC().Format(time.RFC3339),
+	}
+	if carried, err := office.Open(old); old != nil && err == nil {
+		making.Before, _ = document.Read(name, carried, "")
+	}
+	record := document.NewRecord(making)
+	if err := p.write(name, made.Data); err != nil {
+		return nil, err
+	}
+	if err := p.write(p.files.Record, document.JSON(record)); err != nil {
+		return nil, err
+	}
+	summary := fmt.Sprintf("%s: %d bytes, %d nodes", name, len(made.Data), record.GetSemanticNodes())
+	if len(made.Downgrades) > 0 {
+		summary += fmt.Sprintf(", %d downgrades", len(made.Downgrades))
+	}
+	notes := fmt.Sprintf("%s (%d bytes)\n%s", name, len(made.Data), strings.Join(made.Downgrades, "\n"))
+	return p.outcome(loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, summary, strings.TrimSpace(notes), map[string]any{
+		"file": name, "downgrades": len(made.Downgrades),
+	}), nil
+}
+
+// image reads a picture of the workspace.
+func (p *paper) image(name string) ([]byte, error) {
+	const most = 20 << 20
+	root, err := os.OpenRoot(p.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && len(data) > most {
+		err = fmt.Errorf("more than %d MiB", most>>20)
+	}
+	return data, err
+}
+
+// report is the review of the spec in the workspace, or, where that is about another
+// one, what the rules say now.
+func (p *paper) report(spec proto.Message) *loomv1.ReviewReport {
+	if data, err := readIn(p.dir, p.files.Review); err == nil && data != nil {
+		if m, err := document.Read(p.files.Review, data, "review"); err == nil {
+			if r, _ := m.(*loomv1.ReviewReport); r.SpecHash == document.Hash(spec) {
+				return r
+			}
+		}
+	}
+	return document.Review{Outline: p.outline()}.Run(spec)
+}
+
+// postlog has the project remember what was made: what the document says, by its nodes,
+// or, where that cannot be kept, that there is such a document. It changes no file.
+func (p *paper) postlog(ctx context.Context) (*loomv1.Outcome, error) {
+	dir, done, err := p.proposed(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	p.dir = dir
+	data, err := readIn(dir, p.files.Spec)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := document.Read(p.files.Spec, data, "")
+	if err != nil {
+		return p.failure(err, "change"), nil
+	}
+	text, err := readIn(dir, p.files.Record)
+	if err != nil {
+		return nil, err
+	}
+	m, err := document.Read(p.files.Record, text, "record")
+	if err != nil {
+		return p.failure(err, "change"), nil
+	}
+	record, _ := m.(*loomv1.ArtifactRecord)
+	return p.remembers(ctx, spec, record)
+}
+
+// remembers keeps the whole, or else the part that can be kept.
+func (p *paper) remembers(ctx context.Context, spec proto.Message, record *loomv1.ArtifactRecord) (*loomv1.Outcome, error) {
+	nodes := document.Nodes(spec)
+	whole := &loomv1.MemoryEntry{Type: "artifact", Text: entryText(record, nodes), Tags: []string{"document", record.Kind}, Sources: []*loomv1.MemorySource{{File: p.artifact + "." + record.Kind}}}
+	list, err := json.Marshal(nodes)
+	if err == nil {
+		whole.Detail, err = p.Blobs.Put(ctx, list, "application/json")
+	}
+	if err == nil {
+		if _, err = (memories{p.job}).Keep(ctx, "postlog", whole); err == nil {
+			return p.success(fmt.Sprintf("remembered, with %d nodes", len(nodes)), ""), nil
+		}
+	}
+	part := &loomv1.MemoryEntry{Type: "artifact", Text: entryText(record, nil), Tags: []string{"document", record.Kind}}
+	if _, also := (memories{p.job}).Keep(ctx, "postlog-part", part); also != nil {
+		return nil, also
+	}
+	return p.success("remembered in part: "+fault.From(err).Message, err.Error()), nil
+}
+
+// entryText says in a few lines what a document is.
+func entryText(r *loomv1.ArtifactRecord, nodes []document.Node) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Document %s, made of the spec %s.", r.ArtifactId, r.SpecHash)
+	for _, n := range nodes {
+		if (n.Kind == "title" || n.Kind == "heading") && b.Len() < 3500 {
+			fmt.Fprintf(&b, "\n- %s", cut(n.Text, 200))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,124 @@
+package document
+
+import (
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Files are the names of what belongs to one document.
+type Files struct{ Outline, Spec, Review, Patches, File, Record string }
+
+// FilesOf are the files of an artifact that becomes a file of a format. The record is
+// named after the file that was asked for, also where another one was made.
+func FilesOf(artifact, format string) Files {
+	file := artifact + "." + format
+	return Files{
+		Outline: artifact + ".outline.json", Spec: artifact + ".spec.json", Review: artifact + ".review.json", Patches: artifact + ".patches.json",
+		File: file, Record: RecordName(file),
+	}
+}
+
+// RecordName is what the record of a file is called.
+func RecordName(file string) string { return file + ".record.json" }
+
+// SpecKind is the kind of spec that a file of a format is made of.
+func SpecKind(format string) string {
+	switch format {
+	case "xlsx":
+		return "sheet"
+	case "pptx":
+		return "presentation"
+	}
+	return "document"
+}
+
+// State is how a file stands to its record.
+type State int
+
+// The states of a file.
+const (
+	NoFile State = iota
+	AsMade
+	ChangedByHand
+	UnknownFile // there is no record that fits
+)
+
+// StateOf tells how a file stands to its record, which it reads; nil for what is not
+// there. A record without a hash does not vouch for its file.
+func StateOf(file, record []byte) (*loomv1.ArtifactRecord, State) {
+	m, err := Read("", record, "record")
+	r, _ := m.(*loomv1.ArtifactRecord)
+	switch {
+	case err != nil || r == nil:
+		r = nil
+		if file == nil {
+			return nil, NoFile
+		}
+		return nil, UnknownFile
+	case file == nil:
+		return r, NoFile
+	case r.FileHash != HashBytes(file):
+		return r, ChangedByHand
+	}
+	return r, AsMade
+}
+
+// Making is what a record is written of.
+type Making struct {
+	// Artifact is the file's name without directories, Format what it is.
+	Artifact, Format string
+	Spec             proto.Message
+	// Outline is nil where there is none; then the spec's own word counts.
+	Outline *loomv1.PlanningOutline
+	Report  *loomv1.ReviewReport
+	Data    []byte
+	// Before is the spec that the file was made of before; nil for none.
+	Before     proto.Message
+	Downgrades []string
+	// At is the time in RFC 3339, UTC.
+	At string
+}
+
+// NewRecord is the record of a file that was made.
+func NewRecord(m Making) *loomv1.ArtifactRecord {
+	r := &loomv1.ArtifactRecord{
+		ArtifactId: m.Artifact, Kind: m.Format, SpecHash: Hash(m.Spec), FileHash: HashBytes(m.Data), ReviewMetrics: Metrics(m.Report),
+		SemanticNodes: proto.Int32(int32(len(Nodes(m.Spec)))), //nolint:gosec // bounded by the spec's limits
+		CreatedAt:     m.At, Downgrades: slices.Clone(m.Downgrades), Mode: "bulk", ChangeRatio: proto.Float64(1),
+	}
+	if r.OutlineHash = metadataOf(m.Spec).GetOutlineHash(); m.Outline != nil {
+		r.OutlineHash = Hash(m.Outline)
+	}
+	if m.Before != nil && KindOf(m.Before).Name == KindOf(m.Spec).Name {
+		c := Compare(m.Before, m.Spec)
+		r.Mode, r.ChangeRatio = c.Mode, proto.Float64(c.Ratio)
+	}
+	return r
+}
+
+// Merge is what rules found together with what somebody judged: the findings of both,
+// the worse severity, and no file where either says so. Judged may be nil.
+func Merge(found, judged *loomv1.ReviewReport) *loomv1.ReviewReport {
+	r := proto.CloneOf(found)
+	if judged == nil {
+		return r
+	}
+	for _, f := range judged.Findings {
+		f = proto.CloneOf(f)
+		f.Patch = "" // those were carried out
+		if !strings.HasPrefix(f.Rule, "model/") {
+			f.Rule = cut("model/"+f.Rule, 100)
+		}
+		r.Findings = append(r.Findings, f)
+	}
+	if slices.Index(severities, judged.Severity) > slices.Index(severities, r.Severity) {
+		r.Severity = judged.Severity
+	}
+	block := r.GetBlockCommit() || judged.GetBlockCommit()
+	r.BlockCommit = &block
+	return r
+}

@@ -1,0 +1,115 @@
+package document_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loomrun/loom/internal/core/document"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// A file is the one of its record, or somebody's.
+func TestDOC07_AFileAndItsRecord(t *testing.T) {
+	spec := document.Skeleton(document.Minimal("docx", "Goal"))
+	record := func(data string) []byte {
+		return document.JSON(document.NewRecord(document.Making{Artifact: "a.docx", Format: "docx", Spec: spec, Data: []byte(data), At: "2026-03-01T00:00:00Z"}))
+	}
+	for _, tt := range []struct {
+		name         string
+		file, record []byte
+		want         document.State
+	}{
+		{"nothing", nil, nil, document.NoFile},
+		{"a record alone", nil, record("one"), document.NoFile},
+		{"a file alone", []byte("one"), nil, document.UnknownFile},
+		{"a record that is none", []byte("one"), []byte("{"), document.UnknownFile},
+		{"as made", []byte("one"), record("one"), document.AsMade},
+		{"changed", []byte("two"), record("one"), document.ChangedByHand},
+		{"empty now", []byte{}, record("one"), document.ChangedByHand},
+	} {
+		if r, got := document.StateOf(tt.file, tt.record); got != tt.want || (got == document.AsMade) != (r != nil && got == document.AsMade) {
+			t.Errorf("%s: state %d, record %v, want %d", tt.name, got, r, tt.want)
+		}
+	}
+}
+
+// A record says how much of the file before is new.
+func TestDOC05_ARecordSaysWhatChanged(t *testing.T) {
+	o := document.Minimal("docx", "## A\n## B\n## C\n## D")
+	before, after := document.Skeleton(o), document.Skeleton(o)
+	after.(*loomv1.DocumentSpec).Sections[0].Body = "Another."
+	r := document.NewRecord(document.Making{Artifact: "a.docx", Format: "docx", Spec: after, Outline: o, Before: before, Data: []byte("x"), At: "2026-03-01T00:00:00Z"})
+	if r.Mode != "granular" || r.GetChangeRatio() <= 0 || r.GetChangeRatio() > 0.4 || r.OutlineHash != document.Hash(o) {
+		t.Errorf("it says %v", r)
+	}
+	if again := document.NewRecord(document.Making{Artifact: "a.docx", Format: "docx", Spec: after, Data: []byte("x"), At: "2026-03-01T00:00:00Z"}); again.Mode != "bulk" || again.OutlineHash != document.Hash(o) {
+		t.Errorf("of a new file it says %v", again)
+	}
+}
+
+// Rules and readers judge together: the worse of both counts.
+func TestDOC01_AReviewIsOfRulesAndReaders(t *testing.T) {
+	yes, no := true, false
+	found := &loomv1.ReviewReport{SpecVersion: "0.2", Checks: &loomv1.ReviewChecks{}, Severity: "warn", BlockCommit: &no, Findings: []*loomv1.ReviewFinding{{Rule: "style/phrase", Severity: "warn", Message: "m"}}}
+	for _, tt := range []struct {
+		name            string
+		judged          *loomv1.ReviewReport
+		severity, rules string
+		block           bool
+	}{
+		{"nobody", nil, "warn", "style/phrase", false},
+		{"all is well", &loomv1.ReviewReport{Severity: "ok"}, "warn", "style/phrase", false},
+		{"worse", &loomv1.ReviewReport{Severity: "error", BlockCommit: &yes, Findings: []*loomv1.ReviewFinding{{Rule: "goal", Patch: "p1", Severity: "error", Message: "m"}, {Rule: "model/x", Severity: "info", Message: "m"}}}, "error", "style/phrase model/goal model/x", true},
+	} {
+		r := document.Merge(found, tt.judged)
+		var rules []string
+		for _, f := range r.Findings {
+			rules = append(rules, f.Rule)
+			if f.Patch != "" {
+				t.Errorf("%s: a finding names a patch that the report does not have", tt.name)
+			}
+		}
+		if r.Severity != tt.severity || r.GetBlockCommit() != tt.block || strings.Join(rules, " ") != tt.rules {
+			t.Errorf("%s: %v", tt.name, r)
+		}
+	}
+	if len(found.Findings) != 1 {
+		t.Error("what was found is changed")
+	}
+}
+
+// Markdown in the place of a spec is parted by the outline's titles; what it lacks says
+// so where it would stand.
+func TestDOC02_MarkdownInThePlaceOfASpec(t *testing.T) {
+	o := document.Minimal("docx", "## The State\n## What it costs\n## Who pays")
+	o.Sections[1].Goal = "Both offers"
+	for _, tt := range []struct {
+		name, text string
+		bodies     []string
+		missing    string
+	}{
+		{"nothing", "", []string{"", "", ""}, "sec-1 sec-2 sec-3"},
+		{"numbers, capitals and marks aside", "# Title\n\n## 1. the state\n\nIt leans.\n\n### **What  it costs** ##\n\nMuch.\n# 3) Who pays\nWe do.", []string{"It leans.", "Much.", "We do."}, ""},
+		{"what stands before", "A lead.\n\n## What it costs\nMuch.", []string{"", "A lead.\n\nMuch.", ""}, "sec-1 sec-3"},
+		{"other headings", "## The state\n### History\nOld.\n```\n## Who pays\n```\n", []string{"**History**\n\nOld.\n```\n## Who pays\n```", "", ""}, "sec-2 sec-3"},
+		{"a section twice", "## The state\nOne.\n## What it costs\nMuch.\n## The state\nTwo.", []string{"One.\n\nTwo.", "Much.", ""}, "sec-3"},
+	} {
+		spec, missing := document.FromMarkdown(o, tt.text)
+		var bodies []string
+		for i, s := range spec.Sections {
+			bodies = append(bodies, s.Body)
+			noted := len(s.Callouts) == 1 && strings.HasPrefix(s.Callouts[0].Text, document.MissingMark)
+			if noted != (s.Body == "") || s.OutlineId != o.Sections[i].Id {
+				t.Errorf("%s: section %v", tt.name, s)
+			}
+		}
+		if diff := cmp.Diff(tt.bodies, bodies); diff != "" || strings.Join(missing, " ") != tt.missing {
+			t.Errorf("%s: missing %v, bodies -want +got\n%s", tt.name, missing, diff)
+		}
+		if _, err := document.Read("", document.JSON(spec), "document"); err != nil {
+			t.Errorf("%s: it is no spec: %v", tt.name, err)
+		}
+	}
+}
