@@ -163,9 +163,10 @@ func (a *Commands) Recheck() *cobra.Command {
 	}, func() string { return "takes over the checks of its project" })
 	cmd.Long = `Recheck has work under way take over the checks that its project has now, in
 place of those that it began with: after a check was mended in loom.toml and the
-host was started again. It is signed with the CEO's key, because checks decide
-what lands. Checks that nodes have named stay. It prints what must pass from the
-next verification on, and what was open about it is asked anew, under a new id.`
+host was started again. What works for it does so, too. It is signed with the
+CEO's key, because checks decide what lands. Checks that nodes have named stay.
+It prints what must pass from the next verification on, and what was open about
+it is asked anew, under a new id.`
 	cmd.Example = "  loom execution recheck shop-1 --reason \"the check named a wrong file\""
 	give := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -61,3 +61,33 @@ func TestWF10_ChecksAreTakenOver(t *testing.T) {
 		t.Errorf("approved is %v, want by %s", x.Approved, anew.Id)
 	}
 }
+
+// What works for an execution takes the checks over with it, and what has ended does not.
+func TestWF10_ChecksAreTakenOverByTheWholeTree(t *testing.T) {
+	d := newDesk(t)
+	f := d.nest()
+	child := d.execution(f.Execution).Nodes["research"].Attempt.Child
+	other := d.nest()
+	d.configured(func(c *loomv1.ProjectConfig) { c.Checks = []string{"make mended"} })
+	d.give(func(c *loomv1.CeoCommand) {
+		c.Verb = &loomv1.CeoCommand_Recheck{Recheck: &loomv1.RecheckExecution{Execution: f.Execution, Reason: "the check was wrong"}}
+	})
+	for id, want := range map[string][]string{f.Execution: {"make mended"}, child: {"make mended"}, other.Execution: nil} {
+		if x := d.execution(id); !slices.Equal(x.ProjectChecks, want) {
+			t.Errorf("%s has the checks %q, want %q", id, x.ProjectChecks, want)
+		}
+	}
+	d.restart()
+
+	d.give(closes(child, "the wrong question"))
+	d.configured(func(c *loomv1.ProjectConfig) { c.Checks = []string{"make again"} })
+	n := len(d.events)
+	d.give(func(c *loomv1.CeoCommand) {
+		c.Verb = &loomv1.CeoCommand_Recheck{Recheck: &loomv1.RecheckExecution{Execution: f.Execution, Reason: "mended again"}}
+	})
+	for _, e := range d.since(n) {
+		if e.GetChecksTaken() != nil && e.Execution == child {
+			t.Errorf("%s has ended, and took checks over", child)
+		}
+	}
+}
