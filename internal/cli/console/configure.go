@@ -67,6 +67,10 @@ func (a *Console) Secrets() []kept {
 // workspace's.
 var configured = []string{"loom up", commandRun, "loom doctor", "loom config show", "loom role list", "loom role show"}
 
+// working are the commands that ask who can work: of what the host of this data
+// directory was started with, they take the roles.
+var working = []string{"loom workflow apply", "loom workflow validate", "loom process validate", "loom process show", "loom role validate", "loom replay"}
+
 // unconfigured are the commands that read no configuration, so that a mistake
 // in one cannot keep them from working.
 var unconfigured = []string{"demo", "help", "completion", "version", "config validate"}
@@ -107,7 +111,7 @@ func (a *Console) Configure(cmd *cobra.Command) error {
 	a.Given = given(cmd.Flags())
 	if path == commandRun {
 		a.here = projectIn(c, cmd.Flags().Lookup("workspace").Value.String())
-	} else if whole && a.Mistakes == nil {
+	} else if (whole || slices.Contains(working, path)) && a.Mistakes == nil {
 		if places.Remembered, err = a.rememberedIn(cmd.Flags(), c); err != nil {
 			return err
 		}
