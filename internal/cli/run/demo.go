@@ -197,10 +197,14 @@ func timesText(w io.Writer, t demo.Times) {
 func nextSteps(w io.Writer, r *demo.Result, o demo.Options) {
 	if o.Keep == "" {
 		fmt.Fprintln(w, "  loom demo --keep ./play            the same, and everything stays to look at")
-		fmt.Fprintln(w, "  loom demo --model anthropic:claude-sonnet-4-5    with a real model (ANTHROPIC_API_KEY)")
+		if models.StandIn(o.Model) != "" {
+			fmt.Fprintln(w, "  loom demo --model anthropic:claude-sonnet-4-5    with a real model (ANTHROPIC_API_KEY)")
+		}
 		return
 	}
-	fmt.Fprintf(w, "  git -C %s log -1             the commit and its trailers\n", r.Repository)
+	if r.Landed {
+		fmt.Fprintf(w, "  git -C %s log -1             the commit and its trailers\n", r.Repository)
+	}
 	fmt.Fprintf(w, "  loom up --data %s --model scripted:demo    the same host again\n", r.Data)
 	fmt.Fprintf(w, "  loom events --data %s --bead %s    every event, while the host is up\n", r.Data, r.Bead)
 }
