@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -194,63 +193,34 @@ func (p *paper) report(spec proto.Message) *loomv1.ReviewReport {
 	return document.Review{Outline: p.outline()}.Run(spec)
 }
 
-// postlog has the project remember what was made: what the document says, by its nodes,
-// or, where that cannot be kept, that there is such a document. It changes no file.
+// postlog has the project remember that there is the document. It changes no file.
 func (p *paper) postlog(ctx context.Context) (*loomv1.Outcome, error) {
 	dir, done, err := p.proposed(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	p.dir = dir
-	data, err := readIn(dir, p.files.Spec)
+	data, err := readIn(dir, p.files.Record)
 	if err != nil {
 		return nil, err
 	}
-	spec, err := document.Read(p.files.Spec, data, "")
-	if err != nil {
-		return p.failure(err, "change"), nil
-	}
-	text, err := readIn(dir, p.files.Record)
-	if err != nil {
-		return nil, err
-	}
-	m, err := document.Read(p.files.Record, text, "record")
+	m, err := document.Read(p.files.Record, data, "record")
 	if err != nil {
 		return p.failure(err, "change"), nil
 	}
 	record, _ := m.(*loomv1.ArtifactRecord)
-	return p.remembers(ctx, spec, record)
+	_, err = memories{p.job}.Keep(ctx, "postlog", &loomv1.MemoryEntry{
+		Type: "artifact", Layer: loomv1.MemoryLayer_MEMORY_LAYER_DURABLE, Tags: []string{"document", record.Kind},
+		Text: remembered(p.artifact+"."+record.Kind, record),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p.success(record.ArtifactId+" is remembered", ""), nil
 }
 
-// remembers keeps the whole, or else the part that can be kept.
-func (p *paper) remembers(ctx context.Context, spec proto.Message, record *loomv1.ArtifactRecord) (*loomv1.Outcome, error) {
-	nodes := document.Nodes(spec)
-	whole := &loomv1.MemoryEntry{Type: "artifact", Text: entryText(record, nodes), Tags: []string{"document", record.Kind}, Sources: []*loomv1.MemorySource{{File: p.artifact + "." + record.Kind}}}
-	list, err := json.Marshal(nodes)
-	if err == nil {
-		whole.Detail, err = p.Blobs.Put(ctx, list, "application/json")
-	}
-	if err == nil {
-		if _, err = (memories{p.job}).Keep(ctx, "postlog", whole); err == nil {
-			return p.success(fmt.Sprintf("remembered, with %d nodes", len(nodes)), ""), nil
-		}
-	}
-	part := &loomv1.MemoryEntry{Type: "artifact", Text: entryText(record, nil), Tags: []string{"document", record.Kind}}
-	if _, also := (memories{p.job}).Keep(ctx, "postlog-part", part); also != nil {
-		return nil, also
-	}
-	return p.success("remembered in part: "+fault.From(err).Message, err.Error()), nil
-}
-
-// entryText says in a few lines what a document is.
-func entryText(r *loomv1.ArtifactRecord, nodes []document.Node) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Document %s, made of the spec %s.", r.ArtifactId, r.SpecHash)
-	for _, n := range nodes {
-		if (n.Kind == "title" || n.Kind == "heading") && b.Len() < 3500 {
-			fmt.Fprintf(&b, "\n- %s", cut(n.Text, 200))
-		}
-	}
-	return b.String()
+// remembered says that there is a document, in what the runtime itself knows of it: what
+// the document says may come from anywhere, and is not what a project goes by unasked.
+func remembered(file string, r *loomv1.ArtifactRecord) string {
+	return fmt.Sprintf("Document %s was made, with %d nodes and %d downgrades, of the spec %s.", file, r.GetSemanticNodes(), len(r.Downgrades), r.SpecHash)
 }
