@@ -168,7 +168,7 @@ func judgeTeam(t *testing.T, all []*loomv1.Notice) {
 	}
 	for what, want := range map[string]int{
 		"given to implementer": 1, "given to backend-engineer": 1, "ended OUTCOME_STATUS_SUCCESS": 2, "ended OUTCOME_STATUS_FAILURE": 0,
-		"asked APPROVAL_KIND_PERMISSION": 1, "landed": 1, "executions": 3,
+		"asked APPROVAL_KIND_QUESTION": 1, "landed": 1, "executions": 3,
 	} {
 		if counts[what] != want {
 			t.Errorf("%s: %d times, want %d, in %v", what, counts[what], want, counts)

@@ -86,7 +86,7 @@ func (o *oracle) decided(e *loomv1.Event, f *loomv1.ApprovalDecided) {
 	}
 	n := x.nodes[a.Node]
 	n.waived = n.waived || f.Decision == approve && a.Gate
-	if f.Decision == approve && a.Kind != loomv1.ApprovalKind_APPROVAL_KIND_PERMISSION || a.Kind == loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION {
+	if f.Decision == approve && a.Permission == nil || a.Kind == loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION {
 		n.granted[a.Visit]++
 	}
 }

@@ -296,6 +296,6 @@ func (o *oracle) stillTeams() {
 // asksPerson says whether a question of an execution's agents is open.
 func (o *oracle) asksPerson(execution string) bool {
 	return slices.ContainsFunc(o.inbox, func(a *asked) bool {
-		return a.Execution == execution && a.Kind == loomv1.ApprovalKind_APPROVAL_KIND_PERMISSION
+		return a.Execution == execution && a.Permission != nil // about a call, or in words
 	})
 }
