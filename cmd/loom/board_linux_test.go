@@ -156,12 +156,10 @@ func TestCLI01_UpShowsABoard(t *testing.T) {
 		}
 	}
 	text := s.ends()
-	for _, want := range []string{"execution shop-1-x1 completed", "\nno open work · $0.00 spent · shop · host "} {
-		if strings.Count(text, want) != 1 {
-			t.Errorf("%q stands there %d times, want once:\n%s", want, strings.Count(text, want), text)
-		}
+	if want := "execution shop-1-x1 completed"; strings.Count(text, want) != 1 {
+		t.Errorf("%q stands there %d times, want once:\n%s", want, strings.Count(text, want), text)
 	}
-	if strings.Contains(text, "what is typed") || strings.Contains(text, "waits for you") {
+	if strings.Contains(text, "what is typed") || strings.Contains(text, "waits for you") || strings.Contains(text, "no open work") {
 		t.Errorf("what was on the board before stands there still:\n%s", text)
 	}
 	s.term.Look(func(screen *terminal.Screen) {

@@ -95,7 +95,7 @@ func (b *Board) Begin(ctx context.Context, c *client.Client, from From) {
 	}
 }
 
-// End says what has happened so far, and leaves the board as text and the terminal as it
+// End says what has happened so far, takes the board away and leaves the terminal as it
 // was. It may be called again.
 func (b *Board) End() {
 	b.mu.Lock()
@@ -107,7 +107,7 @@ func (b *Board) End() {
 	}
 }
 
-// leave ends the drawing, below the board. It may be called again.
+// leave ends the drawing, and takes the board away. It may be called again.
 func (b *Board) leave() {
 	b.drawing.Lock()
 	defer b.drawing.Unlock()

@@ -93,13 +93,13 @@ func (s *Screen) Clear() {
 	s.lines = nil
 }
 
-// Leave leaves the board where it stands, as text, and the cursor at the beginning of
-// the next line. What is written then is written as it is; nothing is drawn any more.
+// Leave takes the board away for good: what it said last may have been overtaken. What is
+// written then is written as it is; nothing is drawn any more.
 func (s *Screen) Leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.lines) > 0 {
-		_, _ = io.WriteString(s.w, "\n")
+	if len(s.lines) > 0 && !s.left {
+		_, _ = io.WriteString(s.w, s.top(0)+erase)
 	}
 	_, _ = s.w.Write(s.begun)
 	s.lines, s.begun, s.left = nil, nil, true

@@ -55,7 +55,7 @@ func TestCLI01_WhatIsWrittenStandsAboveTheBoard(t *testing.T) {
 	s.Leave()
 	s.Draw([]string{"", "never"}, 20, true)
 	write("!\n")
-	step("greeting\na line that is longe\nr than the screen\nbegun and ended\nx\n\nlast\nrest!")
+	step("greeting\na line that is longe\nr than the screen\nbegun and ended\nx\nrest!")
 	if seen.Bells() != 1 || len(seen.Unknown()) > 0 {
 		t.Errorf("%d bells, %q not understood", seen.Bells(), seen.Unknown())
 	}
