@@ -74,7 +74,7 @@ func TestTheFirstDay(t *testing.T) {
 		"go test ./...",
 		"loom why cart/cart.go:28",
 	)
-	host.begins("\x03", prompt)
+	host.ends("\x03", stopped)
 	text := preface + "== One terminal\n\n" + d.masked(host) + "\n== Another, while the host runs\n\n" + d.masked(person)
 	compare(t, text)
 }
@@ -179,16 +179,30 @@ const (
 	prompt  = `(^|\n)\$$`
 	asked   = `\[q\]uit:$`
 	serving = `no open work .*$`
+	stopped = `\nstopped cleanly\n\$$`
 	ended   = `(?s)\n\d[\d.]+ +\S+ +execution-ended .*completed$`
 )
 
 // begins types, and waits until what is shown behind that ends in something.
 func (s *seat) begins(keys, until string) {
 	s.Helper()
-	before, wanted := 0, regexp.MustCompile(until)
+	before := 0
 	if keys != "" { // else what is waited for may be there already
 		s.Look(func(screen *terminal.Screen) { before = len(screen.Text()) - 1 })
 	}
+	s.typed(keys, until, before)
+}
+
+// ends types, and waits until all that is shown ends in something: a board that is taken
+// away leaves less than there was.
+func (s *seat) ends(keys, until string) {
+	s.Helper()
+	s.typed(keys, until, 0)
+}
+
+func (s *seat) typed(keys, until string, before int) {
+	s.Helper()
+	wanted := regexp.MustCompile(until)
 	if err := s.Type(keys); err != nil {
 		s.Fatal(err)
 	}
