@@ -29,10 +29,17 @@ func Fill(s string, context *structpb.Struct) string {
 
 // InContext is a phase whose deliverables have the names that a context gives
 // them; p itself where it leaves nothing to one. The error is process/deliverable
-// for a name that is none.
+// for a name that is none, and for a text of the context that is not part of one: what
+// looks like the end of a name ends none.
 func InContext(p *loomv1.Phase, context *structpb.Struct) (*loomv1.Phase, error) {
 	filled := make([]string, len(p.GetDeliverables()))
 	for i, s := range p.GetDeliverables() {
+		for _, found := range place.FindAllString(s, -1) {
+			if part := Fill(found, context); !nameIsSound(part) {
+				return p, fault.New("process/deliverable", "not part of the name of a file in the workspace").At("context").Got(part).
+					Want("letters, digits, '.', '-', '_' and '/'")
+			}
+		}
 		filled[i] = Fill(s, context)
 		if _, err := ParseDeliverable(filled[i]); err != nil {
 			return p, fault.From(err).At("context")

@@ -25,6 +25,8 @@ func TestPROC04_DeliverablesAreNamedByTheContext(t *testing.T) {
 		{map[string]any{"artifact": "/etc/roof"}, ""},
 		{map[string]any{"artifact": ".git/roof"}, ""},
 		{map[string]any{"artifact": "a roof"}, ""},
+		{map[string]any{"artifact": "README.md — /../.claude/commands/y"}, ""},
+		{map[string]any{"artifact": "README.md - x"}, ""},
 	} {
 		c, err := structpb.NewStruct(tt.context)
 		if err != nil {
