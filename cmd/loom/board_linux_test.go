@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,13 +36,19 @@ func newSeat(t *testing.T, columns, rows int) *seat {
 		}
 		s.env = append(s.env, name+"="+strings.TrimSpace(string(out)))
 	}
-	var err error
-	if s.term, err = terminal.Open(columns, rows); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.term.Close() })
+	s.sits(terminal.Open(columns, rows))
 	s.loom("demo", "--make-repository", filepath.Join(s.home, "shop"))
 	return s
+}
+
+// sits has her at a terminal.
+func (s *seat) sits(term *terminal.Terminal, err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.term = term
+	s.Cleanup(func() { _ = term.Close() })
 }
 
 // command is a loom of this home.
@@ -167,4 +174,27 @@ func TestCLI01_UpShowsABoard(t *testing.T) {
 			t.Errorf("the terminal does not understand %q", odd)
 		}
 	})
+}
+
+// TestCLI01_UpEndsAtATerminalThatNobodyReads has hosts at a terminal that takes nothing
+// from the first byte on, with a board and with lines: they serve, and end when they are told to.
+func TestCLI01_UpEndsAtATerminalThatNobodyReads(t *testing.T) {
+	s := newSeat(t, 80, 24)
+	s.sits(terminal.OpenUnread(80, 24))
+	for _, shown := range []string{"auto", "lines"} {
+		s.up("--board", shown)
+		if err := untilAnswers(s.ctx, filepath.Join(s.home, "loom")); err != nil {
+			t.Fatal(err)
+		}
+		work := s.command("submit", "--project", "shop", "--type", "bug", "--wait", "Orders of exactly 50.00 pay for shipping, "+shown)
+		if err := work.Run(); work.ProcessState.ExitCode() != 10 {
+			t.Fatalf("the host worked up to the approval: %v", err)
+		}
+		if err := s.host.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.host.Wait(); err != nil {
+			t.Errorf("--board %s: %v", shown, err)
+		}
+	}
 }

@@ -35,17 +35,22 @@ func waitHost() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	give(untilAnswers(ctx, dir))
+}
+
+// untilAnswers waits until a host answers on a data directory.
+func untilAnswers(ctx context.Context, dir string) error {
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
 	for {
 		err := answers(ctx, dir)
 		if err == nil {
-			return
+			return nil
 		}
 		select {
 		case <-look.C:
 		case <-ctx.Done():
-			give(fmt.Errorf("no host on %s: %w", dir, err))
+			return fmt.Errorf("no host on %s: %w", dir, err)
 		}
 	}
 }

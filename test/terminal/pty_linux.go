@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,6 +25,31 @@ type Terminal struct {
 
 // Open returns a terminal of so many columns and rows.
 func Open(columns, rows int) (*Terminal, error) {
+	t, err := open(columns, rows)
+	if err == nil {
+		go t.read()
+	}
+	return t, err
+}
+
+// OpenUnread returns a terminal that takes not one byte more: nobody reads it.
+func OpenUnread(columns, rows int) (*Terminal, error) {
+	t, err := open(columns, rows)
+	if err != nil {
+		return nil, err
+	}
+	fd := int(t.slave.Fd())
+	for err = unix.SetNonblock(fd, true); err == nil; {
+		_, err = unix.Write(fd, []byte("."))
+	}
+	if !errors.Is(err, unix.EAGAIN) {
+		_ = t.Close()
+		return nil, fmt.Errorf("fill a terminal: %w", err)
+	}
+	return t, unix.SetNonblock(fd, false)
+}
+
+func open(columns, rows int) (*Terminal, error) {
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil, err
@@ -35,7 +61,6 @@ func Open(columns, rows int) (*Terminal, error) {
 	}
 	t := &Terminal{master: master, slave: slave, screen: NewScreen(columns, rows)}
 	t.seen = sync.NewCond(&t.mu)
-	go t.read()
 	return t, nil
 }
 

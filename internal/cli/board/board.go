@@ -107,7 +107,8 @@ func (b *Board) End() {
 	}
 }
 
-// leave ends the drawing, and takes the board away. It may be called again.
+// leave ends the drawing, and takes the board away. It may be called again, and does not
+// wait for a terminal that nobody reads.
 func (b *Board) leave() {
 	b.drawing.Lock()
 	defer b.drawing.Unlock()

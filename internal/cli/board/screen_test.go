@@ -1,8 +1,12 @@
 package board
 
 import (
+	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/loomrun/loom/test/terminal"
 )
@@ -59,4 +63,76 @@ func TestCLI01_WhatIsWrittenStandsAboveTheBoard(t *testing.T) {
 	if seen.Bells() != 1 || len(seen.Unknown()) > 0 {
 		t.Errorf("%d bells, %q not understood", seen.Bells(), seen.Unknown())
 	}
+}
+
+// unread is a terminal that takes what is written when somebody reads it.
+type unread struct {
+	read chan struct{}
+	got  chan string
+}
+
+func (u unread) Write(p []byte) (int, error) {
+	<-u.read
+	u.got <- string(p)
+	return len(p), nil
+}
+
+// TestCLI01_NobodyWaitsForATerminalThatIsNotRead writes and draws while the terminal takes
+// nothing: no call blocks, and what it takes at last is all the text and the newest board.
+func TestCLI01_NobodyWaitsForATerminalThatIsNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := unread{make(chan struct{}), make(chan string, 10)}
+		s := NewScreen(u)
+		began := time.Now()
+		s.Draw([]string{"first"}, 20, false)
+		if !s.Stuck() || time.Since(began) != patience {
+			t.Errorf("stuck is %t after %s", s.Stuck(), time.Since(began))
+		}
+		for _, l := range []string{"a\n", "b\n"} {
+			if _, err := io.WriteString(s, l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Draw([]string{"second"}, 20, true)
+		s.Draw([]string{"third"}, 20, true)
+		if time.Since(began) != patience {
+			t.Errorf("calls waited %s for a terminal that was stuck", time.Since(began)-patience)
+		}
+		close(u.read)
+		synctest.Wait()
+		if s.Stuck() {
+			t.Error("stuck, although all was taken")
+		}
+		s.Leave()
+		got := <-u.got + <-u.got
+		if strings.Count(got, "\a") != 1 || strings.Contains(got, "second") || !strings.Contains(got, "a\nb\n") || !strings.Contains(got, "third") {
+			t.Errorf("the terminal was given %q", got)
+		}
+	})
+}
+
+// TestCLI01_TextThatNobodyReadsIsBounded has ten times the text that waits at most.
+func TestCLI01_TextThatNobodyReadsIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := unread{make(chan struct{}), make(chan string, 10)}
+		s := NewScreen(u)
+		line := strings.Repeat("x", 1023) + "\n"
+		for i := range 10 * mostUnread / len(line) {
+			fmt.Fprintf(s, "%5d%s", i, line[5:])
+		}
+		close(u.read)
+		synctest.Wait()
+		first, rest := <-u.got, <-u.got
+		if first != "    0"+line[5:] {
+			t.Errorf("first is %.20q", first)
+		}
+		head, kept, _ := strings.Cut(rest, "\n")
+		lines := strings.Count(kept, "\n")
+		if want := fmt.Sprintf("(%d lines are left out: nobody read this terminal)", 10*mostUnread/len(line)-1-lines); head != want || !strings.HasSuffix(kept, "\n10239"+line[5:]) {
+			t.Errorf("%q and %d lines, want %q and the last line", head, lines, want)
+		}
+		if len(kept) < mostUnread/2-len(line) || len(kept) > mostUnread {
+			t.Errorf("%d bytes are kept", len(kept))
+		}
+	})
 }

@@ -44,7 +44,8 @@ func (t *tty) silence() {
 // restore has the terminal as it was, without what was typed meanwhile: nobody saw it.
 func (t *tty) restore() {
 	if t.before != nil && t.front() {
-		_ = unix.IoctlSetTermios(t.fd, setTermiosFlush, t.before)
+		_ = flushTyped(t.fd)
+		_ = unix.IoctlSetTermios(t.fd, setTermios, t.before) // without a wait for what is not read yet
 	}
 	t.before = nil
 }

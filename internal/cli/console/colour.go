@@ -100,7 +100,7 @@ func (a *Console) Width() int { return widthOf(a.Out) }
 const narrowest = 20
 
 func widthOf(w any) int {
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f := fileOf(w); f != nil && term.IsTerminal(int(f.Fd())) {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
 			return max(n, narrowest)
 		}

@@ -145,8 +145,19 @@ func Escaped(data []byte) json.RawMessage {
 
 // Terminal reports whether f is a person's terminal.
 func Terminal(f any) bool {
-	file, ok := f.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
+	file := fileOf(f)
+	return file != nil && term.IsTerminal(int(file.Fd()))
+}
+
+// fileOf is the file that is, or is below, what is written to or read; nil for none.
+func fileOf(f any) *os.File {
+	switch f := f.(type) {
+	case *os.File:
+		return f
+	case interface{ File() *os.File }:
+		return f.File()
+	}
+	return nil
 }
 
 // PrintAny prints a value as JSON, or what human writes.

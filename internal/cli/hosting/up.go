@@ -63,7 +63,8 @@ and read notices; others need credentials.`,
 				return err
 			}
 			live := board.New(a.Console, shown)
-			c.Logger = a.logger(live.Err())
+			a.Err = live.Err()
+			c.Logger = a.logger(a.Err)
 			if leaf {
 				return a.upLeaf(cmd, c, said)
 			}
@@ -120,7 +121,7 @@ func (a *Commands) runHost(ctx context.Context, c host.Config, live *board.Board
 	err := host.Run(running, c, func(h *host.Host, again bool) {
 		began = true
 		if again {
-			fmt.Fprintf(live.Err(), "serves again, up in %d ms\n", h.Startup().Milliseconds())
+			fmt.Fprintf(a.Err, "serves again, up in %d ms\n", h.Startup().Milliseconds())
 		} else {
 			a.greet(h, c)
 			remember()
