@@ -54,6 +54,8 @@ func (f *budgetFlags) fill(cmd *cobra.Command, b *loomv1.Budget) (bool, error) {
 		case !cmd.Flags().Changed(v.flag):
 		case !(v.value >= 0 && v.value <= 1e12):
 			return any, fault.New("submit/negative-budget", "not an amount to spend").At("--" + v.flag).Got(cmd.Flag(v.flag).Value.String()).Want("more than 0, and less than 1,000,000,000,000")
+		case v.flag == "budget-usd" && v.value > 0 && v.value < 1e-6:
+			return any, fault.New("submit/negative-budget", "too small an amount").At("--" + v.flag).Got(cmd.Flag(v.flag).Value.String()).Want("at least 0.000001")
 		default:
 			any = true
 			v.set()

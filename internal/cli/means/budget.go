@@ -42,6 +42,9 @@ func (l *limit) add(f *pflag.FlagSet, name, of string, tokens int64, usd float64
 // budget returns what the flags say, nil for no limit. Without paid, defaults are none.
 func (l *limit) budget(paid bool) (*loomv1.Budget, error) {
 	const most = 1e12
+	if l.usd > 0 && l.usd < 1e-6 {
+		return nil, fault.New("usage/argument", "too small an amount").At("--" + l.name + "-usd").Got(fmt.Sprint(l.usd)).Want("0 (no limit), or at least 0.000001")
+	}
 	if l.tokens < 0 || l.tokens > most || !(l.usd >= 0 && l.usd <= most/1e6) {
 		return nil, fault.New("usage/argument", "not an amount that work may spend").At("--" + l.name + "-tokens, --" + l.name + "-usd").Want("0 (no limit) or more")
 	}

@@ -83,7 +83,7 @@ func TestBYD05_WhatWorkMaySpend(t *testing.T) {
 			}
 		})
 	}
-	for _, arg := range []string{"--project-tokens=-1", "--bead-usd=-0.1", "--day-usd=2e6", "--bead-usd=NaN", "--day-tokens=2000000000000"} {
+	for _, arg := range []string{"--project-tokens=-1", "--bead-usd=-0.1", "--day-usd=2e6", "--bead-usd=NaN", "--bead-usd=0.0000001", "--day-tokens=2000000000000"} {
 		if err := filled(&host.Config{Model: costly{}}, arg); fault.Code(err) != "usage/argument" {
 			t.Errorf("%s: %v", arg, err)
 		}

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -12,30 +13,44 @@ import (
 // every host and every reader of the journal agrees on.
 const day = 24 * time.Hour
 
+// mostDays is of how many days the spending is kept: today's, that of a day on which a
+// clock that was wrong has put it, and that of the day before.
+const mostDays = 3
+
 // dayEnds returns the midnight at which the day of a moment ends, by the wall clock.
 // A day that has begun does not begin again when the clock is set back; one that lies
 // more than a day ahead was begun by a clock that was wrong, and does not count.
 func (s *State) dayEnds(now time.Time) time.Time {
-	if ends := asTime(s.p.Day.GetEnds()); ends.After(now) && ends.Sub(now) <= 2*day {
-		return ends
+	at := now.UTC().Truncate(day).Add(day)
+	for _, b := range s.p.Days {
+		if ends := asTime(b.Ends); ends.After(at) && ends.Sub(now) <= 2*day {
+			at = ends
+		}
 	}
-	return now.UTC().Truncate(day).Add(day)
+	return at
 }
 
 // today returns the spending of the day of a moment, nil while there is none.
 func (s *State) today(now time.Time) *loomv1.DaySpending {
-	if s.p.Day != nil && asTime(s.p.Day.Ends).Equal(s.dayEnds(now)) {
-		return s.p.Day
+	ends := s.dayEnds(now)
+	for _, b := range s.p.Days {
+		if asTime(b.Ends).Equal(ends) {
+			return b
+		}
 	}
 	return nil
 }
 
-// begunDay is today, begun with nothing where there is none. It is for folds.
+// begunDay is today, begun with nothing where there is none, and the last of the days. It
+// is for folds.
 func (s *State) begunDay(now time.Time) *loomv1.DaySpending {
-	if s.today(now) == nil {
-		s.p.Day = &loomv1.DaySpending{Ends: timestamppb.New(s.dayEnds(now))}
+	b := s.today(now)
+	if b == nil {
+		b = &loomv1.DaySpending{Ends: timestamppb.New(s.dayEnds(now))}
 	}
-	return s.p.Day
+	rest := slices.DeleteFunc(s.p.Days, func(other *loomv1.DaySpending) bool { return other == b })
+	s.p.Days = append(rest[max(0, len(rest)+1-mostDays):], b)
+	return b
 }
 
 // spentToday returns what the project has spent on the day of a moment.
@@ -58,8 +73,8 @@ func (s *State) pay(e *loomv1.Event, used amount) {
 	if used == (amount{}) {
 		return
 	}
-	now := wallTime(e)
-	s.begunDay(now).Spent = s.spentToday(now).plus(used).budget()
+	b := s.begunDay(wallTime(e))
+	b.Spent = amount{b.GetSpent().GetTokens(), b.GetSpent().GetMicroUsd()}.plus(used).budget()
 }
 
 // dayRaised is what the project may spend today once the CEO has approved it.

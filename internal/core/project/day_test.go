@@ -112,6 +112,50 @@ func TestBYD05_TheBudgetOfADayAndAClockThatWasWrong(t *testing.T) {
 	}
 }
 
+// What a day has spent stands although a clock was years ahead in between, for a moment
+// or for several days.
+func TestBYD05_ADayIsNotForgottenForAClockThatWasWrong(t *testing.T) {
+	d, b, who := daily(t, 1000)
+	spends := func(request string, tokens int64, want loomv1.Verdict) {
+		t.Helper()
+		if v := d.reserve(b, who, request, tokens); v != want {
+			t.Fatalf("%s, of %d: %s, want %s", request, tokens, v, want)
+		}
+		if want == goes {
+			d.answered(b, who, request, uint64(tokens)) //nolint:gosec // small
+		}
+	}
+	spends("q1", 900, goes)
+	for i, years := range []time.Duration{10, 20, 10} {
+		d.s.Ahead(-years * 365 * 24 * time.Hour)
+		spends("ahead"+strings.Repeat("!", i), 400, goes)
+	}
+	d.s.Ahead(0)
+	d.restart()
+	spends("q2", 101, stops)
+	if n := len(d.s.Snapshot().Days); n != 3 {
+		t.Errorf("the spending of %d days is kept", n)
+	}
+}
+
+// An answer about a day that is over leaves the day that has begun as it is.
+func TestBYD05_AnAnswerAfterMidnightDoesNotRaiseTheNextDay(t *testing.T) {
+	d, b, who := daily(t, 1000)
+	d.reserve(b, who, "q1", 900)
+	d.answered(b, who, "q1", 900)
+	if v := d.reserve(b, who, "q2", 200); v != stops {
+		t.Fatalf("a call for which the day has no room: %s", v)
+	}
+	d.releases(b, who)
+	d.now = d.now.Add(2 * time.Minute) // and no tick yet
+	d.approve()
+	d.wait(0)
+	b, who = d.take(b.Attempt.Id, "h1")
+	if v := d.reserve(b, who, "q2", 1001); v != stops {
+		t.Errorf("more than the new day has: %s", v)
+	}
+}
+
 // Whoever runs the host and raises a limit answers the questions about it.
 func TestBYD05_AQuestionAboutALimitThatWasRaisedLapses(t *testing.T) {
 	for _, tt := range []struct {

@@ -15,16 +15,14 @@ const (
 	overDeadline = "deadline/passed"
 )
 
-// spent returns what the model calls of an execution and of its children used.
+// spentBy returns what the model calls of an execution and of its children used.
 // A call whose price is not known costs nothing here, but its tokens count.
-func (s *State) spentBy(x *loomv1.Execution) (tokens, microUSD int64) {
-	tokens = int64(x.GetUsage().GetInputTokens() + x.GetUsage().GetOutputTokens())
-	microUSD = int64(x.GetUsage().GetCostMicroUsd())
+func (s *State) spentBy(x *loomv1.Execution) amount {
+	used := ofUsage(x.GetUsage())
 	for _, c := range s.childrenOf(x) {
-		t, m := s.spentBy(c)
-		tokens, microUSD = tokens+t, microUSD+m
+		used = used.plus(s.spentBy(c))
 	}
-	return tokens, microUSD
+	return used
 }
 
 // worked returns the wall time of an execution: since it began, without the
@@ -97,12 +95,12 @@ func (s *State) deadline(x *loomv1.Execution) time.Time {
 func (s *State) passed(x *loomv1.Execution, now, wall time.Time) (code, why string) {
 	most := s.allowed(x)
 	if most.Tokens > 0 || most.MicroUsd > 0 {
-		tokens, money := s.spentBy(x)
+		used := s.spentBy(x)
 		switch {
-		case most.Tokens > 0 && tokens > most.Tokens:
-			return overBudget, fmt.Sprintf("%d tokens are used, of %d", tokens, most.Tokens)
-		case most.MicroUsd > 0 && money > most.MicroUsd:
-			return overBudget, fmt.Sprintf("%.6f USD are spent, of %.6f", float64(money)/1e6, float64(most.MicroUsd)/1e6)
+		case most.Tokens > 0 && used.tokens > most.Tokens:
+			return overBudget, fmt.Sprintf("%d tokens are used, of %d", used.tokens, most.Tokens)
+		case most.MicroUsd > 0 && used.money > most.MicroUsd:
+			return overBudget, fmt.Sprintf("%s are spent, of %s", dollars(used.money), dollars(most.MicroUsd))
 		}
 	}
 	if long := most.WallSeconds; long > 0 && worked(x, now) >= seconds(long) {
@@ -149,7 +147,8 @@ func (d *decision) followAnswer(e *loomv1.Event) error {
 
 // lift lets an execution go on beyond the limit that an approval is about: by
 // as much again as its bead has, as often as it takes to be within it, or beyond
-// the deadline that has passed, if its bead has not been given a later one since.
+// the deadline that has passed, if its bead has not been given a later one since. An
+// answer about a day that is over lifts nothing: the day that has begun has its own room.
 // If it has passed another limit too, the CEO is asked about that at once.
 func (d *decision) lift(x *loomv1.Execution, a *loomv1.Approval) error {
 	if err := d.emitLift(x, a); err != nil {
@@ -166,6 +165,9 @@ func (d *decision) emitLift(x *loomv1.Execution, a *loomv1.Approval) error {
 		return nil
 	case !byDeadline:
 		if a.DayEnds != nil {
+			if !d.s.dayEnds(d.wall).Equal(asTime(a.DayEnds)) {
+				return nil
+			}
 			lifted = &loomv1.LimitLifted{Day: d.dayRaised(a)}
 			break
 		}
@@ -173,12 +175,11 @@ func (d *decision) emitLift(x *loomv1.Execution, a *loomv1.Approval) error {
 			lifted = &loomv1.LimitLifted{Project: d.projectRaised(a)}
 			break
 		}
-		tokens, money := d.s.spentBy(x)
-		tokens, money = max(tokens, a.Wanted.GetTokens()), max(money, a.Wanted.GetMicroUsd())
+		used := d.s.spentBy(x)
 		most, more := d.s.allowed(x), d.s.budgetOf(x)
 		lifted = &loomv1.LimitLifted{Granted: &loomv1.Budget{
-			Tokens:      raised(most.Tokens, more.GetTokens(), tokens),
-			MicroUsd:    raised(most.MicroUsd, more.GetMicroUsd(), money),
+			Tokens:      raised(most.Tokens, more.GetTokens(), max(used.tokens, a.Wanted.GetTokens())),
+			MicroUsd:    raised(most.MicroUsd, more.GetMicroUsd(), max(used.money, a.Wanted.GetMicroUsd())),
 			WallSeconds: raised(most.WallSeconds, more.GetWallSeconds(), int64(worked(x, d.now)/time.Second)),
 		}}
 	}

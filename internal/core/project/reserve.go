@@ -107,8 +107,7 @@ func (s *State) accounts(x *loomv1.Execution, a *loomv1.Attempt, now time.Time) 
 	var list []account
 	for y := x; y != nil; y = s.execution(y.Parent) {
 		if most := s.allowed(y); bounds(most) {
-			one := account{x: y, most: most}
-			one.spent.tokens, one.spent.money = s.spentBy(y)
+			one := account{x: y, most: most, spent: s.spentBy(y)}
 			s.heldBack(y, a, &one)
 			list = append(list, one)
 		}

@@ -277,8 +277,10 @@ func (d *desk) inboxes() []*loomv1.Approval {
 func (d *desk) granted(execution string) int64 {
 	if execution == "" {
 		p := d.s.Snapshot()
-		if p.Config.DayBudget != nil && p.Day.GetEnds().AsTime().After(d.now) {
-			return p.Day.GetGranted().GetTokens()
+		for _, b := range p.Days {
+			if p.Config.DayBudget != nil && b.Ends.AsTime().After(d.now) {
+				return b.GetGranted().GetTokens()
+			}
 		}
 		return p.Granted.GetTokens()
 	}

@@ -292,18 +292,18 @@ func (s *State) countTasks(x *loomv1.Execution) int {
 // the budgets that they were given.
 func (s *State) leave(left *loomv1.Budget, x *loomv1.Execution) {
 	most := s.allowed(x)
-	tokens, money := s.spentBy(x)
+	spent := s.spentBy(x)
 	kept := &loomv1.Budget{}
 	for _, t := range s.tasksOf(x) {
 		if c := s.execution(t.Execution); running(c) {
-			used, cost := s.spentBy(c)
+			used := s.spentBy(c)
 			b := s.bead(c.Bead).GetBudget()
-			kept.Tokens += max(b.GetTokens()-used, 0)
-			kept.MicroUsd += max(b.GetMicroUsd()-cost, 0)
+			kept.Tokens += max(b.GetTokens()-used.tokens, 0)
+			kept.MicroUsd += max(b.GetMicroUsd()-used.money, 0)
 		}
 	}
-	left.Tokens = team.Least(left.Tokens, team.Left(most.Tokens, tokens, kept.Tokens))
-	left.MicroUsd = team.Least(left.MicroUsd, team.Left(most.MicroUsd, money, kept.MicroUsd))
+	left.Tokens = team.Least(left.Tokens, team.Left(most.Tokens, spent.tokens, kept.Tokens))
+	left.MicroUsd = team.Least(left.MicroUsd, team.Left(most.MicroUsd, spent.money, kept.MicroUsd))
 	if most.WallSeconds > 0 {
 		gone := int64(worked(x, s.Time()).Seconds())
 		left.WallSeconds = team.Least(left.WallSeconds, team.Left(most.WallSeconds, gone, 0))

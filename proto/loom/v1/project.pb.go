@@ -754,10 +754,10 @@ type ProjectState struct {
 	Segments []string `protobuf:"bytes,34,rep,name=segments,proto3" json:"segments,omitempty"`
 	// Names of the segments that hold the first pages of the graph's nodes, and of its
 	// edges, in order; graph_pages has those that follow, and graph what is in no page.
-	GraphNodes    []string     `protobuf:"bytes,35,rep,name=graph_nodes,json=graphNodes,proto3" json:"graph_nodes,omitempty"`
-	GraphEdges    []string     `protobuf:"bytes,36,rep,name=graph_edges,json=graphEdges,proto3" json:"graph_edges,omitempty"`
-	GraphPages    *GraphPages  `protobuf:"bytes,37,opt,name=graph_pages,json=graphPages,proto3" json:"graph_pages,omitempty"`
-	Day           *DaySpending `protobuf:"bytes,38,opt,name=day,proto3" json:"day,omitempty"`
+	GraphNodes    []string       `protobuf:"bytes,35,rep,name=graph_nodes,json=graphNodes,proto3" json:"graph_nodes,omitempty"`
+	GraphEdges    []string       `protobuf:"bytes,36,rep,name=graph_edges,json=graphEdges,proto3" json:"graph_edges,omitempty"`
+	GraphPages    *GraphPages    `protobuf:"bytes,37,opt,name=graph_pages,json=graphPages,proto3" json:"graph_pages,omitempty"`
+	Days          []*DaySpending `protobuf:"bytes,38,rep,name=days,proto3" json:"days,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1051,15 +1051,16 @@ func (x *ProjectState) GetGraphPages() *GraphPages {
 	return nil
 }
 
-func (x *ProjectState) GetDay() *DaySpending {
+func (x *ProjectState) GetDays() []*DaySpending {
 	if x != nil {
-		return x.Day
+		return x.Days
 	}
 	return nil
 }
 
-// DaySpending is what a project has spent on the day on which it last paid for
-// something, and what the CEO has lifted the budget of that day to, in all.
+// DaySpending is what a project has spent on a day, and what the CEO has lifted the
+// budget of that day to, in all. A project has those of the last days on which it paid
+// for something, in that order.
 type DaySpending struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ends          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=ends,proto3" json:"ends,omitempty"`
@@ -1696,7 +1697,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xcf\x17\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xd1\x17\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -1744,8 +1745,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\vgraph_edges\x18$ \x03(\tR\n" +
 	"graphEdges\x124\n" +
 	"\vgraph_pages\x18% \x01(\v2\x13.loom.v1.GraphPagesR\n" +
-	"graphPages\x12&\n" +
-	"\x03day\x18& \x01(\v2\x14.loom.v1.DaySpendingR\x03day\x1aG\n" +
+	"graphPages\x12(\n" +
+	"\x04days\x18& \x03(\v2\x14.loom.v1.DaySpendingR\x04days\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -1957,7 +1958,7 @@ var file_loom_v1_project_proto_depIdxs = []int32{
 	45, // 42: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
 	31, // 43: loom.v1.ProjectState.teams:type_name -> loom.v1.ProjectState.TeamsEntry
 	8,  // 44: loom.v1.ProjectState.graph_pages:type_name -> loom.v1.GraphPages
-	7,  // 45: loom.v1.ProjectState.day:type_name -> loom.v1.DaySpending
+	7,  // 45: loom.v1.ProjectState.days:type_name -> loom.v1.DaySpending
 	34, // 46: loom.v1.DaySpending.ends:type_name -> google.protobuf.Timestamp
 	33, // 47: loom.v1.DaySpending.spent:type_name -> loom.v1.Budget
 	33, // 48: loom.v1.DaySpending.granted:type_name -> loom.v1.Budget
