@@ -53,6 +53,7 @@ func TestSUB04_SEC01_AStoppedHostsDirectoryAnswersWhatTheHostAnswered(t *testing
 		{"pause", &loomv1.Query{}},
 		{"permission", &loomv1.Query{}},
 		{"memory", &loomv1.Query{Project: "shop"}},
+		{"session", &loomv1.Query{Project: "shop"}},
 		{"notices", &loomv1.NoticesRequest{Project: "shop", Kinds: []string{"bead-filed", "attempt-ended", "execution-ended"}}},
 		{"notices", &loomv1.NoticesRequest{Project: "shop", Limit: 3}},
 		{"transcript", &loomv1.TranscriptRequest{Execution: r.execution}},

@@ -30,6 +30,7 @@ func (h *Host) services() map[string]service.Handler {
 		"respond":   service.Of(h.respond),
 		"decide":    service.Of(h.decideGraph),
 		"remember":  service.Of(h.writeMemory),
+		"intent":    service.Of(h.actInSession),
 		"host":      h.serveHost,
 		"hosts":     h.serveHosts,
 		"cluster":   h.serveCluster,

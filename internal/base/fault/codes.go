@@ -221,6 +221,7 @@ var codes = map[string]Exit{
 	"pattern/unknown":     Invalid,
 	"pattern/session":     Invalid,
 	"pattern/test":        WorkFailed,
+	"intent/unknown":      Invalid,
 	"intent/invalid":      Invalid,
 	"intent/phase":        Conflict,
 	"intent/unsealed":     Refused,

@@ -44,26 +44,35 @@ func (d *decision) prepare(p *loomv1.PrepareInputs) error {
 	if err := d.allowed(host, "input preparation", Inputs); err != nil {
 		return err
 	}
+	if err := CheckInputs(d.pattern, p.GetInputs()); err != nil {
+		return err
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Prepared{Prepared: p}})
+	d.start(d.first)
+	return nil
+}
+
+// CheckInputs refuses inputs, with intent/input, that are not those of a pattern: each
+// once, of its type, named by its hash, and none missing that is required.
+func CheckInputs(p *loomv1.Pattern, inputs []*loomv1.PreparedInput) error {
 	seen := map[string]bool{}
-	for i, in := range p.GetInputs() {
+	for i, in := range inputs {
 		where := fmt.Sprintf("inputs[%d]", i)
-		k := slices.IndexFunc(d.pattern.Inputs, func(x *loomv1.PatternInput) bool { return x.Name == in.Name })
+		k := slices.IndexFunc(p.Inputs, func(x *loomv1.PatternInput) bool { return x.Name == in.Name })
 		switch {
 		case k < 0 || seen[in.Name]:
 			return fault.New("intent/input", "the pattern has no such input, or it is there twice").At(where).Got(in.Name)
-		case d.pattern.Inputs[k].Type != in.Type:
-			return fault.New("intent/input", "input %q is a %s", in.Name, d.pattern.Inputs[k].Type).At(where).Got(in.Type)
+		case p.Inputs[k].Type != in.Type:
+			return fault.New("intent/input", "input %q is a %s", in.Name, p.Inputs[k].Type).At(where).Got(in.Type)
 		case !isBlob(in.Content):
 			return fault.New("intent/input", "input %q has no SHA-256", in.Name).At(where)
 		}
 		seen[in.Name] = true
 	}
-	for _, in := range d.pattern.Inputs {
+	for _, in := range p.Inputs {
 		if in.Required && !seen[in.Name] {
-			return fault.New("intent/input", "input %q is missing", in.Name).At("inputs")
+			return fault.New("intent/input", "input %q is missing", in.Name).At("inputs").Want("--input %s=FILE", in.Name)
 		}
 	}
-	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Prepared{Prepared: p}})
-	d.start(d.first)
 	return nil
 }

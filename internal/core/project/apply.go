@@ -68,6 +68,8 @@ func (s *State) applyTo(core loomv1.Core, e *loomv1.Event) error {
 		return s.mem.Apply(e)
 	case loomv1.Core_CORE_TEAM:
 		return s.applyTeam(e)
+	case loomv1.Core_CORE_SESSION:
+		return s.applySession(e)
 	}
 	return fmt.Errorf("nobody folds for %s", core)
 }
@@ -123,6 +125,8 @@ func (s *State) applyOwn(e *loomv1.Event) error {
 		s.remember(e, f.MemoryKept.Request, f.MemoryKept.GetEntry().GetId(), "")
 	case *loomv1.Event_MemoryMerged:
 		s.remember(e, f.MemoryMerged.Request, f.MemoryMerged.Id, "")
+	case *loomv1.Event_SessionAdvanced:
+		s.remember(e, f.SessionAdvanced.Request, f.SessionAdvanced.Session, f.SessionAdvanced.RequestDigest)
 	case *loomv1.Event_ApprovalRequested, *loomv1.Event_ApprovalDecided, *loomv1.Event_ApprovalRefused:
 		return s.applyApproval(e)
 	case *loomv1.Event_PlanAdopted:

@@ -177,6 +177,8 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 		return d.respond(c.AnswerApproval)
 	case *loomv1.Command_Signed:
 		return nil, d.signed(c.Signed)
+	case *loomv1.Command_ActInSession:
+		return d.actInSession(c.ActInSession)
 	case *loomv1.Command_Tick:
 		if err := d.tick(); err != nil {
 			return nil, err

@@ -60,14 +60,19 @@ func (s *State) takes(cmd *loomv1.Command) error {
 	if s.p.Config.GetRemoved() == nil {
 		return nil
 	}
-	switch cmd.Body.(type) {
+	switch b := cmd.Body.(type) {
+	case *loomv1.Command_ActInSession:
+		if b.ActInSession.GetSession() != "" {
+			return nil
+		}
 	case *loomv1.Command_FileBead, *loomv1.Command_FileError, *loomv1.Command_UpdateBead, *loomv1.Command_ReopenBead,
 		*loomv1.Command_ForkExecution, *loomv1.Command_TellExecution, *loomv1.Command_StoreDefinition,
 		*loomv1.Command_AddDecision, *loomv1.Command_LinkDecision, *loomv1.Command_SupersedeDecision, *loomv1.Command_AbandonDecision,
 		*loomv1.Command_ImportDecisions, *loomv1.Command_OpenBallot, *loomv1.Command_CastVote,
 		*loomv1.Command_KeepMemory, *loomv1.Command_ChangeMemory:
-		return fault.New("project/removed", "project %q was removed at %s", s.cfg.ID, s.p.Config.Removed.AsTime().Format("2006-01-02 15:04:05")).
-			At("project").Want("loom project add %s=%s has it take work again", s.cfg.ID, s.p.Config.Repository)
+	default:
+		return nil
 	}
-	return nil
+	return fault.New("project/removed", "project %q was removed at %s", s.cfg.ID, s.p.Config.Removed.AsTime().Format("2006-01-02 15:04:05")).
+		At("project").Want("loom project add %s=%s has it take work again", s.cfg.ID, s.p.Config.Repository)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/base/format"
 	"github.com/loomrun/loom/internal/core/commitlock"
+	"github.com/loomrun/loom/internal/core/intent"
 	"github.com/loomrun/loom/internal/core/keyring"
 	"github.com/loomrun/loom/internal/core/memory"
 	"github.com/loomrun/loom/internal/core/workflow"
@@ -59,6 +60,7 @@ type State struct {
 	locks     *commitlock.Table
 	mem       *memory.Memory
 	ring      *keyring.Ring
+	sessions  map[string]*intent.Session // of patterns, by id; p has their facts
 	defs      map[string]*workflow.Compiled
 	reactions map[reflect.Type][]reaction
 
@@ -111,7 +113,7 @@ func Adopt(cfg Config, p *loomv1.ProjectState) (*State, error) {
 		cfg.Compile = workflow.Compile
 	}
 	fillMaps(p)
-	s := &State{cfg: cfg, p: p, reactions: reactionsByFact(), defs: map[string]*workflow.Compiled{}, open: map[string]bool{}, prints: map[string]string{}, asked: map[string][]string{}}
+	s := &State{cfg: cfg, p: p, reactions: reactionsByFact(), defs: map[string]*workflow.Compiled{}, open: map[string]bool{}, prints: map[string]string{}, asked: map[string][]string{}, sessions: map[string]*intent.Session{}}
 	var err error
 	if s.graph, err = KeptGraph(p, cfg.Segments); err != nil {
 		return nil, fmt.Errorf("project %q: %w", cfg.ID, err)
@@ -120,6 +122,9 @@ func Adopt(cfg Config, p *loomv1.ProjectState) (*State, error) {
 		return nil, fmt.Errorf("project %q: %w", cfg.ID, err)
 	}
 	if s.mem, err = memory.Restore(p.Memory); err != nil {
+		return nil, fmt.Errorf("project %q: %w", cfg.ID, err)
+	}
+	if err = s.restoreSessions(); err != nil {
 		return nil, fmt.Errorf("project %q: %w", cfg.ID, err)
 	}
 	s.ring = keyring.Restore(cfg.CEO, p.Keyring)
@@ -171,6 +176,9 @@ func fillMaps(p *loomv1.ProjectState) {
 	}
 	if p.Teams == nil {
 		p.Teams = map[string]*loomv1.Team{}
+	}
+	if p.Sessions == nil {
+		p.Sessions = map[string]*loomv1.SessionRecord{}
 	}
 	if p.StoredAt == nil {
 		p.StoredAt = map[string]*timestamppb.Timestamp{}

@@ -27,13 +27,14 @@ const (
 	Permitted  View = "permission"
 	Memories   View = "memory"
 	Keys       View = "key"
+	Sessions   View = "session"
 )
 
 // KeyOrders is the filter of the view of keys that shows what made them so too.
 const KeyOrders = "orders"
 
 // Views lists all views.
-var Views = []View{Beads, Executions, Inbox, Graph, Lock, Projects, Definitions, Pauses, Permitted, Memories, Keys}
+var Views = []View{Beads, Executions, Inbox, Graph, Lock, Projects, Definitions, Pauses, Permitted, Memories, Keys, Sessions}
 
 // MaxListed is the most that a list has.
 const MaxListed = 1000
@@ -92,6 +93,8 @@ func (s *State) Look(v View, q *loomv1.Query) (*loomv1.View, error) {
 		return out, nil
 	case Memories:
 		return out, s.lookMemory(out, q, limit)
+	case Sessions:
+		return out, s.lookSessions(out, q, limit)
 	case Pauses:
 		s.lookPauses(out)
 		return out, nil

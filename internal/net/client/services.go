@@ -129,6 +129,16 @@ func (s Services) Remember(ctx context.Context, q *loomv1.MemoryRequest) (*loomv
 	return ask(ctx, s.host, "remember", q, &loomv1.Answer{})
 }
 
+// Session asks the service session; the answer: what it has, as a View.
+func (s Services) Session(ctx context.Context, q *loomv1.Query) (*loomv1.View, error) {
+	return ask(ctx, s.host, "session", q, &loomv1.View{})
+}
+
+// Intent asks the service intent; the answer: one is opened, or a person answers, seals, steers or aborts.
+func (s Services) Intent(ctx context.Context, q *loomv1.IntentRequest) (*loomv1.Answer, error) {
+	return ask(ctx, s.host, "intent", q, &loomv1.Answer{})
+}
+
 // Host asks the service host; the answer: the host, its projects and agents.
 func (s Services) Host(ctx context.Context, q *loomv1.HostRequest) (*loomv1.HostReply, error) {
 	return ask(ctx, s.host, "host", q, &loomv1.HostReply{})

@@ -140,6 +140,7 @@ type Command struct {
 	//	*Command_RecordLives
 	//	*Command_RecordDraft
 	//	*Command_RemoveProject
+	//	*Command_ActInSession
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -646,6 +647,15 @@ func (x *Command) GetRemoveProject() *RemoveProject {
 	return nil
 }
 
+func (x *Command) GetActInSession() *ActInSession {
+	if x != nil {
+		if x, ok := x.Body.(*Command_ActInSession); ok {
+			return x.ActInSession
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -851,6 +861,10 @@ type Command_RemoveProject struct {
 	RemoveProject *RemoveProject `protobuf:"bytes,70,opt,name=remove_project,json=removeProject,proto3,oneof"`
 }
 
+type Command_ActInSession struct {
+	ActInSession *ActInSession `protobuf:"bytes,80,opt,name=act_in_session,json=actInSession,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -951,6 +965,8 @@ func (*Command_RecordDraft) isCommand_Body() {}
 
 func (*Command_RemoveProject) isCommand_Body() {}
 
+func (*Command_ActInSession) isCommand_Body() {}
+
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
 type Answer struct {
@@ -970,6 +986,7 @@ type Answer struct {
 	//	*Answer_Call
 	//	*Answer_Memory
 	//	*Answer_Memories
+	//	*Answer_Session
 	Body isAnswer_Body `protobuf_oneof:"body"`
 	// Number of the project's last event when it was carried out; what is asked
 	// with this as at_least has seen it. 0 where nothing was.
@@ -1130,6 +1147,15 @@ func (x *Answer) GetMemories() *MemoryContext {
 	return nil
 }
 
+func (x *Answer) GetSession() *PatternSession {
+	if x != nil {
+		if x, ok := x.Body.(*Answer_Session); ok {
+			return x.Session
+		}
+	}
+	return nil
+}
+
 func (x *Answer) GetNumber() uint64 {
 	if x != nil {
 		return x.Number
@@ -1190,6 +1216,10 @@ type Answer_Memories struct {
 	Memories *MemoryContext `protobuf:"bytes,14,opt,name=memories,proto3,oneof"`
 }
 
+type Answer_Session struct {
+	Session *PatternSession `protobuf:"bytes,15,opt,name=session,proto3,oneof"`
+}
+
 func (*Answer_Done) isAnswer_Body() {}
 
 func (*Answer_Submit) isAnswer_Body() {}
@@ -1213,6 +1243,8 @@ func (*Answer_Call) isAnswer_Body() {}
 func (*Answer_Memory) isAnswer_Body() {}
 
 func (*Answer_Memories) isAnswer_Body() {}
+
+func (*Answer_Session) isAnswer_Body() {}
 
 // Done says that a command was carried out.
 type Done struct {
@@ -5227,7 +5259,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xe0\x18\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x9f\x19\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -5293,8 +5325,9 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x0fanswer_approval\x18> \x01(\v2\x17.loom.v1.DecideApprovalH\x00R\x0eanswerApproval\x129\n" +
 	"\frecord_lives\x18< \x01(\v2\x14.loom.v1.RecordLivesH\x00R\vrecordLives\x129\n" +
 	"\frecord_draft\x18= \x01(\v2\x14.loom.v1.RecordDraftH\x00R\vrecordDraft\x12?\n" +
-	"\x0eremove_project\x18F \x01(\v2\x16.loom.v1.RemoveProjectH\x00R\rremoveProjectB\x06\n" +
-	"\x04body\"\xf1\x04\n" +
+	"\x0eremove_project\x18F \x01(\v2\x16.loom.v1.RemoveProjectH\x00R\rremoveProject\x12=\n" +
+	"\x0eact_in_session\x18P \x01(\v2\x15.loom.v1.ActInSessionH\x00R\factInSessionB\x06\n" +
+	"\x04body\"\xa6\x05\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x04done\x18\x02 \x01(\v2\r.loom.v1.DoneH\x00R\x04done\x12.\n" +
@@ -5310,7 +5343,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	" \x01(\v2\x14.loom.v1.TeamRepliesH\x00R\x04team\x12*\n" +
 	"\x04call\x18\v \x01(\v2\x14.loom.v1.CallVerdictH\x00R\x04call\x12.\n" +
 	"\x06memory\x18\r \x01(\v2\x14.loom.v1.MemoryEntryH\x00R\x06memory\x124\n" +
-	"\bmemories\x18\x0e \x01(\v2\x16.loom.v1.MemoryContextH\x00R\bmemories\x12\x16\n" +
+	"\bmemories\x18\x0e \x01(\v2\x16.loom.v1.MemoryContextH\x00R\bmemories\x123\n" +
+	"\asession\x18\x0f \x01(\v2\x17.loom.v1.PatternSessionH\x00R\asession\x12\x16\n" +
 	"\x06number\x18\f \x01(\x04R\x06numberB\x06\n" +
 	"\x04body\")\n" +
 	"\x04Done\x12!\n" +
@@ -5695,57 +5729,59 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*ForgetMemory)(nil),          // 71: loom.v1.ForgetMemory
 	(*OfferMemory)(nil),           // 72: loom.v1.OfferMemory
 	(*RecordLives)(nil),           // 73: loom.v1.RecordLives
-	(*Error)(nil),                 // 74: loom.v1.Error
-	(*SubmitReply)(nil),           // 75: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 76: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 77: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 78: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 79: loom.v1.TeamReplies
-	(*MemoryEntry)(nil),           // 80: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 81: loom.v1.MemoryContext
-	(*Said)(nil),                  // 82: loom.v1.Said
-	(*ProjectConfig)(nil),         // 83: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 84: loom.v1.Definition
-	(*Submission)(nil),            // 85: loom.v1.Submission
-	(*ErrorReport)(nil),           // 86: loom.v1.ErrorReport
-	(*JournalCut)(nil),            // 87: loom.v1.JournalCut
-	(*Claimant)(nil),              // 88: loom.v1.Claimant
-	(*Event)(nil),                 // 89: loom.v1.Event
-	(*CallReservation)(nil),       // 90: loom.v1.CallReservation
-	(*Usage)(nil),                 // 91: loom.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 92: google.protobuf.Timestamp
-	(*ModelBlock)(nil),            // 93: loom.v1.ModelBlock
-	(*Outcome)(nil),               // 94: loom.v1.Outcome
-	(*HostRoles)(nil),             // 95: loom.v1.HostRoles
-	(*Bead)(nil),                  // 96: loom.v1.Bead
-	(*Draft)(nil),                 // 97: loom.v1.Draft
-	(*Execution)(nil),             // 98: loom.v1.Execution
-	(*Change)(nil),                // 99: loom.v1.Change
-	(*Candidate)(nil),             // 100: loom.v1.Candidate
-	(*Checkout)(nil),              // 101: loom.v1.Checkout
-	(*Landing)(nil),               // 102: loom.v1.Landing
-	(*DecisionEdge)(nil),          // 103: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 104: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 105: loom.v1.Ballot
-	(*Vote)(nil),                  // 106: loom.v1.Vote
-	(*EnrolKey)(nil),              // 107: loom.v1.EnrolKey
-	(*TrustTools)(nil),            // 108: loom.v1.TrustTools
-	(*DistrustTools)(nil),         // 109: loom.v1.DistrustTools
-	(*RevokeKey)(nil),             // 110: loom.v1.RevokeKey
-	(PauseScope)(0),               // 111: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 112: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 113: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 114: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 115: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 116: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 117: loom.v1.DecisionContext
-	(*Permission)(nil),            // 118: loom.v1.Permission
-	(*FileClaim)(nil),             // 119: loom.v1.FileClaim
-	(*Toolkit)(nil),               // 120: loom.v1.Toolkit
-	(*TeamView)(nil),              // 121: loom.v1.TeamView
-	(*ToolCall)(nil),              // 122: loom.v1.ToolCall
-	(*Permit)(nil),                // 123: loom.v1.Permit
-	(*Car)(nil),                   // 124: loom.v1.Car
+	(*ActInSession)(nil),          // 74: loom.v1.ActInSession
+	(*Error)(nil),                 // 75: loom.v1.Error
+	(*SubmitReply)(nil),           // 76: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 77: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 78: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 79: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 80: loom.v1.TeamReplies
+	(*MemoryEntry)(nil),           // 81: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 82: loom.v1.MemoryContext
+	(*PatternSession)(nil),        // 83: loom.v1.PatternSession
+	(*Said)(nil),                  // 84: loom.v1.Said
+	(*ProjectConfig)(nil),         // 85: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 86: loom.v1.Definition
+	(*Submission)(nil),            // 87: loom.v1.Submission
+	(*ErrorReport)(nil),           // 88: loom.v1.ErrorReport
+	(*JournalCut)(nil),            // 89: loom.v1.JournalCut
+	(*Claimant)(nil),              // 90: loom.v1.Claimant
+	(*Event)(nil),                 // 91: loom.v1.Event
+	(*CallReservation)(nil),       // 92: loom.v1.CallReservation
+	(*Usage)(nil),                 // 93: loom.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 94: google.protobuf.Timestamp
+	(*ModelBlock)(nil),            // 95: loom.v1.ModelBlock
+	(*Outcome)(nil),               // 96: loom.v1.Outcome
+	(*HostRoles)(nil),             // 97: loom.v1.HostRoles
+	(*Bead)(nil),                  // 98: loom.v1.Bead
+	(*Draft)(nil),                 // 99: loom.v1.Draft
+	(*Execution)(nil),             // 100: loom.v1.Execution
+	(*Change)(nil),                // 101: loom.v1.Change
+	(*Candidate)(nil),             // 102: loom.v1.Candidate
+	(*Checkout)(nil),              // 103: loom.v1.Checkout
+	(*Landing)(nil),               // 104: loom.v1.Landing
+	(*DecisionEdge)(nil),          // 105: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 106: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 107: loom.v1.Ballot
+	(*Vote)(nil),                  // 108: loom.v1.Vote
+	(*EnrolKey)(nil),              // 109: loom.v1.EnrolKey
+	(*TrustTools)(nil),            // 110: loom.v1.TrustTools
+	(*DistrustTools)(nil),         // 111: loom.v1.DistrustTools
+	(*RevokeKey)(nil),             // 112: loom.v1.RevokeKey
+	(PauseScope)(0),               // 113: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 114: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 115: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 116: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 117: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 118: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 119: loom.v1.DecisionContext
+	(*Permission)(nil),            // 120: loom.v1.Permission
+	(*FileClaim)(nil),             // 121: loom.v1.FileClaim
+	(*Toolkit)(nil),               // 122: loom.v1.Toolkit
+	(*TeamView)(nil),              // 123: loom.v1.TeamView
+	(*ToolCall)(nil),              // 124: loom.v1.ToolCall
+	(*Permit)(nil),                // 125: loom.v1.Permit
+	(*Car)(nil),                   // 126: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
 	63,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
@@ -5799,117 +5835,119 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	73,  // 48: loom.v1.Command.record_lives:type_name -> loom.v1.RecordLives
 	28,  // 49: loom.v1.Command.record_draft:type_name -> loom.v1.RecordDraft
 	6,   // 50: loom.v1.Command.remove_project:type_name -> loom.v1.RemoveProject
-	74,  // 51: loom.v1.Answer.error:type_name -> loom.v1.Error
-	3,   // 52: loom.v1.Answer.done:type_name -> loom.v1.Done
-	75,  // 53: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	56,  // 54: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	76,  // 55: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	77,  // 56: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	59,  // 57: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	78,  // 58: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	34,  // 59: loom.v1.Answer.train:type_name -> loom.v1.Train
-	79,  // 60: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
-	17,  // 61: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
-	80,  // 62: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
-	81,  // 63: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
-	82,  // 64: loom.v1.Done.said:type_name -> loom.v1.Said
-	83,  // 65: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	66,  // 66: loom.v1.RegisterProject.keys:type_name -> loom.v1.SignedCommand
-	63,  // 67: loom.v1.RegisterProject.asked_by:type_name -> loom.v1.Identity
-	84,  // 68: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	85,  // 69: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	86,  // 70: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	74,  // 71: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	87,  // 72: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
-	88,  // 73: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	88,  // 74: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	89,  // 75: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
-	88,  // 76: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	90,  // 77: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
-	88,  // 78: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	91,  // 79: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	0,   // 80: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
-	88,  // 81: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	92,  // 82: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	93,  // 83: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
-	88,  // 84: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	94,  // 85: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	20,  // 86: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
-	88,  // 87: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	22,  // 88: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
-	95,  // 89: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	96,  // 90: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	97,  // 91: loom.v1.RecordDraft.draft:type_name -> loom.v1.Draft
-	98,  // 92: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	88,  // 93: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	88,  // 94: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	88,  // 95: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	88,  // 96: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	35,  // 97: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	99,  // 98: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	100, // 99: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	101, // 100: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
-	62,  // 101: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	88,  // 102: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	88,  // 103: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	102, // 104: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	88,  // 105: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
-	102, // 106: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
-	77,  // 107: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	103, // 108: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	42,  // 109: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	103, // 110: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	104, // 111: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	105, // 112: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	106, // 113: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	92,  // 114: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	92,  // 115: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	55,  // 116: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	49,  // 117: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	50,  // 118: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	51,  // 119: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	52,  // 120: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	54,  // 121: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	53,  // 122: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	107, // 123: loom.v1.CeoCommand.enrol_key:type_name -> loom.v1.EnrolKey
-	60,  // 124: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	61,  // 125: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	42,  // 126: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	108, // 127: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
-	109, // 128: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
-	48,  // 129: loom.v1.CeoCommand.recheck:type_name -> loom.v1.RecheckExecution
-	110, // 130: loom.v1.CeoCommand.revoke_key:type_name -> loom.v1.RevokeKey
-	111, // 131: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	111, // 132: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	84,  // 133: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	112, // 134: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	113, // 135: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	114, // 136: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	96,  // 137: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	98,  // 138: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	83,  // 139: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	115, // 140: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	77,  // 141: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	116, // 142: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	117, // 143: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	84,  // 144: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	118, // 145: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	119, // 146: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	120, // 147: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
-	101, // 148: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
-	81,  // 149: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
-	121, // 150: loom.v1.Brief.team:type_name -> loom.v1.TeamView
-	88,  // 151: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	58,  // 152: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	122, // 153: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	123, // 154: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	118, // 155: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	124, // 156: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	157, // [157:157] is the sub-list for method output_type
-	157, // [157:157] is the sub-list for method input_type
-	157, // [157:157] is the sub-list for extension type_name
-	157, // [157:157] is the sub-list for extension extendee
-	0,   // [0:157] is the sub-list for field type_name
+	74,  // 51: loom.v1.Command.act_in_session:type_name -> loom.v1.ActInSession
+	75,  // 52: loom.v1.Answer.error:type_name -> loom.v1.Error
+	3,   // 53: loom.v1.Answer.done:type_name -> loom.v1.Done
+	76,  // 54: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	56,  // 55: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	77,  // 56: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	78,  // 57: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	59,  // 58: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	79,  // 59: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	34,  // 60: loom.v1.Answer.train:type_name -> loom.v1.Train
+	80,  // 61: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	17,  // 62: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
+	81,  // 63: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
+	82,  // 64: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
+	83,  // 65: loom.v1.Answer.session:type_name -> loom.v1.PatternSession
+	84,  // 66: loom.v1.Done.said:type_name -> loom.v1.Said
+	85,  // 67: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	66,  // 68: loom.v1.RegisterProject.keys:type_name -> loom.v1.SignedCommand
+	63,  // 69: loom.v1.RegisterProject.asked_by:type_name -> loom.v1.Identity
+	86,  // 70: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	87,  // 71: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	88,  // 72: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	75,  // 73: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	89,  // 74: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
+	90,  // 75: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	90,  // 76: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	91,  // 77: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
+	90,  // 78: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	92,  // 79: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	90,  // 80: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	93,  // 81: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	0,   // 82: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
+	90,  // 83: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	94,  // 84: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	95,  // 85: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
+	90,  // 86: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	96,  // 87: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	20,  // 88: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
+	90,  // 89: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	22,  // 90: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
+	97,  // 91: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	98,  // 92: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	99,  // 93: loom.v1.RecordDraft.draft:type_name -> loom.v1.Draft
+	100, // 94: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	90,  // 95: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	90,  // 96: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	90,  // 97: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	90,  // 98: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	35,  // 99: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	101, // 100: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	102, // 101: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	103, // 102: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
+	62,  // 103: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	90,  // 104: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	90,  // 105: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	104, // 106: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	90,  // 107: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	104, // 108: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	78,  // 109: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	105, // 110: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	42,  // 111: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	105, // 112: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	106, // 113: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	107, // 114: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	108, // 115: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	94,  // 116: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	94,  // 117: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	55,  // 118: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	49,  // 119: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	50,  // 120: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	51,  // 121: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	52,  // 122: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	54,  // 123: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	53,  // 124: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	109, // 125: loom.v1.CeoCommand.enrol_key:type_name -> loom.v1.EnrolKey
+	60,  // 126: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	61,  // 127: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	42,  // 128: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	110, // 129: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
+	111, // 130: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
+	48,  // 131: loom.v1.CeoCommand.recheck:type_name -> loom.v1.RecheckExecution
+	112, // 132: loom.v1.CeoCommand.revoke_key:type_name -> loom.v1.RevokeKey
+	113, // 133: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	113, // 134: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	86,  // 135: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	114, // 136: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	115, // 137: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	116, // 138: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	98,  // 139: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	100, // 140: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	85,  // 141: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	117, // 142: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	78,  // 143: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	118, // 144: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	119, // 145: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	86,  // 146: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	120, // 147: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	121, // 148: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	122, // 149: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
+	103, // 150: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
+	82,  // 151: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
+	123, // 152: loom.v1.Brief.team:type_name -> loom.v1.TeamView
+	90,  // 153: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	58,  // 154: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	124, // 155: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	125, // 156: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	120, // 157: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	126, // 158: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	159, // [159:159] is the sub-list for method output_type
+	159, // [159:159] is the sub-list for method input_type
+	159, // [159:159] is the sub-list for extension type_name
+	159, // [159:159] is the sub-list for extension extendee
+	0,   // [0:159] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -5928,6 +5966,7 @@ func file_loom_v1_command_proto_init() {
 	file_loom_v1_memory_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_project_proto_init()
+	file_loom_v1_session_proto_init()
 	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()
 	file_loom_v1_team_proto_init()
@@ -5985,6 +6024,7 @@ func file_loom_v1_command_proto_init() {
 		(*Command_RecordLives)(nil),
 		(*Command_RecordDraft)(nil),
 		(*Command_RemoveProject)(nil),
+		(*Command_ActInSession)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),
@@ -5999,6 +6039,7 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_Call)(nil),
 		(*Answer_Memory)(nil),
 		(*Answer_Memories)(nil),
+		(*Answer_Session)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[46].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),

@@ -147,6 +147,7 @@ type Event struct {
 	//	*Event_KeyRevoked
 	//	*Event_KeyAwaited
 	//	*Event_ApprovalSigned
+	//	*Event_SessionAdvanced
 	//	*Event_ProjectRemoved
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
@@ -1169,6 +1170,15 @@ func (x *Event) GetApprovalSigned() *ApprovalSigned {
 	return nil
 }
 
+func (x *Event) GetSessionAdvanced() *SessionAdvanced {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_SessionAdvanced); ok {
+			return x.SessionAdvanced
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetProjectRemoved() *ProjectRemoved {
 	if x != nil {
 		if x, ok := x.Fact.(*Event_ProjectRemoved); ok {
@@ -1596,6 +1606,11 @@ type Event_ApprovalSigned struct {
 	ApprovalSigned *ApprovalSigned `protobuf:"bytes,130,opt,name=approval_signed,json=approvalSigned,proto3,oneof"`
 }
 
+type Event_SessionAdvanced struct {
+	// Sessions of patterns.
+	SessionAdvanced *SessionAdvanced `protobuf:"bytes,150,opt,name=session_advanced,json=sessionAdvanced,proto3,oneof"`
+}
+
 type Event_ProjectRemoved struct {
 	// The end of a project's work.
 	ProjectRemoved *ProjectRemoved `protobuf:"bytes,140,opt,name=project_removed,json=projectRemoved,proto3,oneof"`
@@ -1802,6 +1817,8 @@ func (*Event_KeyRevoked) isEvent_Fact() {}
 func (*Event_KeyAwaited) isEvent_Fact() {}
 
 func (*Event_ApprovalSigned) isEvent_Fact() {}
+
+func (*Event_SessionAdvanced) isEvent_Fact() {}
 
 func (*Event_ProjectRemoved) isEvent_Fact() {}
 
@@ -6506,7 +6523,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xb2c\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x84d\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -6731,7 +6748,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x01\x01\x1a\\{about}: a change of the keys that {.change.by} has signed waits for another key's signatureH\x00R\n" +
 	"keyAwaited\x12\xab\x01\n" +
 	"\x0fapproval_signed\x18\x82\x01 \x01(\v2\x17.loom.v1.ApprovalSignedBf\x8a\xb5\x18b\n" +
-	"\x01\x01\x1a]{about}: approval {.approval} signed by {who}: {.decision}{.comment in}; it needs another keyH\x00R\x0eapprovalSigned\x12\x95\x01\n" +
+	"\x01\x01\x1a]{about}: approval {.approval} signed by {who}: {.decision}{.comment in}; it needs another keyH\x00R\x0eapprovalSigned\x12P\n" +
+	"\x10session_advanced\x18\x96\x01 \x01(\v2\x18.loom.v1.SessionAdvancedB\b\x8a\xb5\x18\x04\n" +
+	"\x02\x01\bH\x00R\x0fsessionAdvanced\x12\x95\x01\n" +
 	"\x0fproject_removed\x18\x8c\x01 \x01(\v2\x17.loom.v1.ProjectRemovedBP\x8a\xb5\x18L\n" +
 	"\x01\x01\x1aGproject {project} removed by {who}, it takes no new work{.reason after}H\x00R\x0eprojectRemovedB\x06\n" +
 	"\x04fact\"9\n" +
@@ -7172,49 +7191,50 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*AgentLife)(nil),             // 99: loom.v1.AgentLife
 	(*KeyRevoked)(nil),            // 100: loom.v1.KeyRevoked
 	(*KeyAwaited)(nil),            // 101: loom.v1.KeyAwaited
-	(*ModelBlock)(nil),            // 102: loom.v1.ModelBlock
-	(*Landing)(nil),               // 103: loom.v1.Landing
-	(*ProjectConfig)(nil),         // 104: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 105: loom.v1.Definition
-	(*SignedCommand)(nil),         // 106: loom.v1.SignedCommand
-	(*Error)(nil),                 // 107: loom.v1.Error
-	(*Pause)(nil),                 // 108: loom.v1.Pause
-	(PauseScope)(0),               // 109: loom.v1.PauseScope
-	(*Draft)(nil),                 // 110: loom.v1.Draft
-	(GateAction)(0),               // 111: loom.v1.GateAction
-	(*Plan)(nil),                  // 112: loom.v1.Plan
-	(*ForkPoint)(nil),             // 113: loom.v1.ForkPoint
-	(*Execution)(nil),             // 114: loom.v1.Execution
-	(*Budget)(nil),                // 115: loom.v1.Budget
-	(*CallReservation)(nil),       // 116: loom.v1.CallReservation
-	(*Usage)(nil),                 // 117: loom.v1.Usage
-	(*HostRoles)(nil),             // 118: loom.v1.HostRoles
-	(*Bead)(nil),                  // 119: loom.v1.Bead
-	(BeadStatus)(0),               // 120: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 121: loom.v1.Claimant
-	(*TeamTask)(nil),              // 122: loom.v1.TeamTask
-	(*Outcome)(nil),               // 123: loom.v1.Outcome
-	(*Approval)(nil),              // 124: loom.v1.Approval
-	(ApprovalDecision)(0),         // 125: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 126: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 127: loom.v1.Change
-	(*Candidate)(nil),             // 128: loom.v1.Candidate
-	(*DecisionNode)(nil),          // 129: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 130: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 131: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 132: loom.v1.Ballot
-	(*Vote)(nil),                  // 133: loom.v1.Vote
-	(BallotStatus)(0),             // 134: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 135: loom.v1.LockClaim
-	(*Car)(nil),                   // 136: loom.v1.Car
-	(*BlobRef)(nil),               // 137: loom.v1.BlobRef
-	(*Compaction)(nil),            // 138: loom.v1.Compaction
-	(*Said)(nil),                  // 139: loom.v1.Said
-	(*ModelAnswer)(nil),           // 140: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 141: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 142: loom.v1.ToolResult
-	(*Permission)(nil),            // 143: loom.v1.Permission
-	(*Toolkit)(nil),               // 144: loom.v1.Toolkit
+	(*SessionAdvanced)(nil),       // 102: loom.v1.SessionAdvanced
+	(*ModelBlock)(nil),            // 103: loom.v1.ModelBlock
+	(*Landing)(nil),               // 104: loom.v1.Landing
+	(*ProjectConfig)(nil),         // 105: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 106: loom.v1.Definition
+	(*SignedCommand)(nil),         // 107: loom.v1.SignedCommand
+	(*Error)(nil),                 // 108: loom.v1.Error
+	(*Pause)(nil),                 // 109: loom.v1.Pause
+	(PauseScope)(0),               // 110: loom.v1.PauseScope
+	(*Draft)(nil),                 // 111: loom.v1.Draft
+	(GateAction)(0),               // 112: loom.v1.GateAction
+	(*Plan)(nil),                  // 113: loom.v1.Plan
+	(*ForkPoint)(nil),             // 114: loom.v1.ForkPoint
+	(*Execution)(nil),             // 115: loom.v1.Execution
+	(*Budget)(nil),                // 116: loom.v1.Budget
+	(*CallReservation)(nil),       // 117: loom.v1.CallReservation
+	(*Usage)(nil),                 // 118: loom.v1.Usage
+	(*HostRoles)(nil),             // 119: loom.v1.HostRoles
+	(*Bead)(nil),                  // 120: loom.v1.Bead
+	(BeadStatus)(0),               // 121: loom.v1.BeadStatus
+	(*Claimant)(nil),              // 122: loom.v1.Claimant
+	(*TeamTask)(nil),              // 123: loom.v1.TeamTask
+	(*Outcome)(nil),               // 124: loom.v1.Outcome
+	(*Approval)(nil),              // 125: loom.v1.Approval
+	(ApprovalDecision)(0),         // 126: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 127: loom.v1.ExecutionStatus
+	(*Change)(nil),                // 128: loom.v1.Change
+	(*Candidate)(nil),             // 129: loom.v1.Candidate
+	(*DecisionNode)(nil),          // 130: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 131: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 132: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 133: loom.v1.Ballot
+	(*Vote)(nil),                  // 134: loom.v1.Vote
+	(BallotStatus)(0),             // 135: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 136: loom.v1.LockClaim
+	(*Car)(nil),                   // 137: loom.v1.Car
+	(*BlobRef)(nil),               // 138: loom.v1.BlobRef
+	(*Compaction)(nil),            // 139: loom.v1.Compaction
+	(*Said)(nil),                  // 140: loom.v1.Said
+	(*ModelAnswer)(nil),           // 141: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 142: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 143: loom.v1.ToolResult
+	(*Permission)(nil),            // 144: loom.v1.Permission
+	(*Toolkit)(nil),               // 145: loom.v1.Toolkit
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
 	83,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
@@ -7321,80 +7341,81 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	100, // 101: loom.v1.Event.key_revoked:type_name -> loom.v1.KeyRevoked
 	101, // 102: loom.v1.Event.key_awaited:type_name -> loom.v1.KeyAwaited
 	47,  // 103: loom.v1.Event.approval_signed:type_name -> loom.v1.ApprovalSigned
-	5,   // 104: loom.v1.Event.project_removed:type_name -> loom.v1.ProjectRemoved
-	102, // 105: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
-	102, // 106: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
-	103, // 107: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
-	104, // 108: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	105, // 109: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	106, // 110: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	107, // 111: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	108, // 112: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	109, // 113: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	110, // 114: loom.v1.DraftKept.draft:type_name -> loom.v1.Draft
-	111, // 115: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	105, // 116: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
-	112, // 117: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
-	82,  // 118: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
-	113, // 119: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	114, // 120: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	115, // 121: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	83,  // 122: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	115, // 123: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	115, // 124: loom.v1.LimitLifted.day:type_name -> loom.v1.Budget
-	116, // 125: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	117, // 126: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	118, // 127: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	119, // 128: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	83,  // 129: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	119, // 130: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	120, // 131: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	107, // 132: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	110, // 133: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
-	83,  // 134: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	121, // 135: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	83,  // 136: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	102, // 137: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
-	122, // 138: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	123, // 139: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	123, // 140: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	83,  // 141: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	124, // 142: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	125, // 143: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	106, // 144: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	125, // 145: loom.v1.ApprovalSigned.decision:type_name -> loom.v1.ApprovalDecision
-	106, // 146: loom.v1.ApprovalSigned.signed:type_name -> loom.v1.SignedCommand
-	107, // 147: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	126, // 148: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	127, // 149: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	128, // 150: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	103, // 151: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	129, // 152: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	130, // 153: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	130, // 154: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	131, // 155: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	132, // 156: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	133, // 157: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	134, // 158: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	83,  // 159: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	135, // 160: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	83,  // 161: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	83,  // 162: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	136, // 163: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	137, // 164: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	138, // 165: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	139, // 166: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	139, // 167: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	140, // 168: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	141, // 169: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	142, // 170: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	143, // 171: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	144, // 172: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
-	173, // [173:173] is the sub-list for method output_type
-	173, // [173:173] is the sub-list for method input_type
-	173, // [173:173] is the sub-list for extension type_name
-	173, // [173:173] is the sub-list for extension extendee
-	0,   // [0:173] is the sub-list for field type_name
+	102, // 104: loom.v1.Event.session_advanced:type_name -> loom.v1.SessionAdvanced
+	5,   // 105: loom.v1.Event.project_removed:type_name -> loom.v1.ProjectRemoved
+	103, // 106: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
+	103, // 107: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
+	104, // 108: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
+	105, // 109: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	106, // 110: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	107, // 111: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	108, // 112: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	109, // 113: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	110, // 114: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	111, // 115: loom.v1.DraftKept.draft:type_name -> loom.v1.Draft
+	112, // 116: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	106, // 117: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
+	113, // 118: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
+	82,  // 119: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
+	114, // 120: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	115, // 121: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	116, // 122: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	83,  // 123: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	116, // 124: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	116, // 125: loom.v1.LimitLifted.day:type_name -> loom.v1.Budget
+	117, // 126: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	118, // 127: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	119, // 128: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	120, // 129: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	83,  // 130: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	120, // 131: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	121, // 132: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	108, // 133: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	111, // 134: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
+	83,  // 135: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	122, // 136: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	83,  // 137: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	103, // 138: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
+	123, // 139: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	124, // 140: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	124, // 141: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	83,  // 142: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	125, // 143: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	126, // 144: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	107, // 145: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	126, // 146: loom.v1.ApprovalSigned.decision:type_name -> loom.v1.ApprovalDecision
+	107, // 147: loom.v1.ApprovalSigned.signed:type_name -> loom.v1.SignedCommand
+	108, // 148: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	127, // 149: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	128, // 150: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	129, // 151: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	104, // 152: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	130, // 153: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	131, // 154: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	131, // 155: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	132, // 156: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	133, // 157: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	134, // 158: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	135, // 159: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	83,  // 160: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	136, // 161: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	83,  // 162: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	83,  // 163: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	137, // 164: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	138, // 165: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	139, // 166: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	140, // 167: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	140, // 168: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	141, // 169: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	142, // 170: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	143, // 171: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	144, // 172: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	145, // 173: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
+	174, // [174:174] is the sub-list for method output_type
+	174, // [174:174] is the sub-list for method input_type
+	174, // [174:174] is the sub-list for extension type_name
+	174, // [174:174] is the sub-list for extension extendee
+	0,   // [0:174] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -7412,6 +7433,7 @@ func file_loom_v1_event_proto_init() {
 	file_loom_v1_memory_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_project_proto_init()
+	file_loom_v1_session_proto_init()
 	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()
 	file_loom_v1_toolkit_proto_init()
@@ -7519,6 +7541,7 @@ func file_loom_v1_event_proto_init() {
 		(*Event_KeyRevoked)(nil),
 		(*Event_KeyAwaited)(nil),
 		(*Event_ApprovalSigned)(nil),
+		(*Event_SessionAdvanced)(nil),
 		(*Event_ProjectRemoved)(nil),
 	}
 	type x struct{}

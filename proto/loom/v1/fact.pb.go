@@ -41,6 +41,8 @@ const (
 	Core_CORE_MEMORY Core = 6
 	// Mail and logs of teams.
 	Core_CORE_TEAM Core = 7
+	// Sessions of patterns.
+	Core_CORE_SESSION Core = 8
 )
 
 // Enum value maps for Core.
@@ -54,6 +56,7 @@ var (
 		5: "CORE_LOCK",
 		6: "CORE_MEMORY",
 		7: "CORE_TEAM",
+		8: "CORE_SESSION",
 	}
 	Core_value = map[string]int32{
 		"CORE_UNSPECIFIED": 0,
@@ -64,6 +67,7 @@ var (
 		"CORE_LOCK":        5,
 		"CORE_MEMORY":      6,
 		"CORE_TEAM":        7,
+		"CORE_SESSION":     8,
 	}
 )
 
@@ -270,7 +274,7 @@ const file_loom_v1_fact_proto_rawDesc = "" +
 	"\x05cores\x18\x01 \x03(\x0e2\r.loom.v1.CoreR\x05cores\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\rR\x05since\x12\x12\n" +
 	"\x04says\x18\x03 \x01(\tR\x04says\x12*\n" +
-	"\x06tables\x18\x04 \x03(\x0e2\x12.loom.v1.FactTableR\x06tables*\x8f\x01\n" +
+	"\x06tables\x18\x04 \x03(\x0e2\x12.loom.v1.FactTableR\x06tables*\xa1\x01\n" +
 	"\x04Core\x12\x14\n" +
 	"\x10CORE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fCORE_PROJECT\x10\x01\x12\x11\n" +
@@ -280,7 +284,8 @@ const file_loom_v1_fact_proto_rawDesc = "" +
 	"CORE_GRAPH\x10\x04\x12\r\n" +
 	"\tCORE_LOCK\x10\x05\x12\x0f\n" +
 	"\vCORE_MEMORY\x10\x06\x12\r\n" +
-	"\tCORE_TEAM\x10\a*\xa5\x01\n" +
+	"\tCORE_TEAM\x10\a\x12\x10\n" +
+	"\fCORE_SESSION\x10\b*\xa5\x01\n" +
 	"\tFactTable\x12\x1a\n" +
 	"\x16FACT_TABLE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10FACT_TABLE_BEADS\x10\x01\x12\x18\n" +

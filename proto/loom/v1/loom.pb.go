@@ -24,7 +24,7 @@ var File_loom_v1_loom_proto protoreflect.FileDescriptor
 
 const file_loom_v1_loom_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x15loom/v1/reading.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\xb4c\n" +
+	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x15loom/v1/reading.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\xech\n" +
 	"\vHostService\x12\xf3\x01\n" +
 	"\aProject\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xc8\x01\x92\xb5\x18\xc3\x01\n" +
 	"\x01\x01\x1a\n" +
@@ -136,7 +136,14 @@ const file_loom_v1_loom_proto_rawDesc = "" +
 	"\bRemember\x12\x16.loom.v1.MemoryRequest\x1a\x0f.loom.v1.Answer\"\x93\x04\x92\xb5\x18\x8e\x04\n" +
 	"\x01\x03\x1a\aproject*B`Answer` with the `memory`: an entry is kept, changed or forgotten29\x1a/keep, change or forget what a project remembers\x12\x06memory:\x96\x02\n" +
 	"\vmemory_keep\x12\bRemember\x1a\xdc\x01Keep an entry of the memory: type (decision, error, discovery, assumption, risk, constraint, preference and so on), text, tags, sources, confidence. The same words again are counted. request is your own id for this call.\"\x04keep*\rentry request2\x05entry8\x01H\x01:h\n" +
-	"\rmemory_forget\x12\x06Forget\x1a2Remove what an entry of the memory says, for good.\"\x06forget*\tid reason2\x02id8\x01@\x01H\x01\x12\x94\x01\n" +
+	"\rmemory_forget\x12\x06Forget\x1a2Remove what an entry of the memory says, for good.\"\x06forget*\tid reason2\x02id8\x01@\x01H\x01\x12\xc1\x03\n" +
+	"\aSession\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\x96\x03\x92\xb5\x18\x91\x03\n" +
+	"\x01\x01\x1a\aproject*j`View` with `sessions`, newest first; filter is `open` or `ended`; by id one, with all that happened in it2<\x1a\x14sessions of patterns*\x1aproject limit after filter\n" +
+	"\bsessions2R\x1a4a session of a pattern, with all that happened in it\"\x02id*\aproject\n" +
+	"\rsessions/{id}:\x84\x01\n" +
+	"\bsessions\x12\x19List sessions of patterns\x1aAList sessions of patterns, newest first, and what each waits for.*\x1aproject limit after filter\x12\xf1\x01\n" +
+	"\x06Intent\x12\x16.loom.v1.IntentRequest\x1a\x0f.loom.v1.Answer\"\xbd\x01\x92\xb5\x18\xb8\x01\n" +
+	"\x01\x03\x1a\aproject*e`Answer` with the `session` as it stands: one is opened, or a person answers, seals, steers or aborts2C\x1a9open a session of a pattern, answer, seal, steer or abort\x12\x06intent\x12\x94\x01\n" +
 	"\x04Host\x12\x14.loom.v1.HostRequest\x1a\x12.loom.v1.HostReply\"b\x92\xb5\x18^\n" +
 	"\x01\x01*.`HostReply`: the host, its projects and agents2)\x1a!the host, its projects and agents\n" +
 	"\x04host\x12\xe1\x01\n" +
@@ -192,41 +199,42 @@ var file_loom_v1_loom_proto_goTypes = []any{
 	(*SignedCommand)(nil),     // 10: loom.v1.SignedCommand
 	(*DecideApproval)(nil),    // 11: loom.v1.DecideApproval
 	(*MemoryRequest)(nil),     // 12: loom.v1.MemoryRequest
-	(*HostRequest)(nil),       // 13: loom.v1.HostRequest
-	(*HostsRequest)(nil),      // 14: loom.v1.HostsRequest
-	(*ClusterRequest)(nil),    // 15: loom.v1.ClusterRequest
-	(*Submission)(nil),        // 16: loom.v1.Submission
-	(*ErrorReport)(nil),       // 17: loom.v1.ErrorReport
-	(*BeadRequest)(nil),       // 18: loom.v1.BeadRequest
-	(*DecisionRequest)(nil),   // 19: loom.v1.DecisionRequest
-	(*ForkRequest)(nil),       // 20: loom.v1.ForkRequest
-	(*SayRequest)(nil),        // 21: loom.v1.SayRequest
-	(*ScaleRole)(nil),         // 22: loom.v1.ScaleRole
-	(*DrainHost)(nil),         // 23: loom.v1.DrainHost
-	(*RetentionRequest)(nil),  // 24: loom.v1.RetentionRequest
-	(*ToolkitPart)(nil),       // 25: loom.v1.ToolkitPart
-	(*MembersRequest)(nil),    // 26: loom.v1.MembersRequest
-	(*RegisterRequest)(nil),   // 27: loom.v1.RegisterRequest
-	(*View)(nil),              // 28: loom.v1.View
-	(*HistoryReply)(nil),      // 29: loom.v1.HistoryReply
-	(*WhyReply)(nil),          // 30: loom.v1.WhyReply
-	(*TranscriptReply)(nil),   // 31: loom.v1.TranscriptReply
-	(*BlobReply)(nil),         // 32: loom.v1.BlobReply
-	(*StateReply)(nil),        // 33: loom.v1.StateReply
-	(*NoticesReply)(nil),      // 34: loom.v1.NoticesReply
-	(*GraphReply)(nil),        // 35: loom.v1.GraphReply
-	(*MetricsReply)(nil),      // 36: loom.v1.MetricsReply
-	(*CostReply)(nil),         // 37: loom.v1.CostReply
-	(*Answer)(nil),            // 38: loom.v1.Answer
-	(*SubmitReply)(nil),       // 39: loom.v1.SubmitReply
-	(*HostReply)(nil),         // 40: loom.v1.HostReply
-	(*HostsReply)(nil),        // 41: loom.v1.HostsReply
-	(*ClusterReply)(nil),      // 42: loom.v1.ClusterReply
-	(*StaffingReply)(nil),     // 43: loom.v1.StaffingReply
-	(*RetentionReply)(nil),    // 44: loom.v1.RetentionReply
-	(*ToolkitReply)(nil),      // 45: loom.v1.ToolkitReply
-	(*MembersReply)(nil),      // 46: loom.v1.MembersReply
-	(*RegisterReply)(nil),     // 47: loom.v1.RegisterReply
+	(*IntentRequest)(nil),     // 13: loom.v1.IntentRequest
+	(*HostRequest)(nil),       // 14: loom.v1.HostRequest
+	(*HostsRequest)(nil),      // 15: loom.v1.HostsRequest
+	(*ClusterRequest)(nil),    // 16: loom.v1.ClusterRequest
+	(*Submission)(nil),        // 17: loom.v1.Submission
+	(*ErrorReport)(nil),       // 18: loom.v1.ErrorReport
+	(*BeadRequest)(nil),       // 19: loom.v1.BeadRequest
+	(*DecisionRequest)(nil),   // 20: loom.v1.DecisionRequest
+	(*ForkRequest)(nil),       // 21: loom.v1.ForkRequest
+	(*SayRequest)(nil),        // 22: loom.v1.SayRequest
+	(*ScaleRole)(nil),         // 23: loom.v1.ScaleRole
+	(*DrainHost)(nil),         // 24: loom.v1.DrainHost
+	(*RetentionRequest)(nil),  // 25: loom.v1.RetentionRequest
+	(*ToolkitPart)(nil),       // 26: loom.v1.ToolkitPart
+	(*MembersRequest)(nil),    // 27: loom.v1.MembersRequest
+	(*RegisterRequest)(nil),   // 28: loom.v1.RegisterRequest
+	(*View)(nil),              // 29: loom.v1.View
+	(*HistoryReply)(nil),      // 30: loom.v1.HistoryReply
+	(*WhyReply)(nil),          // 31: loom.v1.WhyReply
+	(*TranscriptReply)(nil),   // 32: loom.v1.TranscriptReply
+	(*BlobReply)(nil),         // 33: loom.v1.BlobReply
+	(*StateReply)(nil),        // 34: loom.v1.StateReply
+	(*NoticesReply)(nil),      // 35: loom.v1.NoticesReply
+	(*GraphReply)(nil),        // 36: loom.v1.GraphReply
+	(*MetricsReply)(nil),      // 37: loom.v1.MetricsReply
+	(*CostReply)(nil),         // 38: loom.v1.CostReply
+	(*Answer)(nil),            // 39: loom.v1.Answer
+	(*SubmitReply)(nil),       // 40: loom.v1.SubmitReply
+	(*HostReply)(nil),         // 41: loom.v1.HostReply
+	(*HostsReply)(nil),        // 42: loom.v1.HostsReply
+	(*ClusterReply)(nil),      // 43: loom.v1.ClusterReply
+	(*StaffingReply)(nil),     // 44: loom.v1.StaffingReply
+	(*RetentionReply)(nil),    // 45: loom.v1.RetentionReply
+	(*ToolkitReply)(nil),      // 46: loom.v1.ToolkitReply
+	(*MembersReply)(nil),      // 47: loom.v1.MembersReply
+	(*RegisterReply)(nil),     // 48: loom.v1.RegisterReply
 }
 var file_loom_v1_loom_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.HostService.Project:input_type -> loom.v1.Query
@@ -252,61 +260,65 @@ var file_loom_v1_loom_proto_depIdxs = []int32{
 	11, // 20: loom.v1.HostService.Respond:input_type -> loom.v1.DecideApproval
 	0,  // 21: loom.v1.HostService.Memory:input_type -> loom.v1.Query
 	12, // 22: loom.v1.HostService.Remember:input_type -> loom.v1.MemoryRequest
-	13, // 23: loom.v1.HostService.Host:input_type -> loom.v1.HostRequest
-	14, // 24: loom.v1.HostService.Hosts:input_type -> loom.v1.HostsRequest
-	15, // 25: loom.v1.HostService.Cluster:input_type -> loom.v1.ClusterRequest
-	16, // 26: loom.v1.HostService.Submit:input_type -> loom.v1.Submission
-	17, // 27: loom.v1.HostService.Report:input_type -> loom.v1.ErrorReport
-	18, // 28: loom.v1.HostService.Update:input_type -> loom.v1.BeadRequest
-	19, // 29: loom.v1.HostService.Decide:input_type -> loom.v1.DecisionRequest
-	20, // 30: loom.v1.HostService.Fork:input_type -> loom.v1.ForkRequest
-	21, // 31: loom.v1.HostService.Say:input_type -> loom.v1.SayRequest
-	22, // 32: loom.v1.HostService.Scale:input_type -> loom.v1.ScaleRole
-	23, // 33: loom.v1.HostService.Drain:input_type -> loom.v1.DrainHost
-	24, // 34: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
-	25, // 35: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
-	26, // 36: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
-	27, // 37: loom.v1.HostService.Register:input_type -> loom.v1.RegisterRequest
-	28, // 38: loom.v1.HostService.Project:output_type -> loom.v1.View
-	28, // 39: loom.v1.HostService.Bead:output_type -> loom.v1.View
-	28, // 40: loom.v1.HostService.Execution:output_type -> loom.v1.View
-	29, // 41: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
-	30, // 42: loom.v1.HostService.Why:output_type -> loom.v1.WhyReply
-	31, // 43: loom.v1.HostService.Transcript:output_type -> loom.v1.TranscriptReply
-	32, // 44: loom.v1.HostService.Blobs:output_type -> loom.v1.BlobReply
-	33, // 45: loom.v1.HostService.State:output_type -> loom.v1.StateReply
-	28, // 46: loom.v1.HostService.Inbox:output_type -> loom.v1.View
-	34, // 47: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
-	28, // 48: loom.v1.HostService.Graph:output_type -> loom.v1.View
-	35, // 49: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
-	36, // 50: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
-	37, // 51: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
-	28, // 52: loom.v1.HostService.Lock:output_type -> loom.v1.View
-	28, // 53: loom.v1.HostService.Workflow:output_type -> loom.v1.View
-	28, // 54: loom.v1.HostService.Pause:output_type -> loom.v1.View
-	28, // 55: loom.v1.HostService.Permission:output_type -> loom.v1.View
-	28, // 56: loom.v1.HostService.Key:output_type -> loom.v1.View
-	38, // 57: loom.v1.HostService.Command:output_type -> loom.v1.Answer
-	39, // 58: loom.v1.HostService.Respond:output_type -> loom.v1.SubmitReply
-	28, // 59: loom.v1.HostService.Memory:output_type -> loom.v1.View
-	38, // 60: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
-	40, // 61: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
-	41, // 62: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
-	42, // 63: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
-	39, // 64: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
-	39, // 65: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
-	39, // 66: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
-	38, // 67: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
-	39, // 68: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
-	39, // 69: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
-	43, // 70: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
-	43, // 71: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
-	44, // 72: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
-	45, // 73: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
-	46, // 74: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
-	47, // 75: loom.v1.HostService.Register:output_type -> loom.v1.RegisterReply
-	38, // [38:76] is the sub-list for method output_type
-	0,  // [0:38] is the sub-list for method input_type
+	0,  // 23: loom.v1.HostService.Session:input_type -> loom.v1.Query
+	13, // 24: loom.v1.HostService.Intent:input_type -> loom.v1.IntentRequest
+	14, // 25: loom.v1.HostService.Host:input_type -> loom.v1.HostRequest
+	15, // 26: loom.v1.HostService.Hosts:input_type -> loom.v1.HostsRequest
+	16, // 27: loom.v1.HostService.Cluster:input_type -> loom.v1.ClusterRequest
+	17, // 28: loom.v1.HostService.Submit:input_type -> loom.v1.Submission
+	18, // 29: loom.v1.HostService.Report:input_type -> loom.v1.ErrorReport
+	19, // 30: loom.v1.HostService.Update:input_type -> loom.v1.BeadRequest
+	20, // 31: loom.v1.HostService.Decide:input_type -> loom.v1.DecisionRequest
+	21, // 32: loom.v1.HostService.Fork:input_type -> loom.v1.ForkRequest
+	22, // 33: loom.v1.HostService.Say:input_type -> loom.v1.SayRequest
+	23, // 34: loom.v1.HostService.Scale:input_type -> loom.v1.ScaleRole
+	24, // 35: loom.v1.HostService.Drain:input_type -> loom.v1.DrainHost
+	25, // 36: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
+	26, // 37: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
+	27, // 38: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
+	28, // 39: loom.v1.HostService.Register:input_type -> loom.v1.RegisterRequest
+	29, // 40: loom.v1.HostService.Project:output_type -> loom.v1.View
+	29, // 41: loom.v1.HostService.Bead:output_type -> loom.v1.View
+	29, // 42: loom.v1.HostService.Execution:output_type -> loom.v1.View
+	30, // 43: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
+	31, // 44: loom.v1.HostService.Why:output_type -> loom.v1.WhyReply
+	32, // 45: loom.v1.HostService.Transcript:output_type -> loom.v1.TranscriptReply
+	33, // 46: loom.v1.HostService.Blobs:output_type -> loom.v1.BlobReply
+	34, // 47: loom.v1.HostService.State:output_type -> loom.v1.StateReply
+	29, // 48: loom.v1.HostService.Inbox:output_type -> loom.v1.View
+	35, // 49: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
+	29, // 50: loom.v1.HostService.Graph:output_type -> loom.v1.View
+	36, // 51: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
+	37, // 52: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
+	38, // 53: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
+	29, // 54: loom.v1.HostService.Lock:output_type -> loom.v1.View
+	29, // 55: loom.v1.HostService.Workflow:output_type -> loom.v1.View
+	29, // 56: loom.v1.HostService.Pause:output_type -> loom.v1.View
+	29, // 57: loom.v1.HostService.Permission:output_type -> loom.v1.View
+	29, // 58: loom.v1.HostService.Key:output_type -> loom.v1.View
+	39, // 59: loom.v1.HostService.Command:output_type -> loom.v1.Answer
+	40, // 60: loom.v1.HostService.Respond:output_type -> loom.v1.SubmitReply
+	29, // 61: loom.v1.HostService.Memory:output_type -> loom.v1.View
+	39, // 62: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
+	29, // 63: loom.v1.HostService.Session:output_type -> loom.v1.View
+	39, // 64: loom.v1.HostService.Intent:output_type -> loom.v1.Answer
+	41, // 65: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
+	42, // 66: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
+	43, // 67: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
+	40, // 68: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
+	40, // 69: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
+	40, // 70: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
+	39, // 71: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
+	40, // 72: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
+	40, // 73: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
+	44, // 74: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
+	44, // 75: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
+	45, // 76: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
+	46, // 77: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
+	47, // 78: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
+	48, // 79: loom.v1.HostService.Register:output_type -> loom.v1.RegisterReply
+	40, // [40:80] is the sub-list for method output_type
+	0,  // [0:40] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -325,6 +337,7 @@ func file_loom_v1_loom_proto_init() {
 	file_loom_v1_reading_proto_init()
 	file_loom_v1_retention_proto_init()
 	file_loom_v1_service_proto_init()
+	file_loom_v1_session_proto_init()
 	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()
 	file_loom_v1_toolkit_proto_init()

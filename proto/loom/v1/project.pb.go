@@ -754,10 +754,14 @@ type ProjectState struct {
 	Segments []string `protobuf:"bytes,34,rep,name=segments,proto3" json:"segments,omitempty"`
 	// Names of the segments that hold the first pages of the graph's nodes, and of its
 	// edges, in order; graph_pages has those that follow, and graph what is in no page.
-	GraphNodes    []string       `protobuf:"bytes,35,rep,name=graph_nodes,json=graphNodes,proto3" json:"graph_nodes,omitempty"`
-	GraphEdges    []string       `protobuf:"bytes,36,rep,name=graph_edges,json=graphEdges,proto3" json:"graph_edges,omitempty"`
-	GraphPages    *GraphPages    `protobuf:"bytes,37,opt,name=graph_pages,json=graphPages,proto3" json:"graph_pages,omitempty"`
-	Days          []*DaySpending `protobuf:"bytes,38,rep,name=days,proto3" json:"days,omitempty"`
+	GraphNodes []string       `protobuf:"bytes,35,rep,name=graph_nodes,json=graphNodes,proto3" json:"graph_nodes,omitempty"`
+	GraphEdges []string       `protobuf:"bytes,36,rep,name=graph_edges,json=graphEdges,proto3" json:"graph_edges,omitempty"`
+	GraphPages *GraphPages    `protobuf:"bytes,37,opt,name=graph_pages,json=graphPages,proto3" json:"graph_pages,omitempty"`
+	Days       []*DaySpending `protobuf:"bytes,38,rep,name=days,proto3" json:"days,omitempty"`
+	// Sessions of patterns: those that go on, and the newest that have ended.
+	Sessions map[string]*SessionRecord `protobuf:"bytes,39,rep,name=sessions,proto3" json:"sessions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// How many sessions there were.
+	SessionCount  uint64 `protobuf:"varint,40,opt,name=session_count,json=sessionCount,proto3" json:"session_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1056,6 +1060,20 @@ func (x *ProjectState) GetDays() []*DaySpending {
 		return x.Days
 	}
 	return nil
+}
+
+func (x *ProjectState) GetSessions() map[string]*SessionRecord {
+	if x != nil {
+		return x.Sessions
+	}
+	return nil
+}
+
+func (x *ProjectState) GetSessionCount() uint64 {
+	if x != nil {
+		return x.SessionCount
+	}
+	return 0
 }
 
 // DaySpending is what a project has spent on a day, and what the CEO has lifted the
@@ -1620,7 +1638,7 @@ var File_loom_v1_project_proto protoreflect.FileDescriptor
 
 const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xcf\a\n" +
+	"\x15loom/v1/project.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xcf\a\n" +
 	"\rProjectConfig\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -1697,7 +1715,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xd1\x17\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x8c\x19\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -1746,7 +1764,9 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"graphEdges\x124\n" +
 	"\vgraph_pages\x18% \x01(\v2\x13.loom.v1.GraphPagesR\n" +
 	"graphPages\x12(\n" +
-	"\x04days\x18& \x03(\v2\x14.loom.v1.DaySpendingR\x04days\x1aG\n" +
+	"\x04days\x18& \x03(\v2\x14.loom.v1.DaySpendingR\x04days\x12?\n" +
+	"\bsessions\x18' \x03(\v2#.loom.v1.ProjectState.SessionsEntryR\bsessions\x12#\n" +
+	"\rsession_count\x18( \x01(\x04R\fsessionCount\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -1792,7 +1812,10 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\n" +
 	"TeamsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
-	"\x05value\x18\x02 \x01(\v2\r.loom.v1.TeamR\x05value:\x028\x01\"\x8f\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\r.loom.v1.TeamR\x05value:\x028\x01\x1aS\n" +
+	"\rSessionsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.loom.v1.SessionRecordR\x05value:\x028\x01\"\x8f\x01\n" +
 	"\vDaySpending\x12.\n" +
 	"\x04ends\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04ends\x12%\n" +
 	"\x05spent\x18\x02 \x01(\v2\x0f.loom.v1.BudgetR\x05spent\x12)\n" +
@@ -1853,7 +1876,7 @@ func file_loom_v1_project_proto_rawDescGZIP() []byte {
 	return file_loom_v1_project_proto_rawDescData
 }
 
-var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_loom_v1_project_proto_goTypes = []any{
 	(*ProjectConfig)(nil),         // 0: loom.v1.ProjectConfig
 	(*ProcessRule)(nil),           // 1: loom.v1.ProcessRule
@@ -1887,109 +1910,113 @@ var file_loom_v1_project_proto_goTypes = []any{
 	nil,                           // 29: loom.v1.ProjectState.StoredAtEntry
 	nil,                           // 30: loom.v1.ProjectState.RefusedEntry
 	nil,                           // 31: loom.v1.ProjectState.TeamsEntry
-	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
-	(*Budget)(nil),                // 33: loom.v1.Budget
-	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
-	(BeadType)(0),                 // 35: loom.v1.BeadType
-	(Priority)(0),                 // 36: loom.v1.Priority
-	(*DecisionGraph)(nil),         // 37: loom.v1.DecisionGraph
-	(*CommitLocks)(nil),           // 38: loom.v1.CommitLocks
-	(*Pause)(nil),                 // 39: loom.v1.Pause
-	(*Staffing)(nil),              // 40: loom.v1.Staffing
-	(*Keyring)(nil),               // 41: loom.v1.Keyring
-	(*Permission)(nil),            // 42: loom.v1.Permission
-	(*OpenLanding)(nil),           // 43: loom.v1.OpenLanding
-	(*Toolkit)(nil),               // 44: loom.v1.Toolkit
-	(*MemoryState)(nil),           // 45: loom.v1.MemoryState
-	(*Bead)(nil),                  // 46: loom.v1.Bead
-	(*Execution)(nil),             // 47: loom.v1.Execution
-	(*Approval)(nil),              // 48: loom.v1.Approval
-	(BeadStatus)(0),               // 49: loom.v1.BeadStatus
-	(*Usage)(nil),                 // 50: loom.v1.Usage
-	(PatchAction)(0),              // 51: loom.v1.PatchAction
-	(*Definition)(nil),            // 52: loom.v1.Definition
-	(*Turn)(nil),                  // 53: loom.v1.Turn
-	(*Error)(nil),                 // 54: loom.v1.Error
-	(*Team)(nil),                  // 55: loom.v1.Team
+	nil,                           // 32: loom.v1.ProjectState.SessionsEntry
+	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
+	(*Budget)(nil),                // 34: loom.v1.Budget
+	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
+	(BeadType)(0),                 // 36: loom.v1.BeadType
+	(Priority)(0),                 // 37: loom.v1.Priority
+	(*DecisionGraph)(nil),         // 38: loom.v1.DecisionGraph
+	(*CommitLocks)(nil),           // 39: loom.v1.CommitLocks
+	(*Pause)(nil),                 // 40: loom.v1.Pause
+	(*Staffing)(nil),              // 41: loom.v1.Staffing
+	(*Keyring)(nil),               // 42: loom.v1.Keyring
+	(*Permission)(nil),            // 43: loom.v1.Permission
+	(*OpenLanding)(nil),           // 44: loom.v1.OpenLanding
+	(*Toolkit)(nil),               // 45: loom.v1.Toolkit
+	(*MemoryState)(nil),           // 46: loom.v1.MemoryState
+	(*Bead)(nil),                  // 47: loom.v1.Bead
+	(*Execution)(nil),             // 48: loom.v1.Execution
+	(*Approval)(nil),              // 49: loom.v1.Approval
+	(BeadStatus)(0),               // 50: loom.v1.BeadStatus
+	(*Usage)(nil),                 // 51: loom.v1.Usage
+	(PatchAction)(0),              // 52: loom.v1.PatchAction
+	(*Definition)(nil),            // 53: loom.v1.Definition
+	(*Turn)(nil),                  // 54: loom.v1.Turn
+	(*Error)(nil),                 // 55: loom.v1.Error
+	(*Team)(nil),                  // 56: loom.v1.Team
+	(*SessionRecord)(nil),         // 57: loom.v1.SessionRecord
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
 	2,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
 	3,  // 1: loom.v1.ProjectConfig.governor:type_name -> loom.v1.Governor
-	32, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
-	33, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
+	33, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
+	34, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
 	1,  // 4: loom.v1.ProjectConfig.processes:type_name -> loom.v1.ProcessRule
 	15, // 5: loom.v1.ProjectConfig.patch:type_name -> loom.v1.ProjectConfig.PatchEntry
-	34, // 6: loom.v1.ProjectConfig.removed:type_name -> google.protobuf.Timestamp
-	33, // 7: loom.v1.ProjectConfig.bead_budget:type_name -> loom.v1.Budget
-	33, // 8: loom.v1.ProjectConfig.day_budget:type_name -> loom.v1.Budget
-	35, // 9: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
+	35, // 6: loom.v1.ProjectConfig.removed:type_name -> google.protobuf.Timestamp
+	34, // 7: loom.v1.ProjectConfig.bead_budget:type_name -> loom.v1.Budget
+	34, // 8: loom.v1.ProjectConfig.day_budget:type_name -> loom.v1.Budget
+	36, // 9: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
 	16, // 10: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
-	36, // 11: loom.v1.Route.priority:type_name -> loom.v1.Priority
-	32, // 12: loom.v1.Governor.window:type_name -> google.protobuf.Duration
-	34, // 13: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
+	37, // 11: loom.v1.Route.priority:type_name -> loom.v1.Priority
+	33, // 12: loom.v1.Governor.window:type_name -> google.protobuf.Duration
+	35, // 13: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
 	17, // 14: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
 	0,  // 15: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
-	34, // 16: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
+	35, // 16: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
 	18, // 17: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
 	19, // 18: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
 	20, // 19: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
 	21, // 20: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
 	22, // 21: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
-	37, // 22: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
-	38, // 23: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
+	38, // 22: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
+	39, // 23: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
 	23, // 24: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
 	24, // 25: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
 	25, // 26: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
 	26, // 27: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
-	39, // 28: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
+	40, // 28: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
 	27, // 29: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
 	28, // 30: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
 	4,  // 31: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
 	29, // 32: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
-	34, // 33: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
+	35, // 33: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
 	30, // 34: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
-	40, // 35: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
-	41, // 36: loom.v1.ProjectState.keyring:type_name -> loom.v1.Keyring
-	42, // 37: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
-	33, // 38: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
-	43, // 39: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
-	44, // 40: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
+	41, // 35: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
+	42, // 36: loom.v1.ProjectState.keyring:type_name -> loom.v1.Keyring
+	43, // 37: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
+	34, // 38: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
+	44, // 39: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
+	45, // 40: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
 	13, // 41: loom.v1.ProjectState.landed_patches:type_name -> loom.v1.LandedPatch
-	45, // 42: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
+	46, // 42: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
 	31, // 43: loom.v1.ProjectState.teams:type_name -> loom.v1.ProjectState.TeamsEntry
 	8,  // 44: loom.v1.ProjectState.graph_pages:type_name -> loom.v1.GraphPages
 	7,  // 45: loom.v1.ProjectState.days:type_name -> loom.v1.DaySpending
-	34, // 46: loom.v1.DaySpending.ends:type_name -> google.protobuf.Timestamp
-	33, // 47: loom.v1.DaySpending.spent:type_name -> loom.v1.Budget
-	33, // 48: loom.v1.DaySpending.granted:type_name -> loom.v1.Budget
-	46, // 49: loom.v1.EndedWork.bead:type_name -> loom.v1.Bead
-	47, // 50: loom.v1.EndedWork.executions:type_name -> loom.v1.Execution
-	48, // 51: loom.v1.EndedWork.approval:type_name -> loom.v1.Approval
-	11, // 52: loom.v1.SegmentIndex.entries:type_name -> loom.v1.SegmentEntry
-	49, // 53: loom.v1.SegmentEntry.status:type_name -> loom.v1.BeadStatus
-	35, // 54: loom.v1.SegmentEntry.type:type_name -> loom.v1.BeadType
-	12, // 55: loom.v1.SegmentEntry.executions:type_name -> loom.v1.SegmentExecution
-	34, // 56: loom.v1.SegmentExecution.started_at:type_name -> google.protobuf.Timestamp
-	50, // 57: loom.v1.SegmentExecution.usage:type_name -> loom.v1.Usage
-	34, // 58: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
-	34, // 59: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	51, // 60: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
-	46, // 61: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	47, // 62: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	48, // 63: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	52, // 64: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	53, // 65: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	14, // 66: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	5,  // 67: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	34, // 68: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	34, // 69: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	54, // 70: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	55, // 71: loom.v1.ProjectState.TeamsEntry.value:type_name -> loom.v1.Team
-	72, // [72:72] is the sub-list for method output_type
-	72, // [72:72] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	32, // 46: loom.v1.ProjectState.sessions:type_name -> loom.v1.ProjectState.SessionsEntry
+	35, // 47: loom.v1.DaySpending.ends:type_name -> google.protobuf.Timestamp
+	34, // 48: loom.v1.DaySpending.spent:type_name -> loom.v1.Budget
+	34, // 49: loom.v1.DaySpending.granted:type_name -> loom.v1.Budget
+	47, // 50: loom.v1.EndedWork.bead:type_name -> loom.v1.Bead
+	48, // 51: loom.v1.EndedWork.executions:type_name -> loom.v1.Execution
+	49, // 52: loom.v1.EndedWork.approval:type_name -> loom.v1.Approval
+	11, // 53: loom.v1.SegmentIndex.entries:type_name -> loom.v1.SegmentEntry
+	50, // 54: loom.v1.SegmentEntry.status:type_name -> loom.v1.BeadStatus
+	36, // 55: loom.v1.SegmentEntry.type:type_name -> loom.v1.BeadType
+	12, // 56: loom.v1.SegmentEntry.executions:type_name -> loom.v1.SegmentExecution
+	35, // 57: loom.v1.SegmentExecution.started_at:type_name -> google.protobuf.Timestamp
+	51, // 58: loom.v1.SegmentExecution.usage:type_name -> loom.v1.Usage
+	35, // 59: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
+	35, // 60: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	52, // 61: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
+	47, // 62: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	48, // 63: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	49, // 64: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	53, // 65: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	54, // 66: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	14, // 67: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	5,  // 68: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	35, // 69: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	35, // 70: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	55, // 71: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	56, // 72: loom.v1.ProjectState.TeamsEntry.value:type_name -> loom.v1.Team
+	57, // 73: loom.v1.ProjectState.SessionsEntry.value:type_name -> loom.v1.SessionRecord
+	74, // [74:74] is the sub-list for method output_type
+	74, // [74:74] is the sub-list for method input_type
+	74, // [74:74] is the sub-list for extension type_name
+	74, // [74:74] is the sub-list for extension extendee
+	0,  // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
@@ -2004,6 +2031,7 @@ func file_loom_v1_project_proto_init() {
 	file_loom_v1_mail_proto_init()
 	file_loom_v1_memory_proto_init()
 	file_loom_v1_permission_proto_init()
+	file_loom_v1_session_proto_init()
 	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()
 	file_loom_v1_toolkit_proto_init()
@@ -2015,7 +2043,7 @@ func file_loom_v1_project_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_project_proto_rawDesc), len(file_loom_v1_project_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

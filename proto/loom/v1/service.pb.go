@@ -1796,6 +1796,8 @@ type View struct {
 	Text string `protobuf:"bytes,23,opt,name=text,proto3" json:"text,omitempty"`
 	// Of the view inbox, where it is a list: how many wait for an answer in all.
 	Waiting uint32 `protobuf:"varint,24,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Of the view session, the newest first.
+	Sessions []*PatternSession `protobuf:"bytes,43,rep,name=sessions,proto3" json:"sessions,omitempty"`
 	// Of an execution that was asked for by id, where others work for it: what they used
 	// together. Unset where the tables do not follow the journal just now.
 	Tree          *TreeUsage `protobuf:"bytes,25,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -2020,6 +2022,13 @@ func (x *View) GetWaiting() uint32 {
 		return x.Waiting
 	}
 	return 0
+}
+
+func (x *View) GetSessions() []*PatternSession {
+	if x != nil {
+		return x.Sessions
+	}
+	return nil
 }
 
 func (x *View) GetTree() *TreeUsage {
@@ -4458,7 +4467,7 @@ var File_loom_v1_service_proto protoreflect.FileDescriptor
 
 const file_loom_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\xd1\x02\n" +
+	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\xd1\x02\n" +
 	"\x05Query\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
@@ -4607,7 +4616,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x03met\x18\x05 \x01(\bH\x01R\x03met\x88\x01\x01\x12\x12\n" +
 	"\x04unit\x18\x06 \x01(\tR\x04unitB\v\n" +
 	"\t_measuredB\x06\n" +
-	"\x04_met\"\xed\t\n" +
+	"\x04_met\"\xa2\n" +
+	"\n" +
 	"\x04View\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x05beads\x18\x02 \x03(\v2\r.loom.v1.BeadR\x05beads\x122\n" +
@@ -4642,7 +4652,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x05found\x18\x15 \x01(\v2\x16.loom.v1.MemoryContextR\x05found\x12,\n" +
 	"\x06offers\x18\x16 \x03(\v2\x14.loom.v1.MemoryOfferR\x06offers\x12\x12\n" +
 	"\x04text\x18\x17 \x01(\tR\x04text\x12\x18\n" +
-	"\awaiting\x18\x18 \x01(\rR\awaiting\x12&\n" +
+	"\awaiting\x18\x18 \x01(\rR\awaiting\x123\n" +
+	"\bsessions\x18+ \x03(\v2\x17.loom.v1.PatternSessionR\bsessions\x12&\n" +
 	"\x04tree\x18\x19 \x01(\v2\x12.loom.v1.TreeUsageR\x04tree\x1a8\n" +
 	"\n" +
 	"StaleEntry\x12\x10\n" +
@@ -4979,30 +4990,31 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*MemoryEntry)(nil),           // 66: loom.v1.MemoryEntry
 	(*MemoryContext)(nil),         // 67: loom.v1.MemoryContext
 	(*MemoryOffer)(nil),           // 68: loom.v1.MemoryOffer
-	(*Usage)(nil),                 // 69: loom.v1.Usage
-	(*Cursor)(nil),                // 70: loom.v1.Cursor
-	(*Notice)(nil),                // 71: loom.v1.Notice
-	(*JournalCut)(nil),            // 72: loom.v1.JournalCut
-	(*DecisionNode)(nil),          // 73: loom.v1.DecisionNode
-	(*Identity)(nil),              // 74: loom.v1.Identity
-	(*durationpb.Duration)(nil),   // 75: google.protobuf.Duration
-	(DecisionType)(0),             // 76: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 77: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 78: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 79: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 80: loom.v1.Narrative
-	(*Pulse)(nil),                 // 81: loom.v1.Pulse
-	(*Ballot)(nil),                // 82: loom.v1.Ballot
-	(*AddDecision)(nil),           // 83: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 84: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 85: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 86: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 87: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 88: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 89: loom.v1.ImportDecisions
-	(*KeepMemory)(nil),            // 90: loom.v1.KeepMemory
-	(*ChangeMemory)(nil),          // 91: loom.v1.ChangeMemory
-	(*ForgetMemory)(nil),          // 92: loom.v1.ForgetMemory
+	(*PatternSession)(nil),        // 69: loom.v1.PatternSession
+	(*Usage)(nil),                 // 70: loom.v1.Usage
+	(*Cursor)(nil),                // 71: loom.v1.Cursor
+	(*Notice)(nil),                // 72: loom.v1.Notice
+	(*JournalCut)(nil),            // 73: loom.v1.JournalCut
+	(*DecisionNode)(nil),          // 74: loom.v1.DecisionNode
+	(*Identity)(nil),              // 75: loom.v1.Identity
+	(*durationpb.Duration)(nil),   // 76: google.protobuf.Duration
+	(DecisionType)(0),             // 77: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 78: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 79: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 80: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 81: loom.v1.Narrative
+	(*Pulse)(nil),                 // 82: loom.v1.Pulse
+	(*Ballot)(nil),                // 83: loom.v1.Ballot
+	(*AddDecision)(nil),           // 84: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 85: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 86: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 87: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 88: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 89: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 90: loom.v1.ImportDecisions
+	(*KeepMemory)(nil),            // 91: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 92: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 93: loom.v1.ForgetMemory
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
 	43,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
@@ -5053,76 +5065,77 @@ var file_loom_v1_service_proto_depIdxs = []int32{
 	66,  // 45: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
 	67,  // 46: loom.v1.View.found:type_name -> loom.v1.MemoryContext
 	68,  // 47: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
-	17,  // 48: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
-	69,  // 49: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
-	70,  // 50: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	43,  // 51: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	49,  // 52: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	71,  // 53: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	70,  // 54: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	72,  // 55: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	49,  // 56: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	26,  // 57: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	49,  // 58: loom.v1.WhyReply.error:type_name -> loom.v1.Error
-	43,  // 59: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
-	52,  // 60: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
-	50,  // 61: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
-	53,  // 62: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
-	24,  // 63: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
-	73,  // 64: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
-	25,  // 65: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
-	25,  // 66: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
-	73,  // 67: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
-	43,  // 68: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	74,  // 69: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	49,  // 70: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	31,  // 71: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	43,  // 72: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	30,  // 73: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
-	60,  // 74: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
-	75,  // 75: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
-	49,  // 76: loom.v1.HostReply.damage:type_name -> loom.v1.Error
-	29,  // 77: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
-	75,  // 78: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
-	43,  // 79: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
-	0,   // 80: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	76,  // 81: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	77,  // 82: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	78,  // 83: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	43,  // 84: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	49,  // 85: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	54,  // 86: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	79,  // 87: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	80,  // 88: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	81,  // 89: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	82,  // 90: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	42,  // 91: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	83,  // 92: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	84,  // 93: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	85,  // 94: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	86,  // 95: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	87,  // 96: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	88,  // 97: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	89,  // 98: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	90,  // 99: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
-	91,  // 100: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
-	92,  // 101: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
-	1,   // 102: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	43,  // 103: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	43,  // 104: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	49,  // 105: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	38,  // 106: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	38,  // 107: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	43,  // 108: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	13,  // 109: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	56,  // 110: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
-	49,  // 111: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
-	56,  // 112: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
-	113, // [113:113] is the sub-list for method output_type
-	113, // [113:113] is the sub-list for method input_type
-	113, // [113:113] is the sub-list for extension type_name
-	113, // [113:113] is the sub-list for extension extendee
-	0,   // [0:113] is the sub-list for field type_name
+	69,  // 48: loom.v1.View.sessions:type_name -> loom.v1.PatternSession
+	17,  // 49: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
+	70,  // 50: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
+	71,  // 51: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	43,  // 52: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	49,  // 53: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	72,  // 54: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	71,  // 55: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	73,  // 56: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	49,  // 57: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	26,  // 58: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	49,  // 59: loom.v1.WhyReply.error:type_name -> loom.v1.Error
+	43,  // 60: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
+	52,  // 61: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
+	50,  // 62: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
+	53,  // 63: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
+	24,  // 64: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
+	74,  // 65: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
+	25,  // 66: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
+	25,  // 67: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
+	74,  // 68: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
+	43,  // 69: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	75,  // 70: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	49,  // 71: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	31,  // 72: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	43,  // 73: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	30,  // 74: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
+	60,  // 75: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
+	76,  // 76: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
+	49,  // 77: loom.v1.HostReply.damage:type_name -> loom.v1.Error
+	29,  // 78: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
+	76,  // 79: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
+	43,  // 80: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	0,   // 81: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	77,  // 82: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	78,  // 83: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	79,  // 84: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	43,  // 85: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	49,  // 86: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	54,  // 87: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	80,  // 88: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	81,  // 89: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	82,  // 90: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	83,  // 91: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	42,  // 92: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	84,  // 93: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	85,  // 94: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	86,  // 95: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	87,  // 96: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	88,  // 97: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	89,  // 98: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	90,  // 99: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	91,  // 100: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
+	92,  // 101: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
+	93,  // 102: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
+	1,   // 103: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	43,  // 104: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	43,  // 105: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	49,  // 106: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	38,  // 107: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	38,  // 108: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	43,  // 109: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	13,  // 110: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	56,  // 111: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
+	49,  // 112: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
+	56,  // 113: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
+	114, // [114:114] is the sub-list for method output_type
+	114, // [114:114] is the sub-list for method input_type
+	114, // [114:114] is the sub-list for extension type_name
+	114, // [114:114] is the sub-list for extension extendee
+	0,   // [0:114] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -5140,6 +5153,7 @@ func file_loom_v1_service_proto_init() {
 	file_loom_v1_memory_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_project_proto_init()
+	file_loom_v1_session_proto_init()
 	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()
 	file_loom_v1_toolkit_proto_init()

@@ -1,0 +1,268 @@
+package pattern
+
+import (
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/core/intent"
+	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/processes"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+func (a *Commands) listSessions() *cobra.Command {
+	q := &loomv1.Query{}
+	cmd := &cobra.Command{
+		Use: "sessions [flags]", Short: "sessions of patterns, newest first", Args: console.Takes(),
+		Long: `Sessions lists the sessions of a project: those that go on, and the newest that
+have ended. Older ones are in "loom events --kind session-advanced".`,
+		Example: "  loom pattern sessions --status open",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := console.CheckName("--project", q.Project); err != nil {
+				return err
+			}
+			return a.Look(cmd, client.Services.Session, q, func(w io.Writer, v *loomv1.View) {
+				if sessionTable(w, v.Sessions); v.Next != "" {
+					fmt.Fprintf(w, "there are more: --after %s\n", v.Next)
+				}
+			})
+		},
+	}
+	cmd.Flags().StringVar(&q.Filter, "status", "", "only those of this `STATUS`: open or ended")
+	cmd.Flags().Uint32Var(&q.Limit, "limit", 100, "at most `N`")
+	cmd.Flags().StringVar(&q.After, "after", "", "list on after this `SESSION`")
+	console.ProjectFlag(cmd, &q.Project)
+	return cmd
+}
+
+func sessionTable(w io.Writer, list []*loomv1.PatternSession) {
+	if len(list) == 0 {
+		fmt.Fprintln(w, "no sessions")
+		return
+	}
+	rows := make([][]string, 0, len(list))
+	for _, s := range list {
+		rows = append(rows, []string{s.Id, s.Pattern, intent.PhaseName(s.Phase), waitsFor(s), s.GetOpenedBy().GetName(), console.Stamp(s.ChangedAt), console.Line(s.Request, 80)})
+	}
+	console.Table(w, []string{"session", "pattern", "phase", "waits for", "by", "last", "request"}, rows)
+}
+
+// waitsFor says in some words what a session waits for.
+func waitsFor(s *loomv1.PatternSession) string {
+	switch {
+	case s.Ended:
+		return "nothing, it has ended"
+	case s.Aborted != nil:
+		return "nothing, it was aborted"
+	case s.Question != nil:
+		return "an answer"
+	case s.Phase == intent.Capture:
+		return "the seal"
+	case s.Phase == intent.Meta && intent.Blocks(s.Findings):
+		return "a revision"
+	case len(s.Unmet) > 0:
+		return "a choice"
+	case s.Stopped:
+		return "the operator"
+	case s.Running != nil:
+		return "step " + strconv.Itoa(int(s.Running.Step))
+	}
+	return "the host"
+}
+
+// standing is a sentence about a session.
+func standing(s *loomv1.PatternSession) string {
+	return fmt.Sprintf("session %s is in %s and waits for %s", s.Id, intent.PhaseName(s.Phase), waitsFor(s))
+}
+
+func (a *Commands) showSession() *cobra.Command {
+	q := &loomv1.Query{}
+	cmd := &cobra.Command{
+		Use: "session SESSION [flags]", Short: "one session: what was said, sealed and done", Args: console.Takes("SESSION"),
+		Long: `Session tells of a session the phases that it has entered, with their times,
+what was answered, its envelope with the seal, and what it waits for.`,
+		Example: "  loom pattern session s1",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if q.Id = args[0]; console.CheckToken("SESSION", q.Id) != nil {
+				return console.CheckToken("SESSION", q.Id)
+			}
+			return a.Look(cmd, client.Services.Session, q, func(w io.Writer, v *loomv1.View) {
+				for _, s := range v.Sessions {
+					sessionText(w, s)
+				}
+			})
+		},
+	}
+	console.ProjectFlag(cmd, &q.Project)
+	return cmd
+}
+
+func sessionText(w io.Writer, s *loomv1.PatternSession) {
+	fmt.Fprintf(w, "%s\n", standing(s))
+	fmt.Fprintf(w, "  pattern  %s\n  request  %s\n  opened   %s by %s\n", s.Pattern, console.Line(s.Request, 300), console.Stamp(s.OpenedAt), s.GetOpenedBy().GetName())
+	if s.Tempo != loomv1.Tempo_TEMPO_UNSPECIFIED {
+		fmt.Fprintf(w, "  tempo    %s, as the operator says\n", processes.TempoName(s.Tempo))
+	}
+	for _, in := range s.Inputs {
+		fmt.Fprintf(w, "  input    %s, a %s of %d bytes, %s\n", in.Name, in.Type, in.GetContent().GetSize(), in.GetContent().GetSha256())
+	}
+	fmt.Fprintln(w, "\nphases:")
+	for _, f := range s.Facts {
+		if e := f.GetEntered(); e != nil {
+			step := ""
+			if e.Step > 0 {
+				step = fmt.Sprintf(", step %d", e.Step)
+			}
+			fmt.Fprintf(w, "  %s  %s%s\n", console.Stamp(f.At), intent.PhaseName(e.Phase), step)
+		}
+	}
+	understood(w, s.Answers)
+	if e := cmp.Or(s.Envelope, s.GetShown().GetEnvelope()); e != nil {
+		fmt.Fprintln(w)
+		envelopeText(w, e)
+		if s.Seal != nil {
+			fmt.Fprintf(w, "sealed by %s at %s, digest %s\n", s.Seal.GetBy().GetName(), console.Stamp(s.Seal.Time), s.Seal.Digest)
+		} else {
+			fmt.Fprintf(w, "not sealed, digest %s\n", s.Shown.Digest)
+		}
+	}
+	for _, f := range s.Findings {
+		fmt.Fprintf(w, "%s: %s\n", f.Rule, console.Line(f.Text, 300))
+	}
+	if r := s.GetAborted().GetRecord(); r != nil {
+		fmt.Fprintf(w, "aborted at step %d%s, %s\n", r.AbortedAtStep, since(r.Reason), draftText(s.Aborted))
+	}
+	if s.Question != nil {
+		fmt.Fprintf(w, "\nit asks about %s: %s\n", intent.FieldName(s.Question.About), console.Printable(s.Question.Text))
+	}
+}
+
+func since(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + console.Line(reason, 300)
+}
+
+func draftText(a *loomv1.PatternAborted) string {
+	if !a.Record.PartialOutputSaved {
+		return "without a draft"
+	}
+	var names []string
+	for _, o := range a.Draft {
+		names = append(names, o.Name)
+	}
+	return "with a draft of " + console.Dash(strings.Join(names, ", "))
+}
+
+// act is a verb that says one thing in a session and prints how it stands.
+func (a *Commands) act(cmd *cobra.Command, project, id string, r *loomv1.IntentRequest) error {
+	if err := console.CheckToken("SESSION", id); err != nil {
+		return err
+	}
+	if err := console.CheckName("--project", project); err != nil {
+		return err
+	}
+	r.Project, r.Session, r.Request = project, id, rand.Text()
+	return a.With(cmd.Context(), func(c *client.Client) error {
+		answer, err := c.Intent(cmd.Context(), r)
+		if err != nil {
+			return err
+		}
+		return a.Print(answer.GetSession(), func(w io.Writer) { fmt.Fprintln(w, standing(answer.GetSession())) })
+	})
+}
+
+func (a *Commands) answerSession() *cobra.Command {
+	var project, about string
+	cmd := &cobra.Command{
+		Use: "answer SESSION TEXT [flags]", Short: "answer the question that a session asks, or say something unasked", Args: console.Takes("SESSION", "TEXT"),
+		Long: `Answer gives an answer to the question that waits, or with --about says what was
+not asked; then an envelope that is shown is made anew.`,
+		Example: "  loom pattern answer s1 \"No puns\" --about constraints",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			say := &loomv1.AnswerQuestion{Text: args[1]}
+			if about != "" {
+				for _, f := range intent.Fields {
+					if intent.FieldName(f) == about {
+						say.About = f
+					}
+				}
+				if say.About == 0 {
+					return fault.New("usage/argument", "no field of an envelope").At("--about").Got(about).Want("goal, constraints, audience, scope or success")
+				}
+				return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Answer{Answer: say}})
+			}
+			return a.With(cmd.Context(), func(c *client.Client) error {
+				t := a.talk(c, project, nil)
+				if err := t.look(cmd.Context(), args[0]); err != nil {
+					return err
+				}
+				if say.Question = t.s.GetQuestion().GetNumber(); say.Question == 0 {
+					return fault.New("intent/phase", "session %q asks nothing now", t.s.Id).Want("--about FIELD says something unasked")
+				}
+				return a.act(cmd, t.project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Answer{Answer: say}})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&about, "about", "", "say it unasked, about this `FIELD`")
+	console.ProjectFlag(cmd, &project)
+	return cmd
+}
+
+func (a *Commands) sealSession() *cobra.Command {
+	var project string
+	cmd := &cobra.Command{
+		Use: "seal SESSION DIGEST [flags]", Short: "seal the envelope of a session, by the digest that was shown", Args: console.Takes("SESSION", "DIGEST"),
+		Long: `Seal says that the envelope is what you want: work is for it, and for nothing
+else. If something was added since it was shown, the digest is another one.`,
+		Example: "  loom pattern seal s1 $DIGEST",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Seal{Seal: &loomv1.SealIntent{Digest: args[1]}}})
+		},
+	}
+	console.ProjectFlag(cmd, &project)
+	return cmd
+}
+
+func (a *Commands) reviseSession() *cobra.Command {
+	var project string
+	cmd := &cobra.Command{
+		Use: "revise SESSION REASON [flags]", Short: "go back to primacy for another envelope", Args: console.Takes("SESSION", "REASON"),
+		Long: `Revise takes the seal back: the questions are asked again, and the new envelope
+names the one whose place it takes.`,
+		Example: "  loom pattern revise s1 \"the audience is another one\"",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Revise{Revise: &loomv1.ReviseIntent{Reason: args[1]}}})
+		},
+	}
+	console.ProjectFlag(cmd, &project)
+	return cmd
+}
+
+func (a *Commands) abortSession() *cobra.Command {
+	var project string
+	abort := &loomv1.AbortPattern{}
+	cmd := &cobra.Command{
+		Use: "abort SESSION [flags]", Short: "end a session at the next boundary", Args: console.Takes("SESSION"),
+		Long: `Abort ends a session when the step that runs has ended; asked a second time it
+cancels that step. With --draft what finished steps have left is kept, and
+"loom pattern resume" takes it up.`,
+		Example: "  loom pattern abort s1 --reason \"the deadline moved\" --draft",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Abort{Abort: abort}})
+		},
+	}
+	cmd.Flags().StringVar(&abort.Reason, "reason", "", "`WHY`")
+	cmd.Flags().BoolVar(&abort.SaveDraft, "draft", false, "keep what finished steps have left")
+	console.ProjectFlag(cmd, &project)
+	return cmd
+}

@@ -1,0 +1,227 @@
+package pattern
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/core/intent"
+	"github.com/loomrun/loom/internal/net/client"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// talk is a conversation in a session. What it shows is what the host has: it keeps
+// nothing, so that it can be left at any moment and gone on with by another one.
+type talk struct {
+	a       *Commands
+	c       *client.Client
+	project string
+	given   map[loomv1.IntentField][]string // answers of a file
+	keys    *console.Keyboard
+	w       io.Writer
+	s       *loomv1.PatternSession
+}
+
+// talk begins a conversation. With --json it is held beside the answer.
+func (a *Commands) talk(c *client.Client, project string, given map[loomv1.IntentField][]string) *talk {
+	t := &talk{a: a, c: c, project: project, given: given, keys: console.NewKeyboard(a.In), w: a.Out}
+	if a.JSON {
+		t.w = a.Err
+	}
+	return t
+}
+
+// act has the session do something, and notes how it stands then.
+func (t *talk) act(ctx context.Context, r *loomv1.IntentRequest) error {
+	r.Project, r.Session, r.Request = t.project, t.s.GetId(), rand.Text()
+	answer, err := t.c.Intent(ctx, r)
+	if err != nil {
+		return err
+	}
+	t.s = answer.GetSession()
+	t.project = t.s.GetProject()
+	return nil
+}
+
+// look notes how a session stands.
+func (t *talk) look(ctx context.Context, id string) error {
+	v, err := t.c.Session(ctx, &loomv1.Query{Project: t.project, Id: id})
+	if err != nil {
+		return err
+	}
+	t.s = v.Sessions[0]
+	t.project = t.s.Project
+	return nil
+}
+
+// goOn talks until the session waits for nothing that a person can say here, or is left.
+func (t *talk) goOn(ctx context.Context) error {
+	for {
+		var err error
+		switch s := t.s; {
+		case s.Aborted != nil || s.Ended:
+			return t.end(nil)
+		case s.Question != nil:
+			err = t.answer(ctx)
+		case s.Shown != nil:
+			err = t.seal(ctx)
+		default:
+			return t.end(nil)
+		}
+		if err != nil {
+			return t.end(err)
+		}
+	}
+}
+
+// end says how the session stands. One that was left in the middle waits: status 10.
+func (t *talk) end(err error) error {
+	left := errors.Is(err, io.EOF) || errors.Is(err, context.Canceled)
+	if err != nil && !left {
+		return err
+	}
+	if left {
+		fmt.Fprintf(t.w, "\nsession %s waits: loom pattern resume %s\n", t.s.Id, t.s.Id)
+	} else {
+		fmt.Fprintf(t.w, "\n%s\n", standing(t.s))
+	}
+	if t.a.JSON {
+		if err := t.a.Print(t.s, nil); err != nil {
+			return err
+		}
+	}
+	if left {
+		return console.ExitError{Status: fault.Waits}
+	}
+	return nil
+}
+
+// answer asks the question that waits, with what was understood so far.
+func (t *talk) answer(ctx context.Context) error {
+	q := t.s.Question
+	understood(t.w, t.s.Answers)
+	fmt.Fprintf(t.w, "\n%d. About %s: %s\n", q.Number, intent.FieldName(q.About), console.Printable(q.Text))
+	text, ok := t.fromFile(q.About)
+	for !ok {
+		fmt.Fprint(t.w, "> ")
+		var err error
+		if text, err = t.keys.Line(ctx); err != nil {
+			return err
+		}
+		if ok = text != ""; !ok {
+			fmt.Fprintln(t.w, `say it in your words; "I don't know" is an answer too`)
+		}
+	}
+	return t.act(ctx, &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Answer{Answer: &loomv1.AnswerQuestion{Question: q.Number, Text: text}}})
+}
+
+// fromFile returns the next text of the file about a field that was not said yet, and
+// shows it.
+func (t *talk) fromFile(about loomv1.IntentField) (string, bool) {
+	for _, text := range t.given[about] {
+		if !slices.ContainsFunc(t.s.Answers, func(a *loomv1.IntentAnswer) bool { return a.About == about && a.Text == text }) {
+			fmt.Fprintf(t.w, "> %s\n", console.Printable(text))
+			return text, true
+		}
+	}
+	return "", false
+}
+
+// understood shows what was said so far, by field.
+func understood(w io.Writer, answers []*loomv1.IntentAnswer) {
+	if len(answers) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nunderstood so far:")
+	for _, f := range intent.Fields {
+		for _, a := range answers {
+			if a.About == f {
+				fmt.Fprintf(w, "  %-11s  %s\n", intent.FieldName(f), console.Line(a.Text, 200))
+			}
+		}
+	}
+}
+
+// seal shows the envelope whole, and asks for the seal. What a file says beside the
+// answers is added before.
+func (t *talk) seal(ctx context.Context) error {
+	for _, f := range intent.Fields {
+		if text, ok := t.fromFile(f); ok {
+			return t.say(ctx, f, text)
+		}
+	}
+	fmt.Fprintln(t.w)
+	envelopeText(t.w, t.s.Shown.Envelope)
+	fmt.Fprintf(t.w, "digest %s\n", t.s.Shown.Digest)
+	for {
+		key, err := t.keys.Key(ctx, t.w, "\nSeal it? y: yes, work begins for this; a: add something; l: leave it for now\n> ")
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(t.w)
+		switch strings.ToLower(key) {
+		case "y", "yes":
+			return t.act(ctx, &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Seal{Seal: &loomv1.SealIntent{Digest: t.s.Shown.Digest}}})
+		case "a", "add":
+			return t.add(ctx)
+		case "l", "leave":
+			return io.EOF
+		}
+	}
+}
+
+// add takes something that was not asked for.
+func (t *talk) add(ctx context.Context) error {
+	var names []string
+	for _, f := range intent.Fields {
+		names = append(names, intent.FieldName(f))
+	}
+	for {
+		fmt.Fprintf(t.w, "about (%s) > ", strings.Join(names, ", "))
+		name, err := t.keys.Line(ctx)
+		if err != nil {
+			return err
+		}
+		i := slices.Index(names, name)
+		if i < 0 {
+			continue
+		}
+		fmt.Fprint(t.w, "> ")
+		text, err := t.keys.Line(ctx)
+		if err != nil || text == "" {
+			return err
+		}
+		return t.say(ctx, intent.Fields[i], text)
+	}
+}
+
+func (t *talk) say(ctx context.Context, about loomv1.IntentField, text string) error {
+	return t.act(ctx, &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Answer{Answer: &loomv1.AnswerQuestion{About: about, Text: text}}})
+}
+
+// envelopeText writes an envelope: each field in the words of the person.
+func envelopeText(w io.Writer, e *loomv1.IntentEnvelope) {
+	fmt.Fprintf(w, "envelope %s for pattern %s\n", e.GetId(), e.GetPattern())
+	for _, f := range intent.Fields {
+		quotes := intent.Quotations(e, f)
+		if len(quotes) == 0 {
+			fmt.Fprintf(w, "  %-11s  nothing was said\n", intent.FieldName(f))
+		}
+		for i, q := range quotes {
+			name := intent.FieldName(f)
+			if i > 0 {
+				name = ""
+			}
+			fmt.Fprintf(w, "  %-11s  %q (answer %d)\n", name, console.Printable(q.Text), q.Answer)
+		}
+	}
+	if e.GetSupersedes() != "" {
+		fmt.Fprintf(w, "  it takes the place of %s\n", e.Supersedes)
+	}
+}

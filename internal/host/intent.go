@@ -1,0 +1,132 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/host/reading"
+	"github.com/loomrun/loom/internal/host/service"
+	"github.com/loomrun/loom/processes"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// Limits of what a session begins with.
+const (
+	maxPatternFile  = 256 << 10 // bytes
+	maxSessionInput = 256 << 10 // bytes
+)
+
+// actInSession opens a session of a pattern, or takes what a person says in one. Who may
+// say what, the session decides; here it is an operator, as the server has seen.
+func (h *Host) actInSession(ctx context.Context, r *loomv1.IntentRequest, c service.Call) (*loomv1.Answer, error) {
+	if c.From.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_OPERATOR {
+		return nil, fault.New("request/denied", "only operators open sessions of patterns, and speak in them")
+	}
+	if r.Project == "" {
+		r.Project = h.known.Only()
+	}
+	if err := reading.CheckQuery(project.Sessions, &loomv1.Query{Project: r.Project, Id: r.Session}); err != nil {
+		return nil, err
+	}
+	act := &loomv1.ActInSession{Session: r.Session, Request: r.Request, Command: &loomv1.IntentCommand{}}
+	if act.Request == "" { // a command may be sent again on the way to its project
+		act.Request = rand.Text()
+	}
+	if open := r.GetOpen(); open != nil {
+		if err := h.space.Admit(); err != nil {
+			return nil, err
+		}
+		if err := h.openSession(ctx, act, open); err != nil {
+			return nil, err
+		}
+	} else if !said(act.Command, r) {
+		return nil, fault.New("command/malformed", "the request asks for nothing that this release knows").At("verb")
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	answer, err := h.projects.Do(ctx, &loomv1.Command{Project: r.Project, Actor: c.From, Body: &loomv1.Command_ActInSession{ActInSession: act}})
+	if err != nil {
+		return nil, h.known.Suggest(err)
+	}
+	return answer, nil
+}
+
+// said makes a command of what a person says in a session, and whether it is one.
+func said(cmd *loomv1.IntentCommand, r *loomv1.IntentRequest) bool {
+	switch v := r.Verb.(type) {
+	case *loomv1.IntentRequest_Answer:
+		cmd.Body = &loomv1.IntentCommand_Answer{Answer: v.Answer}
+	case *loomv1.IntentRequest_Draft:
+		cmd.Body = &loomv1.IntentCommand_Draft{Draft: v.Draft}
+	case *loomv1.IntentRequest_Seal:
+		cmd.Body = &loomv1.IntentCommand_Seal{Seal: v.Seal}
+	case *loomv1.IntentRequest_Revise:
+		cmd.Body = &loomv1.IntentCommand_Revise{Revise: v.Revise}
+	case *loomv1.IntentRequest_Proceed:
+		cmd.Body = &loomv1.IntentCommand_Proceed{Proceed: v.Proceed}
+	case *loomv1.IntentRequest_Steer:
+		cmd.Body = &loomv1.IntentCommand_Steer{Steer: v.Steer}
+	case *loomv1.IntentRequest_Tempo:
+		cmd.Body = &loomv1.IntentCommand_SetTempo{SetTempo: v.Tempo}
+	case *loomv1.IntentRequest_Abort:
+		cmd.Body = &loomv1.IntentCommand_Abort{Abort: v.Abort}
+	case *loomv1.IntentRequest_Resume:
+		cmd.Body = &loomv1.IntentCommand_Resume{Resume: v.Resume}
+	case *loomv1.IntentRequest_Choose:
+		cmd.Body = &loomv1.IntentCommand_Choose{Choose: v.Choose}
+	}
+	return cmd.Body != nil
+}
+
+// openSession reads the pattern of a session, and keeps what it starts from.
+func (h *Host) openSession(ctx context.Context, act *loomv1.ActInSession, open *loomv1.OpenPattern) error {
+	if act.Session != "" {
+		return fault.New("intent/invalid", "a session that is opened gets its id").At("session").Got(act.Session).Want("leave it out")
+	}
+	p, err := h.pattern(open)
+	if err != nil {
+		return err
+	}
+	act.Command.Body = &loomv1.IntentCommand_Open{Open: &loomv1.OpenSession{Pattern: p, Request: open.Request, WithoutModel: true}}
+	kinds := map[string]string{}
+	for _, in := range p.Inputs {
+		kinds[in.Name] = in.Type
+	}
+	for i, in := range open.Inputs {
+		if len(in.GetText()) > maxSessionInput || !utf8.ValidString(in.GetText()) {
+			return fault.New("intent/input", "an input is text of at most %d bytes", maxSessionInput).At(fmt.Sprintf("inputs[%d]", i)).Got(in.GetName())
+		}
+		ref, err := h.blobs.Put(ctx, []byte(h.secrets.Text(in.GetText())), "text/plain")
+		if err != nil {
+			return err
+		}
+		act.Inputs = append(act.Inputs, &loomv1.PreparedInput{Name: in.GetName(), Type: kinds[in.GetName()], Content: ref})
+	}
+	return nil
+}
+
+// pattern returns the pattern that a session is opened for: one that comes with this
+// host, or that a file holds. One that is not sound is refused.
+func (h *Host) pattern(open *loomv1.OpenPattern) (*loomv1.Pattern, error) {
+	switch {
+	case (open.Pattern == "") == (open.File == ""):
+		return nil, fault.New("intent/invalid", "a session has a pattern: by its name, or as the text of its file").At("open")
+	case len(open.File) > maxPatternFile:
+		return nil, fault.New("intent/invalid", "a pattern file has at most %d bytes", maxPatternFile).At("open/file")
+	case open.File != "":
+		r := processes.ReadPattern("pattern.yaml", []byte(open.File), "", h.roles)
+		if len(r.Problems) > 0 {
+			return nil, fault.Join(r.Problems)
+		}
+		return r.Pattern, nil
+	}
+	e, err := processes.FindPattern(processes.Patterns([]processes.Layer{processes.BuiltinLayer()}, h.roles), open.Pattern)
+	if err != nil {
+		return nil, err
+	}
+	return e.Pattern, nil
+}
