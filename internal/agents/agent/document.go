@@ -43,6 +43,10 @@ type paper struct {
 	// are the patches of the runtime's own that a review begins with.
 	base   proto.Message
 	mended []*loomv1.Patch
+
+	// joined are the patches as the phases before have proposed them, nil for none.
+	joined []byte
+	theirs theirs
 }
 
 // document works on a stage of a document: its model writes through one tool, which
@@ -70,8 +74,8 @@ func (j *job) document(ctx context.Context) (*loomv1.Outcome, error) {
 // work is the stage in the execution's worktree.
 func (p *paper) work(ctx context.Context, tree *git.Worktree, conflicts []string) (*loomv1.Outcome, error) {
 	p.dir = tree.Path()
-	if why := p.changedByHand(); why != nil {
-		return p.failure(why, "change"), nil
+	if why, err := p.someonesOwn(ctx, tree.Base()); why != nil || err != nil {
+		return p.failure(why, "change"), err
 	}
 	switch p.stage {
 	case planning:
@@ -97,7 +101,7 @@ func succeededWith(out *loomv1.Outcome) bool {
 // readBase reads the spec as the phases before have proposed it, so that what is done
 // with it comes to the same however often it is begun.
 func (p *paper) readBase(ctx context.Context) error {
-	if p.stage != reviewing && p.stage != rendering || p.brief.Execution.GetChange().GetCommit() == "" {
+	if p.stage != reviewing && p.stage != rendering {
 		return nil
 	}
 	dir, done, err := p.proposed(ctx, "")
@@ -108,7 +112,8 @@ func (p *paper) readBase(ctx context.Context) error {
 	if data, err := readIn(dir, p.files.Spec); err == nil && data != nil {
 		p.base, _ = document.Read(p.files.Spec, data, "") // one that is not sound is no base
 	}
-	return nil
+	p.joined, err = readIn(dir, p.files.Patches)
+	return err
 }
 
 // readIn reads a file of a directory, nil for one that is not there.
@@ -154,36 +159,6 @@ func (p *paper) remove(name string) error {
 	defer root.Close()
 	return discard.In(root, name)
 }
-
-// changedByHand refuses to go on where the file is not the one of its record: nobody's
-// work is written over, and no model is asked in vain.
-func (p *paper) changedByHand() *fault.Error {
-	for _, name := range []string{p.files.File, p.artifact + ".md"} {
-		data, err := readIn(p.dir, name)
-		if err != nil {
-			return fault.New("document/changed", "the file cannot be read").At(name).Because(err)
-		}
-		record, err := readIn(p.dir, p.files.Record)
-		if err != nil {
-			return fault.New("document/changed", "the record cannot be read").At(p.files.Record).Because(err)
-		}
-		made, state := document.StateOf(data, record)
-		if made != nil && made.ArtifactId != baseName(name) { // it is about the other one
-			if state = document.NoFile; data != nil {
-				state = document.UnknownFile
-			}
-		}
-		switch {
-		case state == document.ChangedByHand:
-			return fault.New("document/changed", "somebody changed the file since it was made").At(name).Want("give the artifact another name, or move the file away")
-		case state == document.UnknownFile && name == p.files.File:
-			return fault.New("document/changed", "there is such a file, and no record that it was made here").At(name).Want("give the artifact another name, or move the file away")
-		}
-	}
-	return nil
-}
-
-func baseName(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
 // holding is a gate: what was promised is there, and the artifact is one.
 func (p *paper) holding(first func(context.Context, *loomv1.Outcome) (*fault.Error, error), file, kind string) func(context.Context, *loomv1.Outcome) (*fault.Error, error) {

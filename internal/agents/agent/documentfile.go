@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,12 +24,13 @@ func (p *paper) review(ctx context.Context, tree *git.Worktree, conflicts []stri
 	if p.base == nil {
 		return p.failure(fault.New("document/invalid", "there is no spec to review").At(p.files.Spec), "change"), nil
 	}
+	p.first()
 	p.mend()
-	report := document.Review{Outline: p.outline()}.Run(p.base)
+	report := p.judged(p.base, nil)
 	if err := p.remove(p.files.Patches); err != nil { // of an earlier cycle
 		return nil, err
 	}
-	if err := p.writeReview(p.base, p.mended, report); err != nil {
+	if err := p.writeReview(p.base, nil, report); err != nil {
 		return nil, err
 	}
 	p.promised = p.holding(p.delivers(tree), p.files.Review, "review")
@@ -69,12 +69,25 @@ func (p *paper) mend() {
 	p.base, _ = document.Apply(p.base, p.mended)
 }
 
+// judged is what rules and a model (nil for none) say of a spec, and which patches of a
+// person's could not be carried out.
+func (p *paper) judged(spec proto.Message, model *loomv1.ReviewReport) *loomv1.ReviewReport {
+	r := document.Merge(document.Review{Outline: p.outline()}.Run(spec), model)
+	for _, f := range p.theirs.findings() {
+		r.Findings = append(r.Findings, f)
+		if r.Severity == "ok" || r.Severity == "info" {
+			r.Severity = f.Severity
+		}
+	}
+	return r
+}
+
 // verdict is the outcome of a review, and its files once more: a turn that another host
 // took up has written them before this one began anew.
 func (p *paper) verdict(out *loomv1.Outcome) (*loomv1.Outcome, error) {
 	spec, patches := p.folded()
-	report := document.Merge(document.Review{Outline: p.outline()}.Run(spec), p.lastReview())
-	if err := p.writeReview(spec, slices.Concat(p.mended, patches), report); err != nil {
+	report := p.judged(spec, p.lastReview())
+	if err := p.writeReview(spec, patches, report); err != nil {
 		return nil, err
 	}
 	errs := 0
@@ -86,6 +99,9 @@ func (p *paper) verdict(out *loomv1.Outcome) (*loomv1.Outcome, error) {
 	notes := out.Notes
 	if p.lastReview() == nil {
 		notes += "\nNo review of the model's could be used: the rules alone have judged."
+	}
+	if n := p.theirs.refused.GetApplied(); n > 0 {
+		notes += fmt.Sprintf("\n%d patches of a person's were carried out first.", n)
 	}
 	if len(p.mended) > 0 {
 		notes += fmt.Sprintf("\nThe rules have mended %d errors.", len(p.mended))
@@ -136,9 +152,13 @@ func (p *paper) materialize() (*loomv1.Outcome, error) {
 	} else if r, state := document.StateOf(old, text); old != nil && (state != document.AsMade || r.ArtifactId != baseName(name)) {
 		return p.failure(fault.New("document/changed", "there is such a file already, which is not the one of its record").At(name).Want("move it away"), "change"), nil
 	}
+	written, err := p.written()
+	if err != nil {
+		return nil, err
+	}
 	making := document.Making{
 		Artifact: baseName(name), Format: made.Format, Spec: spec, Outline: p.outline(), Report: p.report(spec), Data: made.Data,
-		Downgrades: made.Downgrades, At: time.Now().UTC().Format(time.RFC3339),
+		Downgrades: made.Downgrades, Written: written, At: time.Now().UTC().Format(time.RFC3339),
 	}
 	if carried, err := office.Open(old); old != nil && err == nil {
 		making.Before, _ = document.Read(name, carried, "")
@@ -158,6 +178,19 @@ func (p *paper) materialize() (*loomv1.Outcome, error) {
 	return p.outcome(loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, summary, strings.TrimSpace(notes), map[string]any{
 		"file": name, "downgrades": len(made.Downgrades),
 	}), nil
+}
+
+// written are the hashes of what stands beside the file.
+func (p *paper) written() (*loomv1.WrittenArtifacts, error) {
+	artifacts := map[string][]byte{}
+	for name, file := range p.files.Artifacts() {
+		data, err := readIn(p.dir, file)
+		if err != nil {
+			return nil, err
+		}
+		artifacts[name] = data
+	}
+	return document.Written(artifacts), nil
 }
 
 // image reads a picture of the workspace.

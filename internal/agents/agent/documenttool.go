@@ -163,8 +163,8 @@ func (p *paper) takeReview(a artifactCall) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	final := document.Merge(document.Review{Outline: p.outline()}.Run(changed), judged)
-	if err := p.writeReview(changed, slices.Concat(p.mended, done, carriedOut(a, report)), final); err != nil {
+	final := p.judged(changed, judged)
+	if err := p.writeReview(changed, slices.Concat(done, carriedOut(a, report)), final); err != nil {
 		return "", err
 	}
 	var b strings.Builder
@@ -175,7 +175,10 @@ func (p *paper) takeReview(a artifactCall) (string, error) {
 	return b.String(), nil
 }
 
+// writeReview writes what a review leaves: the patches are a person's, those of the rules,
+// and then those given.
 func (p *paper) writeReview(spec proto.Message, patches []*loomv1.Patch, report *loomv1.ReviewReport) error {
+	patches = slices.Concat(p.theirs.patches, p.mended, patches)
 	if err := p.write(p.files.Spec, document.JSON(spec)); err != nil {
 		return err
 	}
@@ -392,6 +395,9 @@ func (j *job) paperText() string {
 		fmt.Fprintf(&b, "artifactType is %q. At most %d sections; give each an id, a title and a goal.\n", p.format, document.MaxSections)
 	case rendering:
 		fmt.Fprintf(&b, "Carry out %s: each section names in outlineId the outline's section that it is about. Then mend what the review finds with kind patches.\n", p.files.Outline)
+		if len(p.theirs.patches) > 0 {
+			fmt.Fprintf(&b, "A person left patches in %s. The runtime carries them out before the review; do not do so yourself, and keep the sections that they name.\n", p.files.Patches)
+		}
 		if p.base != nil {
 			fmt.Fprintf(&b, "There is a spec already, %s: where little has to change, send patches.\n", p.files.Spec)
 		}
@@ -412,6 +418,9 @@ func (b *prompt) reviewed(p *paper) {
 		"Set blockCommit only for what patches cannot mend: the spec is then written again. A report looks like this:\n" + reviewPattern + "\n")
 	if len(p.mended) > 0 {
 		fmt.Fprintf(b, "The runtime has mended %d errors already.\n", len(p.mended))
+	}
+	if n := p.theirs.refused.GetApplied(); n > 0 {
+		fmt.Fprintf(b, "%d patches of a person's are carried out: leave what they changed as it is.\n", n)
 	}
 	found := document.Review{Outline: p.outline()}.Run(p.base)
 	if len(found.Findings) == 0 {

@@ -192,7 +192,7 @@ and md, have no spec.`,
 			if err != nil {
 				return err
 			}
-			if _, state := recordOf(args[0]); state == changedByHand {
+			if _, state := recordOf(args[0]); state == document.ChangedByHand {
 				fmt.Fprintf(a.Err, "warning: %s was changed since it was made; the spec does not have that\n", console.Printable(args[0]))
 			}
 			if output == "" && a.JSON {

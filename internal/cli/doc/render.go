@@ -71,9 +71,9 @@ func (r *renderer) run(file string) error {
 		return err
 	}
 	old, state := recordOf(r.output)
-	if (state == changedByHand || state == unknownFile) && !r.replace {
+	if (state == document.ChangedByHand || state == document.UnknownFile) && !r.replace {
 		why := "somebody changed the file since it was made"
-		if state == unknownFile {
+		if state == document.UnknownFile {
 			why = "there is such a file, and no record that Loom made it"
 		}
 		return fault.New("document/changed", "%s", why).At(r.output).Want("give another name, or --replace")
@@ -86,7 +86,7 @@ func (r *renderer) run(file string) error {
 	if err := r.writeArtifact(r.output, result.Data); err != nil {
 		return err
 	}
-	if err := r.writeArtifact(recordName(r.output), document.JSON(record)); err != nil {
+	if err := r.writeArtifact(document.RecordName(r.output), document.JSON(record)); err != nil {
 		return err
 	}
 	for _, d := range result.Downgrades {
@@ -158,60 +158,27 @@ func (r *renderer) images(file string) func(string) ([]byte, error) {
 	}
 }
 
+// record is the record of the file that was made in the place of another, if there was one.
 func (r *renderer) record(m proto.Message, outline *loomv1.PlanningOutline, report *loomv1.ReviewReport, result *office.Result, old *loomv1.ArtifactRecord) *loomv1.ArtifactRecord {
-	record := &loomv1.ArtifactRecord{
-		ArtifactId: filepath.Base(r.output), Kind: r.format, SpecHash: document.Hash(m), FileHash: document.HashBytes(result.Data),
-		ReviewMetrics: document.Metrics(report), SemanticNodes: proto.Int32(int32(len(document.Nodes(m)))), //nolint:gosec // bounded by the spec's limits
-		CreatedAt: time.Now().UTC().Format(time.RFC3339), Downgrades: result.Downgrades, Mode: "bulk", ChangeRatio: proto.Float64(1),
+	making := document.Making{
+		Artifact: filepath.Base(r.output), Format: r.format, Spec: m, Outline: outline, Report: report, Data: result.Data,
+		Downgrades: result.Downgrades, At: time.Now().UTC().Format(time.RFC3339),
 	}
-	if outline != nil {
-		record.OutlineHash = document.Hash(outline)
-	} else if s, ok := m.(interface{ GetMetadata() *loomv1.SpecMetadata }); ok {
-		record.OutlineHash = s.GetMetadata().GetOutlineHash()
+	if old != nil {
+		making.Before, _ = r.spec(r.output) //nolint:errcheck // one that does not carry its spec is made anew
 	}
-	if old == nil {
-		return record
-	}
-	if before, err := r.spec(r.output); err == nil && document.KindOf(before).Name == document.KindOf(m).Name {
-		c := document.Compare(before, m)
-		record.Mode, record.ChangeRatio = c.Mode, proto.Float64(c.Ratio)
-	}
+	record := document.NewRecord(making)
+	record.Written = old.GetWritten() // it stands beside the file as before
 	return record
 }
 
-// recordName is where the record of a file is.
-func recordName(file string) string { return file + ".record.json" }
-
-// fileState is how a file stands to its record.
-type fileState int
-
-const (
-	noFile fileState = iota
-	asMade
-	changedByHand
-	unknownFile // there is no record that fits
-)
-
 // recordOf reads a file's record, if there is one, and tells how the file stands to it.
-func recordOf(file string) (*loomv1.ArtifactRecord, fileState) {
+// A file that cannot be read is somebody's.
+func recordOf(file string) (*loomv1.ArtifactRecord, document.State) {
 	data, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, noFile
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, document.UnknownFile
 	}
-	if err != nil {
-		return nil, unknownFile
-	}
-	text, err := os.ReadFile(recordName(file))
-	if err != nil {
-		return nil, unknownFile
-	}
-	m, err := document.Read(recordName(file), text, "record")
-	if err != nil {
-		return nil, unknownFile
-	}
-	record, _ := m.(*loomv1.ArtifactRecord)
-	if record.FileHash != document.HashBytes(data) {
-		return record, changedByHand
-	}
-	return record, asMade
+	record, _ := os.ReadFile(document.RecordName(file)) //nolint:errcheck // one that cannot be read vouches for nothing
+	return document.StateOf(data, record)
 }

@@ -67,6 +67,46 @@ func StateOf(file, record []byte) (*loomv1.ArtifactRecord, State) {
 	return r, AsMade
 }
 
+// Artifacts are the names of what a process writes beside a file.
+func (f Files) Artifacts() map[string]string {
+	return map[string]string{"outline": f.Outline, "spec": f.Spec, "review": f.Review, "patches": f.Patches}
+}
+
+// Written are the hashes of artifacts, by what [Files.Artifacts] calls them; one that
+// is not there, or that cannot be read, has none.
+func Written(artifacts map[string][]byte) *loomv1.WrittenArtifacts {
+	hash := func(name string) string {
+		kind := name
+		if name == "spec" {
+			kind = ""
+		}
+		if m, err := Read("", artifacts[name], kind); err == nil {
+			return Hash(m)
+		}
+		return ""
+	}
+	return &loomv1.WrittenArtifacts{Outline: hash("outline"), Spec: hash("spec"), Review: hash("review"), Patches: hash("patches")}
+}
+
+// Foreign are the artifacts that somebody else than a process made or changed: those
+// that the record (nil for none) does not name, or names with another hash. How one
+// is spaced and sorted does not count.
+func Foreign(record []byte, artifacts map[string][]byte) (names []string) {
+	m, _ := Read("", record, "record") //nolint:errcheck // one that is not sound vouches for nothing
+	r, _ := m.(*loomv1.ArtifactRecord)
+	was, is := hashes(r.GetWritten()), hashes(Written(artifacts))
+	for _, name := range []string{"outline", "spec", "review", "patches"} {
+		if artifacts[name] != nil && (is[name] == "" || is[name] != was[name]) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func hashes(w *loomv1.WrittenArtifacts) map[string]string {
+	return map[string]string{"outline": w.GetOutline(), "spec": w.GetSpec(), "review": w.GetReview(), "patches": w.GetPatches()}
+}
+
 // Making is what a record is written of.
 type Making struct {
 	// Artifact is the file's name without directories, Format what it is.
@@ -79,6 +119,8 @@ type Making struct {
 	// Before is the spec that the file was made of before; nil for none.
 	Before     proto.Message
 	Downgrades []string
+	// Written is what a process wrote beside the file; nil where a person made it.
+	Written *loomv1.WrittenArtifacts
 	// At is the time in RFC 3339, UTC.
 	At string
 }
@@ -88,7 +130,7 @@ func NewRecord(m Making) *loomv1.ArtifactRecord {
 	r := &loomv1.ArtifactRecord{
 		ArtifactId: m.Artifact, Kind: m.Format, SpecHash: Hash(m.Spec), FileHash: HashBytes(m.Data), ReviewMetrics: Metrics(m.Report),
 		SemanticNodes: proto.Int32(int32(len(Nodes(m.Spec)))), //nolint:gosec // bounded by the spec's limits
-		CreatedAt:     m.At, Downgrades: slices.Clone(m.Downgrades), Mode: "bulk", ChangeRatio: proto.Float64(1),
+		CreatedAt:     m.At, Downgrades: slices.Clone(m.Downgrades), Mode: "bulk", ChangeRatio: proto.Float64(1), Written: m.Written,
 	}
 	if r.OutlineHash = metadataOf(m.Spec).GetOutlineHash(); m.Outline != nil {
 		r.OutlineHash = Hash(m.Outline)

@@ -1,6 +1,8 @@
 package document_test
 
 import (
+	"bytes"
+	"maps"
 	"strings"
 	"testing"
 
@@ -111,5 +113,58 @@ func TestDOC02_MarkdownInThePlaceOfASpec(t *testing.T) {
 		if _, err := document.Read("", document.JSON(spec), "document"); err != nil {
 			t.Errorf("%s: it is no spec: %v", tt.name, err)
 		}
+	}
+}
+
+// An artifact is a process's own where the record names it with its hash; how it is
+// spaced does not count. Anything else is a person's.
+func TestDOC07_WhatAPersonMadeIsNoProcessesOwn(t *testing.T) {
+	o := document.Minimal("docx", "Goal")
+	spec := document.Skeleton(o)
+	set := &loomv1.PatchSet{Patches: []*loomv1.Patch{{Target: "title", Action: "normalize"}}}
+	review := document.Review{}.Run(spec)
+	made := map[string][]byte{"outline": document.JSON(o), "spec": document.JSON(spec), "review": document.JSON(review), "patches": document.JSON(set)}
+	record := document.JSON(document.NewRecord(document.Making{Artifact: "a.docx", Format: "docx", Spec: spec, Data: []byte("x"), At: "2026-03-01T00:00:00Z", Written: document.Written(made)}))
+	byHand := document.JSON(document.NewRecord(document.Making{Artifact: "a.docx", Format: "docx", Spec: spec, Outline: o, Data: []byte("x"), At: "2026-03-01T00:00:00Z"}))
+	with := func(name string, data []byte) map[string][]byte {
+		m := maps.Clone(made)
+		m[name] = data
+		return m
+	}
+	other := bytes.Replace(made["spec"], []byte("Goal"), []byte("Goat"), 1)
+	for _, tt := range []struct {
+		name      string
+		record    []byte
+		artifacts map[string][]byte
+		want      string
+	}{
+		{"as written", record, made, ""},
+		{"spaced otherwise", record, with("spec", document.Canonical(spec)), ""},
+		{"the outline changed", record, with("outline", bytes.Replace(made["outline"], []byte("Goal"), []byte("Goat"), 1)), "outline"},
+		{"the spec changed", record, with("spec", other), "spec"},
+		{"the review changed", record, with("review", bytes.Replace(made["review"], []byte(`"severity": "`), []byte(`"specHash": "sha256:`+strings.Repeat("0", 64)+`", "severity": "`), 1)), "review"},
+		{"the review is none", record, with("review", []byte("{}")), "review"},
+		{"patches added", record, with("patches", []byte(`{"patches":[{"target":"a","action":"remove"}]}`)), "patches"},
+		{"one is gone", record, with("patches", nil), ""},
+		{"empty", record, with("outline", []byte{}), "outline"},
+		{"no record", nil, made, "outline spec review patches"},
+		{"a record of a file that a person made", byHand, made, "outline spec review patches"},
+	} {
+		if got := strings.Join(document.Foreign(tt.record, tt.artifacts), " "); got != tt.want {
+			t.Errorf("%s: foreign %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// What an append would add is there as it stands; a text within a text.
+func TestDOC04_WhatASpecHolds(t *testing.T) {
+	spec := &loomv1.DocumentSpec{Title: "T", Sections: []*loomv1.DocumentSection{{Id: "a", Heading: "A", Body: "One.\n\nTwo & three."}}}
+	for value, want := range map[any]bool{"Two & three.": true, "Four": false, 5.0: false} {
+		if document.Holds(spec, value) != want {
+			t.Errorf("Holds(%v) is %t", value, !want)
+		}
+	}
+	if !document.Holds(spec, map[string]any{"body": "One.\n\nTwo & three.", "id": "a", "heading": "A"}) || document.Holds(spec, map[string]any{"id": "a"}) {
+		t.Error("sections are not compared whole")
 	}
 }

@@ -1,7 +1,10 @@
 package document
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -351,4 +354,31 @@ func everyText(v any, do func(string) any) any {
 		return out
 	}
 	return v
+}
+
+// Holds says whether an artifact has a value somewhere: a text within a text, anything
+// else as it stands.
+func Holds(m proto.Message, value any) bool {
+	want, err := json.Marshal(value)
+	if err != nil {
+		return false
+	}
+	text, isText := value.(string)
+	var in func(v any) bool
+	in = func(v any) bool {
+		if s, ok := v.(string); ok && isText {
+			return strings.Contains(s, text)
+		}
+		if is, err := json.Marshal(v); err == nil && bytes.Equal(is, want) {
+			return true
+		}
+		switch v := v.(type) {
+		case map[string]any:
+			return slices.ContainsFunc(slices.Collect(maps.Values(v)), in)
+		case []any:
+			return slices.ContainsFunc(v, in)
+		}
+		return false
+	}
+	return in(treeOf(m))
 }

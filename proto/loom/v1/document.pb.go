@@ -3076,7 +3076,10 @@ type ArtifactRecord struct {
 	Mode        string   `protobuf:"bytes,10,opt,name=mode,proto3" json:"mode,omitempty"`
 	ChangeRatio *float64 `protobuf:"fixed64,11,opt,name=change_ratio,json=changeRatio,proto3,oneof" json:"change_ratio,omitempty"`
 	// What the format could not show.
-	Downgrades    []string `protobuf:"bytes,12,rep,name=downgrades,proto3" json:"downgrades,omitempty"`
+	Downgrades []string `protobuf:"bytes,12,rep,name=downgrades,proto3" json:"downgrades,omitempty"`
+	// What a process wrote on the way to the file. An artifact that it does not name, or
+	// that has another hash, is somebody's own.
+	Written       *WrittenArtifacts `protobuf:"bytes,13,opt,name=written,proto3" json:"written,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3195,6 +3198,83 @@ func (x *ArtifactRecord) GetDowngrades() []string {
 	return nil
 }
 
+func (x *ArtifactRecord) GetWritten() *WrittenArtifacts {
+	if x != nil {
+		return x.Written
+	}
+	return nil
+}
+
+// WrittenArtifacts are the hashes of the artifacts beside a file, as they were written
+// by a process; empty for what it did not write.
+type WrittenArtifacts struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outline       string                 `protobuf:"bytes,1,opt,name=outline,proto3" json:"outline,omitempty"`
+	Spec          string                 `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
+	Review        string                 `protobuf:"bytes,3,opt,name=review,proto3" json:"review,omitempty"`
+	Patches       string                 `protobuf:"bytes,4,opt,name=patches,proto3" json:"patches,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WrittenArtifacts) Reset() {
+	*x = WrittenArtifacts{}
+	mi := &file_loom_v1_document_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WrittenArtifacts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WrittenArtifacts) ProtoMessage() {}
+
+func (x *WrittenArtifacts) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_document_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WrittenArtifacts.ProtoReflect.Descriptor instead.
+func (*WrittenArtifacts) Descriptor() ([]byte, []int) {
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *WrittenArtifacts) GetOutline() string {
+	if x != nil {
+		return x.Outline
+	}
+	return ""
+}
+
+func (x *WrittenArtifacts) GetSpec() string {
+	if x != nil {
+		return x.Spec
+	}
+	return ""
+}
+
+func (x *WrittenArtifacts) GetReview() string {
+	if x != nil {
+		return x.Review
+	}
+	return ""
+}
+
+func (x *WrittenArtifacts) GetPatches() string {
+	if x != nil {
+		return x.Patches
+	}
+	return ""
+}
+
 // ReviewMetrics is a report's figures.
 type ReviewMetrics struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
@@ -3207,7 +3287,7 @@ type ReviewMetrics struct {
 
 func (x *ReviewMetrics) Reset() {
 	*x = ReviewMetrics{}
-	mi := &file_loom_v1_document_proto_msgTypes[38]
+	mi := &file_loom_v1_document_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3219,7 +3299,7 @@ func (x *ReviewMetrics) String() string {
 func (*ReviewMetrics) ProtoMessage() {}
 
 func (x *ReviewMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[38]
+	mi := &file_loom_v1_document_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3232,7 +3312,7 @@ func (x *ReviewMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviewMetrics.ProtoReflect.Descriptor instead.
 func (*ReviewMetrics) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReviewMetrics) GetReadability() float64 {
@@ -3586,7 +3666,7 @@ const file_loom_v1_document_proto_rawDesc = "" +
 	"\x06action\x18\x03 \x01(\tR\x06action\x12\x18\n" +
 	"\aapplied\x18\x04 \x01(\bR\aapplied\x12\x12\n" +
 	"\x04code\x18\x05 \x01(\tR\x04code\x12\x18\n" +
-	"\amessage\x18\x06 \x01(\tR\amessage\"\xc8\x05\n" +
+	"\amessage\x18\x06 \x01(\tR\amessage\"\xfd\x05\n" +
 	"\x0eArtifactRecord\x12*\n" +
 	"\vartifact_id\x18\x01 \x01(\tB\t\x9a\xb5\x18\x05\x10\x010\xac\x02R\n" +
 	"artifactId\x12\x19\n" +
@@ -3604,9 +3684,15 @@ const file_loom_v1_document_proto_rawDesc = "" +
 	"\fchange_ratio\x18\v \x01(\x01B\r\x9a\xb5\x18\tA\x00\x00\x00\x00\x00\x00\xf0?H\x01R\vchangeRatio\x88\x01\x01\x12'\n" +
 	"\n" +
 	"downgrades\x18\f \x03(\tB\a\x9a\xb5\x18\x03(\xe8\aR\n" +
-	"downgradesB\x11\n" +
+	"downgrades\x123\n" +
+	"\awritten\x18\r \x01(\v2\x19.loom.v1.WrittenArtifactsR\awrittenB\x11\n" +
 	"\x0f_semantic_nodesB\x0f\n" +
-	"\r_change_ratio\"\xbf\x01\n" +
+	"\r_change_ratio\"\xde\x01\n" +
+	"\x10WrittenArtifacts\x123\n" +
+	"\aoutline\x18\x01 \x01(\tB\x19\x9a\xb5\x18\x15\"\x13sha256:[0-9a-f]{64}R\aoutline\x12-\n" +
+	"\x04spec\x18\x02 \x01(\tB\x19\x9a\xb5\x18\x15\"\x13sha256:[0-9a-f]{64}R\x04spec\x121\n" +
+	"\x06review\x18\x03 \x01(\tB\x19\x9a\xb5\x18\x15\"\x13sha256:[0-9a-f]{64}R\x06review\x123\n" +
+	"\apatches\x18\x04 \x01(\tB\x19\x9a\xb5\x18\x15\"\x13sha256:[0-9a-f]{64}R\apatches\"\xbf\x01\n" +
 	"\rReviewMetrics\x12%\n" +
 	"\vreadability\x18\x01 \x01(\x01H\x00R\vreadability\x88\x01\x01\x122\n" +
 	"\x12structure_warnings\x18\x02 \x01(\x05H\x01R\x11structureWarnings\x88\x01\x01\x12\x1f\n" +
@@ -3628,7 +3714,7 @@ func file_loom_v1_document_proto_rawDescGZIP() []byte {
 	return file_loom_v1_document_proto_rawDescData
 }
 
-var file_loom_v1_document_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_loom_v1_document_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_loom_v1_document_proto_goTypes = []any{
 	(*FieldRule)(nil),                 // 0: loom.v1.FieldRule
 	(*StyleProfile)(nil),              // 1: loom.v1.StyleProfile
@@ -3668,14 +3754,15 @@ var file_loom_v1_document_proto_goTypes = []any{
 	(*PatchReport)(nil),               // 35: loom.v1.PatchReport
 	(*PatchResult)(nil),               // 36: loom.v1.PatchResult
 	(*ArtifactRecord)(nil),            // 37: loom.v1.ArtifactRecord
-	(*ReviewMetrics)(nil),             // 38: loom.v1.ReviewMetrics
-	nil,                               // 39: loom.v1.SpecTable.TotalsEntry
-	nil,                               // 40: loom.v1.SpecTable.AggregatesEntry
-	nil,                               // 41: loom.v1.SpecTable.FormatsEntry
-	nil,                               // 42: loom.v1.Clause.ParametersEntry
-	(*structpb.ListValue)(nil),        // 43: google.protobuf.ListValue
-	(*structpb.Value)(nil),            // 44: google.protobuf.Value
-	(*descriptorpb.FieldOptions)(nil), // 45: google.protobuf.FieldOptions
+	(*WrittenArtifacts)(nil),          // 38: loom.v1.WrittenArtifacts
+	(*ReviewMetrics)(nil),             // 39: loom.v1.ReviewMetrics
+	nil,                               // 40: loom.v1.SpecTable.TotalsEntry
+	nil,                               // 41: loom.v1.SpecTable.AggregatesEntry
+	nil,                               // 42: loom.v1.SpecTable.FormatsEntry
+	nil,                               // 43: loom.v1.Clause.ParametersEntry
+	(*structpb.ListValue)(nil),        // 44: google.protobuf.ListValue
+	(*structpb.Value)(nil),            // 45: google.protobuf.Value
+	(*descriptorpb.FieldOptions)(nil), // 46: google.protobuf.FieldOptions
 }
 var file_loom_v1_document_proto_depIdxs = []int32{
 	1,  // 0: loom.v1.PlanningOutline.style_profile:type_name -> loom.v1.StyleProfile
@@ -3691,12 +3778,12 @@ var file_loom_v1_document_proto_depIdxs = []int32{
 	18, // 10: loom.v1.DocumentSpec.sources:type_name -> loom.v1.Source
 	10, // 11: loom.v1.DocumentSection.table:type_name -> loom.v1.SpecTable
 	12, // 12: loom.v1.DocumentSection.callouts:type_name -> loom.v1.Callout
-	43, // 13: loom.v1.SpecTable.rows:type_name -> google.protobuf.ListValue
-	39, // 14: loom.v1.SpecTable.totals:type_name -> loom.v1.SpecTable.TotalsEntry
-	40, // 15: loom.v1.SpecTable.aggregates:type_name -> loom.v1.SpecTable.AggregatesEntry
-	41, // 16: loom.v1.SpecTable.formats:type_name -> loom.v1.SpecTable.FormatsEntry
+	44, // 13: loom.v1.SpecTable.rows:type_name -> google.protobuf.ListValue
+	40, // 14: loom.v1.SpecTable.totals:type_name -> loom.v1.SpecTable.TotalsEntry
+	41, // 15: loom.v1.SpecTable.aggregates:type_name -> loom.v1.SpecTable.AggregatesEntry
+	42, // 16: loom.v1.SpecTable.formats:type_name -> loom.v1.SpecTable.FormatsEntry
 	11, // 17: loom.v1.SpecTable.merges:type_name -> loom.v1.CellMerge
-	42, // 18: loom.v1.Clause.parameters:type_name -> loom.v1.Clause.ParametersEntry
+	43, // 18: loom.v1.Clause.parameters:type_name -> loom.v1.Clause.ParametersEntry
 	15, // 19: loom.v1.Figure.chart:type_name -> loom.v1.SpecChart
 	16, // 20: loom.v1.SpecChart.series:type_name -> loom.v1.ChartSeries
 	7,  // 21: loom.v1.SheetSpec.metadata:type_name -> loom.v1.SpecMetadata
@@ -3722,17 +3809,18 @@ var file_loom_v1_document_proto_depIdxs = []int32{
 	30, // 41: loom.v1.ReviewChecks.tables:type_name -> loom.v1.TableCheck
 	31, // 42: loom.v1.ReviewChecks.references:type_name -> loom.v1.ReferenceCheck
 	34, // 43: loom.v1.PatchSet.patches:type_name -> loom.v1.Patch
-	44, // 44: loom.v1.Patch.value:type_name -> google.protobuf.Value
+	45, // 44: loom.v1.Patch.value:type_name -> google.protobuf.Value
 	36, // 45: loom.v1.PatchReport.results:type_name -> loom.v1.PatchResult
-	38, // 46: loom.v1.ArtifactRecord.review_metrics:type_name -> loom.v1.ReviewMetrics
-	44, // 47: loom.v1.SpecTable.TotalsEntry.value:type_name -> google.protobuf.Value
-	45, // 48: loom.v1.takes:extendee -> google.protobuf.FieldOptions
-	0,  // 49: loom.v1.takes:type_name -> loom.v1.FieldRule
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	49, // [49:50] is the sub-list for extension type_name
-	48, // [48:49] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	39, // 46: loom.v1.ArtifactRecord.review_metrics:type_name -> loom.v1.ReviewMetrics
+	38, // 47: loom.v1.ArtifactRecord.written:type_name -> loom.v1.WrittenArtifacts
+	45, // 48: loom.v1.SpecTable.TotalsEntry.value:type_name -> google.protobuf.Value
+	46, // 49: loom.v1.takes:extendee -> google.protobuf.FieldOptions
+	0,  // 50: loom.v1.takes:type_name -> loom.v1.FieldRule
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	50, // [50:51] is the sub-list for extension type_name
+	49, // [49:50] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_document_proto_init() }
@@ -3752,14 +3840,14 @@ func file_loom_v1_document_proto_init() {
 	file_loom_v1_document_proto_msgTypes[30].OneofWrappers = []any{}
 	file_loom_v1_document_proto_msgTypes[31].OneofWrappers = []any{}
 	file_loom_v1_document_proto_msgTypes[37].OneofWrappers = []any{}
-	file_loom_v1_document_proto_msgTypes[38].OneofWrappers = []any{}
+	file_loom_v1_document_proto_msgTypes[39].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_document_proto_rawDesc), len(file_loom_v1_document_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   43,
+			NumMessages:   44,
 			NumExtensions: 1,
 			NumServices:   0,
 		},
