@@ -151,6 +151,7 @@ func (d *draft) take(doc *strictyaml.Document, f *phasesFile) {
 	add(d, &d.Tools.Required, f.Tools.Required, doc, "tools", "required")
 	add(d, &d.Tools.Excluded, f.Tools.Excluded, doc, "tools", "excluded")
 	d.takeCheckout(doc, f.Checkout)
+	add(d, &d.Parameters, f.Parameters, doc, "parameters")
 	d.put(&d.PhaseMode, f.PhaseMode, doc, "phase_mode")
 	add(d, &d.Phases, f.Phases, doc, "phases")
 	add(d, &d.Verification.Rules, f.Verification.Rules, doc, "verification", "rules")

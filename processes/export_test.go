@@ -8,7 +8,7 @@ func Shape() []reflect.Type {
 		reflect.TypeFor[processFile](), reflect.TypeFor[nodeFile](), reflect.TypeFor[configFile](), reflect.TypeFor[gateFile](),
 		reflect.TypeFor[backoffFile](), reflect.TypeFor[failureFile](), reflect.TypeFor[reworkFile](), reflect.TypeFor[edgeFile](),
 		reflect.TypeFor[guideFile](), reflect.TypeFor[ruleFile](), reflect.TypeFor[memoryTypeFile](), reflect.TypeFor[partFile](), reflect.TypeFor[blueprintFile](),
-		reflect.TypeFor[checkoutFile](),
+		reflect.TypeFor[checkoutFile](), reflect.TypeFor[parameterFile](),
 	}
 }
 
@@ -17,7 +17,7 @@ func PhaseShape() []reflect.Type {
 	return []reflect.Type{
 		reflect.TypeFor[phasesFile](), reflect.TypeFor[phaseFile](), reflect.TypeFor[ruleFile](), reflect.TypeFor[hookFile](),
 		reflect.TypeFor[hooksFile](), reflect.TypeFor[memoryTypeFile](), reflect.TypeFor[replanningFile](), reflect.TypeFor[analysisFile](),
-		reflect.TypeFor[checkoutFile](),
+		reflect.TypeFor[checkoutFile](), reflect.TypeFor[parameterFile](),
 	}
 }
 

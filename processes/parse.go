@@ -183,7 +183,7 @@ type compiler struct{ doc *strictyaml.Document }
 
 func (c *compiler) definition(f *processFile) *loomv1.Definition {
 	f.Checkout.notEmpty(c.doc)
-	def := &loomv1.Definition{Name: f.Name, Version: f.Version, Description: strings.TrimSpace(f.Description), Metadata: f.Metadata, Guide: c.guide(f.Guide), Blueprint: f.Blueprint.message(), Toolkit: f.Toolkit, Checkout: f.Checkout.message()}
+	def := &loomv1.Definition{Name: f.Name, Version: f.Version, Description: strings.TrimSpace(f.Description), Metadata: f.Metadata, Guide: c.guide(f.Guide), Blueprint: f.Blueprint.message(), Toolkit: f.Toolkit, Checkout: f.Checkout.message(), Parameters: parameters(f.Parameters)}
 	for i := range f.Nodes {
 		def.Nodes = append(def.Nodes, c.node(&f.Nodes[i], i))
 	}

@@ -54,6 +54,7 @@ func (d *draft) weave() *weaver {
 	w := &weaver{draft: d, heads: map[string]string{}, tails: map[string][]string{}}
 	w.def = &loomv1.Definition{
 		Name: d.Name, Version: d.Version, Description: strings.TrimSpace(d.Description), Metadata: d.metadata(), Guide: d.guide(), Toolkit: d.toolkit, Checkout: d.Checkout.message(),
+		Parameters: parameters(d.Parameters),
 	}
 	entry := []string{w.node(nil, &loomv1.NodeDefinition{Id: "start", Type: start, Description: "A goal was given."})}
 	entry = w.hooks("before_plan", "before-plan", entry)

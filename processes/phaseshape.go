@@ -17,6 +17,7 @@ type (
 		ToolGuidance      string            `yaml:"tool_guidance"`
 		Tools             toolsFile         `yaml:"tools"`
 		Checkout          *checkoutFile     `yaml:"checkout"`
+		Parameters        []parameterFile   `yaml:"parameters"`
 		PhaseMode         string            `yaml:"phase_mode"`
 		Phases            []phaseFile       `yaml:"phases"`
 		Verification      verificationFile  `yaml:"verification"`

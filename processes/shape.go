@@ -20,11 +20,20 @@ type (
 		Blueprint   *blueprintFile    `yaml:"blueprint"`
 		Toolkit     string            `yaml:"toolkit"`
 		Checkout    *checkoutFile     `yaml:"checkout"`
+		Parameters  []parameterFile   `yaml:"parameters"`
 		Nodes       []nodeFile        `yaml:"nodes" loom:"required"`
 		Edges       []edgeFile        `yaml:"edges" loom:"required"`
 	}
 	checkoutFile struct {
 		Sparse []string `yaml:"sparse" loom:"required"`
+	}
+	parameterFile struct {
+		Name        string   `yaml:"name" loom:"required"`
+		Description string   `yaml:"description"`
+		Kind        string   `yaml:"kind"`
+		Pattern     string   `yaml:"pattern"`
+		OneOf       []string `yaml:"one_of"`
+		Required    bool     `yaml:"required"`
 	}
 	guideFile struct {
 		Persona        string           `yaml:"persona"`

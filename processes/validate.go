@@ -110,6 +110,7 @@ func validate(def *loomv1.Definition, rs *roles.Set, k knowledge) []problem {
 	v.blueprint()
 	v.toolkit()
 	v.checkout()
+	v.parameters()
 	v.structure()
 	for i, n := range def.Nodes {
 		v.node(i, n)

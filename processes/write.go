@@ -28,6 +28,7 @@ func Write(def *loomv1.Definition) []byte {
 	w.blueprint(def.Blueprint)
 	w.key("toolkit", plain(def.Toolkit))
 	w.checkout(def.Checkout)
+	w.parameters(def.Parameters)
 	w.line("")
 	w.line("nodes:")
 	for i, n := range def.Nodes {

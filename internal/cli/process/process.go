@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -17,6 +18,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/stats"
 	"github.com/loomrun/loom/internal/cli/workflow"
 	"github.com/loomrun/loom/processes"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // Process returns the command of that name.
@@ -316,12 +318,34 @@ func rulesText(w io.Writer, e *processes.Entry) {
 		fmt.Fprintln(w)
 		console.Table(w, []string{"rule", "type", "severity", "target", "check"}, rows)
 	}
+	if list := e.Definition.Parameters; len(list) > 0 {
+		var rows [][]string
+		for _, p := range list {
+			rows = append(rows, []string{p.Name, console.Dash(parameterText(p)), console.Dash(p.Description)})
+		}
+		fmt.Fprintln(w)
+		console.Table(w, []string{"context value", "takes", "what it is"}, rows)
+	}
 	if list := g.GetRequiredTools(); len(list) > 0 {
 		fmt.Fprintf(w, "\ntools that must be there: %s\n", strings.Join(list, ", "))
 	}
 	if list := g.GetExcludedTools(); len(list) > 0 {
 		fmt.Fprintf(w, "\ntools that nobody is offered: %s\n", strings.Join(list, ", "))
 	}
+}
+
+func parameterText(p *loomv1.Parameter) string {
+	words := []string{cmp.Or(p.Kind, "text")}
+	if len(p.OneOf) > 0 {
+		words = []string{strings.Join(p.OneOf, ", ")}
+	}
+	if p.Pattern != "" {
+		words = append(words, "of the pattern "+p.Pattern)
+	}
+	if p.Required {
+		words = append(words, "needed")
+	}
+	return strings.Join(words, "; ")
 }
 
 func (a *Commands) validateProcess() *cobra.Command {

@@ -16,6 +16,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/core/patchscan"
+	"github.com/loomrun/loom/internal/core/verify"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )
@@ -156,6 +157,7 @@ func (d *decision) checkSubmission(sub *loomv1.Submission) []*fault.Error {
 		errs = append(errs, f.check(d, b)...)
 	}
 	errs = append(errs, checkContext(sub.Context)...)
+	errs = append(errs, d.checkParameters(d.process(sub), sub.Context, map[string]bool{})...)
 	return append(errs, checkKey(sub.IdempotencyKey)...)
 }
 
@@ -171,6 +173,27 @@ func asked(sub *loomv1.Submission) *loomv1.Bead {
 		Budget: sub.Budget, Parent: sub.Parent, BlockedBy: sub.BlockedBy, Assignee: sub.Assignee,
 	})
 	return b
+}
+
+// checkParameters holds a context against what a process takes, and the processes of its
+// phases, to which it goes along.
+func (d *decision) checkParameters(process string, context *structpb.Struct, seen map[string]bool) []*fault.Error {
+	def := d.s.p.Definitions[d.s.p.Latest[process]]
+	if seen[process] || def == nil {
+		return nil
+	}
+	seen[process] = true
+	errs := verify.Parameters(def, context)
+	for _, n := range def.Nodes {
+		if n.Process == "" {
+			continue
+		}
+		for _, e := range d.checkParameters(n.Process, context, seen) {
+			e.Message = fmt.Sprintf("%s (process %s of %s)", e.Message, n.Process, n.Id)
+			errs = append(errs, e)
+		}
+	}
+	return errs
 }
 
 func checkContext(c *structpb.Struct) []*fault.Error {

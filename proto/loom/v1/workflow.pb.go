@@ -1028,7 +1028,9 @@ type Definition struct {
 	// where it has none. A host offers those that its operator has trusted.
 	Toolkit string `protobuf:"bytes,9,opt,name=toolkit,proto3" json:"toolkit,omitempty"`
 	// What the places of its work have of the repository; unset for all of it.
-	Checkout      *Checkout `protobuf:"bytes,10,opt,name=checkout,proto3" json:"checkout,omitempty"`
+	Checkout *Checkout `protobuf:"bytes,10,opt,name=checkout,proto3" json:"checkout,omitempty"`
+	// What a submission may or must say in its context; at most 32.
+	Parameters    []*Parameter `protobuf:"bytes,11,rep,name=parameters,proto3" json:"parameters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1133,6 +1135,106 @@ func (x *Definition) GetCheckout() *Checkout {
 	return nil
 }
 
+func (x *Definition) GetParameters() []*Parameter {
+	if x != nil {
+		return x.Parameters
+	}
+	return nil
+}
+
+// Parameter is a value of the context that a process goes by. A submission whose value
+// does not fit is refused.
+type Parameter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The context's key: [a-z][a-z0-9_]{0,31}, unique in its process.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// For people; at most 500 bytes.
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// "text", "file" (a path in the workspace, as of deliverables), "number" or "bool";
+	// empty for text.
+	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	// An expression in RE2 syntax that the whole text matches; at most 500 bytes.
+	Pattern string `protobuf:"bytes,4,opt,name=pattern,proto3" json:"pattern,omitempty"`
+	// The only texts that it takes; at most 64.
+	OneOf []string `protobuf:"bytes,5,rep,name=one_of,json=oneOf,proto3" json:"one_of,omitempty"`
+	// There must be a value.
+	Required      bool `protobuf:"varint,6,opt,name=required,proto3" json:"required,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Parameter) Reset() {
+	*x = Parameter{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Parameter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Parameter) ProtoMessage() {}
+
+func (x *Parameter) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Parameter.ProtoReflect.Descriptor instead.
+func (*Parameter) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Parameter) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Parameter) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *Parameter) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Parameter) GetPattern() string {
+	if x != nil {
+		return x.Pattern
+	}
+	return ""
+}
+
+func (x *Parameter) GetOneOf() []string {
+	if x != nil {
+		return x.OneOf
+	}
+	return nil
+}
+
+func (x *Parameter) GetRequired() bool {
+	if x != nil {
+		return x.Required
+	}
+	return false
+}
+
 // Checkout says what checkouts have of a repository.
 type Checkout struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1146,7 +1248,7 @@ type Checkout struct {
 
 func (x *Checkout) Reset() {
 	*x = Checkout{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[1]
+	mi := &file_loom_v1_workflow_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +1260,7 @@ func (x *Checkout) String() string {
 func (*Checkout) ProtoMessage() {}
 
 func (x *Checkout) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[1]
+	mi := &file_loom_v1_workflow_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +1273,7 @@ func (x *Checkout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkout.ProtoReflect.Descriptor instead.
 func (*Checkout) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{1}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Checkout) GetSparse() []string {
@@ -1199,7 +1301,7 @@ type Blueprint struct {
 
 func (x *Blueprint) Reset() {
 	*x = Blueprint{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[2]
+	mi := &file_loom_v1_workflow_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1211,7 +1313,7 @@ func (x *Blueprint) String() string {
 func (*Blueprint) ProtoMessage() {}
 
 func (x *Blueprint) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[2]
+	mi := &file_loom_v1_workflow_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1224,7 +1326,7 @@ func (x *Blueprint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blueprint.ProtoReflect.Descriptor instead.
 func (*Blueprint) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Blueprint) GetMode() string {
@@ -1274,7 +1376,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[3]
+	mi := &file_loom_v1_workflow_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +1388,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[3]
+	mi := &file_loom_v1_workflow_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1299,7 +1401,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Plan) GetNumber() uint32 {
@@ -1363,7 +1465,7 @@ type PlannedPhase struct {
 
 func (x *PlannedPhase) Reset() {
 	*x = PlannedPhase{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[4]
+	mi := &file_loom_v1_workflow_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1375,7 +1477,7 @@ func (x *PlannedPhase) String() string {
 func (*PlannedPhase) ProtoMessage() {}
 
 func (x *PlannedPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[4]
+	mi := &file_loom_v1_workflow_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1388,7 +1490,7 @@ func (x *PlannedPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedPhase.ProtoReflect.Descriptor instead.
 func (*PlannedPhase) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PlannedPhase) GetId() string {
@@ -1444,7 +1546,7 @@ type LeftOut struct {
 
 func (x *LeftOut) Reset() {
 	*x = LeftOut{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[5]
+	mi := &file_loom_v1_workflow_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1456,7 +1558,7 @@ func (x *LeftOut) String() string {
 func (*LeftOut) ProtoMessage() {}
 
 func (x *LeftOut) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[5]
+	mi := &file_loom_v1_workflow_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1469,7 +1571,7 @@ func (x *LeftOut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeftOut.ProtoReflect.Descriptor instead.
 func (*LeftOut) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *LeftOut) GetPhase() string {
@@ -1511,7 +1613,7 @@ type Guide struct {
 
 func (x *Guide) Reset() {
 	*x = Guide{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[6]
+	mi := &file_loom_v1_workflow_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1523,7 +1625,7 @@ func (x *Guide) String() string {
 func (*Guide) ProtoMessage() {}
 
 func (x *Guide) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[6]
+	mi := &file_loom_v1_workflow_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1536,7 +1638,7 @@ func (x *Guide) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Guide.ProtoReflect.Descriptor instead.
 func (*Guide) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Guide) GetPersona() string {
@@ -1624,7 +1726,7 @@ type Rule struct {
 
 func (x *Rule) Reset() {
 	*x = Rule{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[7]
+	mi := &file_loom_v1_workflow_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1738,7 @@ func (x *Rule) String() string {
 func (*Rule) ProtoMessage() {}
 
 func (x *Rule) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[7]
+	mi := &file_loom_v1_workflow_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1751,7 @@ func (x *Rule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rule.ProtoReflect.Descriptor instead.
 func (*Rule) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Rule) GetName() string {
@@ -1719,7 +1821,7 @@ type MemoryType struct {
 
 func (x *MemoryType) Reset() {
 	*x = MemoryType{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[8]
+	mi := &file_loom_v1_workflow_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1731,7 +1833,7 @@ func (x *MemoryType) String() string {
 func (*MemoryType) ProtoMessage() {}
 
 func (x *MemoryType) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[8]
+	mi := &file_loom_v1_workflow_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1744,7 +1846,7 @@ func (x *MemoryType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryType.ProtoReflect.Descriptor instead.
 func (*MemoryType) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *MemoryType) GetType() string {
@@ -1789,7 +1891,7 @@ type Phase struct {
 
 func (x *Phase) Reset() {
 	*x = Phase{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[9]
+	mi := &file_loom_v1_workflow_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1801,7 +1903,7 @@ func (x *Phase) String() string {
 func (*Phase) ProtoMessage() {}
 
 func (x *Phase) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[9]
+	mi := &file_loom_v1_workflow_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1814,7 +1916,7 @@ func (x *Phase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Phase.ProtoReflect.Descriptor instead.
 func (*Phase) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Phase) GetPart() PhasePart {
@@ -1933,7 +2035,7 @@ type NodeDefinition struct {
 
 func (x *NodeDefinition) Reset() {
 	*x = NodeDefinition{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[10]
+	mi := &file_loom_v1_workflow_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1945,7 +2047,7 @@ func (x *NodeDefinition) String() string {
 func (*NodeDefinition) ProtoMessage() {}
 
 func (x *NodeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[10]
+	mi := &file_loom_v1_workflow_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1958,7 +2060,7 @@ func (x *NodeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDefinition.ProtoReflect.Descriptor instead.
 func (*NodeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NodeDefinition) GetId() string {
@@ -2121,7 +2223,7 @@ type MemoryAccess struct {
 
 func (x *MemoryAccess) Reset() {
 	*x = MemoryAccess{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[11]
+	mi := &file_loom_v1_workflow_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2133,7 +2235,7 @@ func (x *MemoryAccess) String() string {
 func (*MemoryAccess) ProtoMessage() {}
 
 func (x *MemoryAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[11]
+	mi := &file_loom_v1_workflow_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2146,7 +2248,7 @@ func (x *MemoryAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryAccess.ProtoReflect.Descriptor instead.
 func (*MemoryAccess) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *MemoryAccess) GetRead() []string {
@@ -2179,7 +2281,7 @@ type Gate struct {
 
 func (x *Gate) Reset() {
 	*x = Gate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[12]
+	mi := &file_loom_v1_workflow_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2191,7 +2293,7 @@ func (x *Gate) String() string {
 func (*Gate) ProtoMessage() {}
 
 func (x *Gate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[12]
+	mi := &file_loom_v1_workflow_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2204,7 +2306,7 @@ func (x *Gate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gate.ProtoReflect.Descriptor instead.
 func (*Gate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Gate) GetCondition() string {
@@ -2249,7 +2351,7 @@ type Backoff struct {
 
 func (x *Backoff) Reset() {
 	*x = Backoff{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[13]
+	mi := &file_loom_v1_workflow_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2261,7 +2363,7 @@ func (x *Backoff) String() string {
 func (*Backoff) ProtoMessage() {}
 
 func (x *Backoff) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[13]
+	mi := &file_loom_v1_workflow_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2274,7 +2376,7 @@ func (x *Backoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backoff.ProtoReflect.Descriptor instead.
 func (*Backoff) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Backoff) GetInitial() *durationpb.Duration {
@@ -2303,7 +2405,7 @@ type FailurePolicy struct {
 
 func (x *FailurePolicy) Reset() {
 	*x = FailurePolicy{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[14]
+	mi := &file_loom_v1_workflow_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2315,7 +2417,7 @@ func (x *FailurePolicy) String() string {
 func (*FailurePolicy) ProtoMessage() {}
 
 func (x *FailurePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[14]
+	mi := &file_loom_v1_workflow_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2328,7 +2430,7 @@ func (x *FailurePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailurePolicy.ProtoReflect.Descriptor instead.
 func (*FailurePolicy) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *FailurePolicy) GetMax() uint32 {
@@ -2358,7 +2460,7 @@ type ReworkRule struct {
 
 func (x *ReworkRule) Reset() {
 	*x = ReworkRule{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[15]
+	mi := &file_loom_v1_workflow_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2370,7 +2472,7 @@ func (x *ReworkRule) String() string {
 func (*ReworkRule) ProtoMessage() {}
 
 func (x *ReworkRule) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[15]
+	mi := &file_loom_v1_workflow_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2383,7 +2485,7 @@ func (x *ReworkRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkRule.ProtoReflect.Descriptor instead.
 func (*ReworkRule) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ReworkRule) GetTo() string {
@@ -2415,7 +2517,7 @@ type EdgeDefinition struct {
 
 func (x *EdgeDefinition) Reset() {
 	*x = EdgeDefinition{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[16]
+	mi := &file_loom_v1_workflow_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2427,7 +2529,7 @@ func (x *EdgeDefinition) String() string {
 func (*EdgeDefinition) ProtoMessage() {}
 
 func (x *EdgeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[16]
+	mi := &file_loom_v1_workflow_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2440,7 +2542,7 @@ func (x *EdgeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeDefinition.ProtoReflect.Descriptor instead.
 func (*EdgeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *EdgeDefinition) GetId() string {
@@ -2574,7 +2676,7 @@ type Execution struct {
 
 func (x *Execution) Reset() {
 	*x = Execution{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[17]
+	mi := &file_loom_v1_workflow_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2586,7 +2688,7 @@ func (x *Execution) String() string {
 func (*Execution) ProtoMessage() {}
 
 func (x *Execution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[17]
+	mi := &file_loom_v1_workflow_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2599,7 +2701,7 @@ func (x *Execution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Execution.ProtoReflect.Descriptor instead.
 func (*Execution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Execution) GetId() string {
@@ -2936,7 +3038,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[18]
+	mi := &file_loom_v1_workflow_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2948,7 +3050,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[18]
+	mi := &file_loom_v1_workflow_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2961,7 +3063,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Gap) GetNode() string {
@@ -2998,7 +3100,7 @@ type ForkPoint struct {
 
 func (x *ForkPoint) Reset() {
 	*x = ForkPoint{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[19]
+	mi := &file_loom_v1_workflow_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3010,7 +3112,7 @@ func (x *ForkPoint) String() string {
 func (*ForkPoint) ProtoMessage() {}
 
 func (x *ForkPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[19]
+	mi := &file_loom_v1_workflow_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3023,7 +3125,7 @@ func (x *ForkPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkPoint.ProtoReflect.Descriptor instead.
 func (*ForkPoint) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ForkPoint) GetExecution() string {
@@ -3065,7 +3167,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[20]
+	mi := &file_loom_v1_workflow_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3077,7 +3179,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[20]
+	mi := &file_loom_v1_workflow_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3090,7 +3192,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Pause) GetScope() PauseScope {
@@ -3176,7 +3278,7 @@ type NodeState struct {
 
 func (x *NodeState) Reset() {
 	*x = NodeState{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	mi := &file_loom_v1_workflow_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3188,7 +3290,7 @@ func (x *NodeState) String() string {
 func (*NodeState) ProtoMessage() {}
 
 func (x *NodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[21]
+	mi := &file_loom_v1_workflow_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3201,7 +3303,7 @@ func (x *NodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeState.ProtoReflect.Descriptor instead.
 func (*NodeState) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *NodeState) GetStatus() NodeStatus {
@@ -3375,7 +3477,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[22]
+	mi := &file_loom_v1_workflow_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3387,7 +3489,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[22]
+	mi := &file_loom_v1_workflow_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3400,7 +3502,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Attempt) GetId() string {
@@ -3609,7 +3711,7 @@ type ModelBlock struct {
 
 func (x *ModelBlock) Reset() {
 	*x = ModelBlock{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[23]
+	mi := &file_loom_v1_workflow_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3621,7 +3723,7 @@ func (x *ModelBlock) String() string {
 func (*ModelBlock) ProtoMessage() {}
 
 func (x *ModelBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[23]
+	mi := &file_loom_v1_workflow_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3634,7 +3736,7 @@ func (x *ModelBlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelBlock.ProtoReflect.Descriptor instead.
 func (*ModelBlock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ModelBlock) GetModel() string {
@@ -3687,7 +3789,7 @@ type TeamTask struct {
 
 func (x *TeamTask) Reset() {
 	*x = TeamTask{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[24]
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3699,7 +3801,7 @@ func (x *TeamTask) String() string {
 func (*TeamTask) ProtoMessage() {}
 
 func (x *TeamTask) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[24]
+	mi := &file_loom_v1_workflow_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3712,7 +3814,7 @@ func (x *TeamTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamTask.ProtoReflect.Descriptor instead.
 func (*TeamTask) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TeamTask) GetCall() string {
@@ -3791,7 +3893,7 @@ type CallReservation struct {
 
 func (x *CallReservation) Reset() {
 	*x = CallReservation{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3803,7 +3905,7 @@ func (x *CallReservation) String() string {
 func (*CallReservation) ProtoMessage() {}
 
 func (x *CallReservation) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[25]
+	mi := &file_loom_v1_workflow_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3816,7 +3918,7 @@ func (x *CallReservation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallReservation.ProtoReflect.Descriptor instead.
 func (*CallReservation) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CallReservation) GetRequest() string {
@@ -3868,7 +3970,7 @@ type Claimant struct {
 
 func (x *Claimant) Reset() {
 	*x = Claimant{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[26]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3880,7 +3982,7 @@ func (x *Claimant) String() string {
 func (*Claimant) ProtoMessage() {}
 
 func (x *Claimant) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[26]
+	mi := &file_loom_v1_workflow_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3893,7 +3995,7 @@ func (x *Claimant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claimant.ProtoReflect.Descriptor instead.
 func (*Claimant) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Claimant) GetAgent() string {
@@ -3953,7 +4055,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[27]
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3965,7 +4067,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[27]
+	mi := &file_loom_v1_workflow_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3978,7 +4080,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Outcome) GetStatus() OutcomeStatus {
@@ -4085,7 +4187,7 @@ type BrokenRule struct {
 
 func (x *BrokenRule) Reset() {
 	*x = BrokenRule{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4097,7 +4199,7 @@ func (x *BrokenRule) String() string {
 func (*BrokenRule) ProtoMessage() {}
 
 func (x *BrokenRule) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[28]
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4110,7 +4212,7 @@ func (x *BrokenRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BrokenRule.ProtoReflect.Descriptor instead.
 func (*BrokenRule) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *BrokenRule) GetPhase() string {
@@ -4175,7 +4277,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4187,7 +4289,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4200,7 +4302,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Change) GetBase() string {
@@ -4286,7 +4388,7 @@ type PatchWarning struct {
 
 func (x *PatchWarning) Reset() {
 	*x = PatchWarning{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[30]
+	mi := &file_loom_v1_workflow_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4298,7 +4400,7 @@ func (x *PatchWarning) String() string {
 func (*PatchWarning) ProtoMessage() {}
 
 func (x *PatchWarning) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[30]
+	mi := &file_loom_v1_workflow_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4311,7 +4413,7 @@ func (x *PatchWarning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchWarning.ProtoReflect.Descriptor instead.
 func (*PatchWarning) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PatchWarning) GetKind() string {
@@ -4363,7 +4465,7 @@ type ChangedFile struct {
 
 func (x *ChangedFile) Reset() {
 	*x = ChangedFile{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[31]
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4375,7 +4477,7 @@ func (x *ChangedFile) String() string {
 func (*ChangedFile) ProtoMessage() {}
 
 func (x *ChangedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[31]
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4388,7 +4490,7 @@ func (x *ChangedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangedFile.ProtoReflect.Descriptor instead.
 func (*ChangedFile) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ChangedFile) GetPath() string {
@@ -4433,7 +4535,7 @@ type ApprovedChange struct {
 
 func (x *ApprovedChange) Reset() {
 	*x = ApprovedChange{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4445,7 +4547,7 @@ func (x *ApprovedChange) String() string {
 func (*ApprovedChange) ProtoMessage() {}
 
 func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4458,7 +4560,7 @@ func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedChange.ProtoReflect.Descriptor instead.
 func (*ApprovedChange) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ApprovedChange) GetApproval() string {
@@ -4524,7 +4626,7 @@ type Candidate struct {
 
 func (x *Candidate) Reset() {
 	*x = Candidate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4536,7 +4638,7 @@ func (x *Candidate) String() string {
 func (*Candidate) ProtoMessage() {}
 
 func (x *Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4549,7 +4651,7 @@ func (x *Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candidate.ProtoReflect.Descriptor instead.
 func (*Candidate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Candidate) GetCommit() string {
@@ -4664,7 +4766,7 @@ type HookResult struct {
 
 func (x *HookResult) Reset() {
 	*x = HookResult{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4676,7 +4778,7 @@ func (x *HookResult) String() string {
 func (*HookResult) ProtoMessage() {}
 
 func (x *HookResult) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4689,7 +4791,7 @@ func (x *HookResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HookResult.ProtoReflect.Descriptor instead.
 func (*HookResult) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *HookResult) GetName() string {
@@ -4734,7 +4836,7 @@ type Landing struct {
 
 func (x *Landing) Reset() {
 	*x = Landing{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[35]
+	mi := &file_loom_v1_workflow_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4746,7 +4848,7 @@ func (x *Landing) String() string {
 func (*Landing) ProtoMessage() {}
 
 func (x *Landing) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[35]
+	mi := &file_loom_v1_workflow_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4759,7 +4861,7 @@ func (x *Landing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landing.ProtoReflect.Descriptor instead.
 func (*Landing) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Landing) GetCommit() string {
@@ -4834,7 +4936,7 @@ type Car struct {
 
 func (x *Car) Reset() {
 	*x = Car{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[36]
+	mi := &file_loom_v1_workflow_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4846,7 +4948,7 @@ func (x *Car) String() string {
 func (*Car) ProtoMessage() {}
 
 func (x *Car) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[36]
+	mi := &file_loom_v1_workflow_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4859,7 +4961,7 @@ func (x *Car) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Car.ProtoReflect.Descriptor instead.
 func (*Car) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Car) GetVerified() string {
@@ -4919,7 +5021,7 @@ type CheckRun struct {
 
 func (x *CheckRun) Reset() {
 	*x = CheckRun{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[37]
+	mi := &file_loom_v1_workflow_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4931,7 +5033,7 @@ func (x *CheckRun) String() string {
 func (*CheckRun) ProtoMessage() {}
 
 func (x *CheckRun) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[37]
+	mi := &file_loom_v1_workflow_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4944,7 +5046,7 @@ func (x *CheckRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRun.ProtoReflect.Descriptor instead.
 func (*CheckRun) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CheckRun) GetCommand() string {
@@ -4994,7 +5096,7 @@ type Choice struct {
 
 func (x *Choice) Reset() {
 	*x = Choice{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[38]
+	mi := &file_loom_v1_workflow_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5006,7 +5108,7 @@ func (x *Choice) String() string {
 func (*Choice) ProtoMessage() {}
 
 func (x *Choice) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[38]
+	mi := &file_loom_v1_workflow_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5019,7 +5121,7 @@ func (x *Choice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Choice.ProtoReflect.Descriptor instead.
 func (*Choice) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Choice) GetId() string {
@@ -5112,7 +5214,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[39]
+	mi := &file_loom_v1_workflow_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5124,7 +5226,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[39]
+	mi := &file_loom_v1_workflow_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5137,7 +5239,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Approval) GetId() string {
@@ -5400,7 +5502,7 @@ type KeyAnswer struct {
 
 func (x *KeyAnswer) Reset() {
 	*x = KeyAnswer{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[40]
+	mi := &file_loom_v1_workflow_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5412,7 +5514,7 @@ func (x *KeyAnswer) String() string {
 func (*KeyAnswer) ProtoMessage() {}
 
 func (x *KeyAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[40]
+	mi := &file_loom_v1_workflow_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5425,7 +5527,7 @@ func (x *KeyAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyAnswer.ProtoReflect.Descriptor instead.
 func (*KeyAnswer) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *KeyAnswer) GetKey() string {
@@ -5478,7 +5580,7 @@ type Considered struct {
 
 func (x *Considered) Reset() {
 	*x = Considered{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[41]
+	mi := &file_loom_v1_workflow_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5490,7 +5592,7 @@ func (x *Considered) String() string {
 func (*Considered) ProtoMessage() {}
 
 func (x *Considered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[41]
+	mi := &file_loom_v1_workflow_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5503,7 +5605,7 @@ func (x *Considered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Considered.ProtoReflect.Descriptor instead.
 func (*Considered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Considered) GetId() string {
@@ -5560,7 +5662,7 @@ type FileClaim struct {
 
 func (x *FileClaim) Reset() {
 	*x = FileClaim{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[42]
+	mi := &file_loom_v1_workflow_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5572,7 +5674,7 @@ func (x *FileClaim) String() string {
 func (*FileClaim) ProtoMessage() {}
 
 func (x *FileClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[42]
+	mi := &file_loom_v1_workflow_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5585,7 +5687,7 @@ func (x *FileClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileClaim.ProtoReflect.Descriptor instead.
 func (*FileClaim) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *FileClaim) GetPath() string {
@@ -5634,7 +5736,7 @@ var File_loom_v1_workflow_proto protoreflect.FileDescriptor
 
 const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
-	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x18loom/v1/permission.proto\x1a\x12loom/v1/turn.proto\"\xd7\x03\n" +
+	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x18loom/v1/permission.proto\x1a\x12loom/v1/turn.proto\"\x8b\x04\n" +
 	"\n" +
 	"Definition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -5647,10 +5749,20 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\tblueprint\x18\b \x01(\v2\x12.loom.v1.BlueprintR\tblueprint\x12\x18\n" +
 	"\atoolkit\x18\t \x01(\tR\atoolkit\x12-\n" +
 	"\bcheckout\x18\n" +
-	" \x01(\v2\x11.loom.v1.CheckoutR\bcheckout\x1a;\n" +
+	" \x01(\v2\x11.loom.v1.CheckoutR\bcheckout\x122\n" +
+	"\n" +
+	"parameters\x18\v \x03(\v2\x12.loom.v1.ParameterR\n" +
+	"parameters\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\"\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa2\x01\n" +
+	"\tParameter\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
+	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x18\n" +
+	"\apattern\x18\x04 \x01(\tR\apattern\x12\x15\n" +
+	"\x06one_of\x18\x05 \x03(\tR\x05oneOf\x12\x1a\n" +
+	"\brequired\x18\x06 \x01(\bR\brequired\"\"\n" +
 	"\bCheckout\x12\x16\n" +
 	"\x06sparse\x18\x01 \x03(\tR\x06sparse\"g\n" +
 	"\tBlueprint\x12\x12\n" +
@@ -6195,7 +6307,7 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 16)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
 	(Severity)(0),                 // 1: loom.v1.Severity
@@ -6214,198 +6326,200 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(ApprovalKind)(0),             // 14: loom.v1.ApprovalKind
 	(ApprovalDecision)(0),         // 15: loom.v1.ApprovalDecision
 	(*Definition)(nil),            // 16: loom.v1.Definition
-	(*Checkout)(nil),              // 17: loom.v1.Checkout
-	(*Blueprint)(nil),             // 18: loom.v1.Blueprint
-	(*Plan)(nil),                  // 19: loom.v1.Plan
-	(*PlannedPhase)(nil),          // 20: loom.v1.PlannedPhase
-	(*LeftOut)(nil),               // 21: loom.v1.LeftOut
-	(*Guide)(nil),                 // 22: loom.v1.Guide
-	(*Rule)(nil),                  // 23: loom.v1.Rule
-	(*MemoryType)(nil),            // 24: loom.v1.MemoryType
-	(*Phase)(nil),                 // 25: loom.v1.Phase
-	(*NodeDefinition)(nil),        // 26: loom.v1.NodeDefinition
-	(*MemoryAccess)(nil),          // 27: loom.v1.MemoryAccess
-	(*Gate)(nil),                  // 28: loom.v1.Gate
-	(*Backoff)(nil),               // 29: loom.v1.Backoff
-	(*FailurePolicy)(nil),         // 30: loom.v1.FailurePolicy
-	(*ReworkRule)(nil),            // 31: loom.v1.ReworkRule
-	(*EdgeDefinition)(nil),        // 32: loom.v1.EdgeDefinition
-	(*Execution)(nil),             // 33: loom.v1.Execution
-	(*Gap)(nil),                   // 34: loom.v1.Gap
-	(*ForkPoint)(nil),             // 35: loom.v1.ForkPoint
-	(*Pause)(nil),                 // 36: loom.v1.Pause
-	(*NodeState)(nil),             // 37: loom.v1.NodeState
-	(*Attempt)(nil),               // 38: loom.v1.Attempt
-	(*ModelBlock)(nil),            // 39: loom.v1.ModelBlock
-	(*TeamTask)(nil),              // 40: loom.v1.TeamTask
-	(*CallReservation)(nil),       // 41: loom.v1.CallReservation
-	(*Claimant)(nil),              // 42: loom.v1.Claimant
-	(*Outcome)(nil),               // 43: loom.v1.Outcome
-	(*BrokenRule)(nil),            // 44: loom.v1.BrokenRule
-	(*Change)(nil),                // 45: loom.v1.Change
-	(*PatchWarning)(nil),          // 46: loom.v1.PatchWarning
-	(*ChangedFile)(nil),           // 47: loom.v1.ChangedFile
-	(*ApprovedChange)(nil),        // 48: loom.v1.ApprovedChange
-	(*Candidate)(nil),             // 49: loom.v1.Candidate
-	(*HookResult)(nil),            // 50: loom.v1.HookResult
-	(*Landing)(nil),               // 51: loom.v1.Landing
-	(*Car)(nil),                   // 52: loom.v1.Car
-	(*CheckRun)(nil),              // 53: loom.v1.CheckRun
-	(*Choice)(nil),                // 54: loom.v1.Choice
-	(*Approval)(nil),              // 55: loom.v1.Approval
-	(*KeyAnswer)(nil),             // 56: loom.v1.KeyAnswer
-	(*Considered)(nil),            // 57: loom.v1.Considered
-	(*FileClaim)(nil),             // 58: loom.v1.FileClaim
-	nil,                           // 59: loom.v1.Definition.MetadataEntry
-	nil,                           // 60: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 61: loom.v1.Execution.NodesEntry
-	nil,                           // 62: loom.v1.Execution.EdgesEntry
-	nil,                           // 63: loom.v1.Execution.NamedChecksEntry
-	(*timestamppb.Timestamp)(nil), // 64: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 65: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 66: google.protobuf.Struct
-	(Priority)(0),                 // 67: loom.v1.Priority
-	(*Usage)(nil),                 // 68: loom.v1.Usage
-	(*Budget)(nil),                // 69: loom.v1.Budget
-	(*Mark)(nil),                  // 70: loom.v1.Mark
-	(*Said)(nil),                  // 71: loom.v1.Said
-	(*Draft)(nil),                 // 72: loom.v1.Draft
-	(*Identity)(nil),              // 73: loom.v1.Identity
-	(*TodoList)(nil),              // 74: loom.v1.TodoList
-	(*BlobRef)(nil),               // 75: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 76: loom.v1.PermissionQuestion
-	(DecisionType)(0),             // 77: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 78: loom.v1.DecisionStatus
+	(*Parameter)(nil),             // 17: loom.v1.Parameter
+	(*Checkout)(nil),              // 18: loom.v1.Checkout
+	(*Blueprint)(nil),             // 19: loom.v1.Blueprint
+	(*Plan)(nil),                  // 20: loom.v1.Plan
+	(*PlannedPhase)(nil),          // 21: loom.v1.PlannedPhase
+	(*LeftOut)(nil),               // 22: loom.v1.LeftOut
+	(*Guide)(nil),                 // 23: loom.v1.Guide
+	(*Rule)(nil),                  // 24: loom.v1.Rule
+	(*MemoryType)(nil),            // 25: loom.v1.MemoryType
+	(*Phase)(nil),                 // 26: loom.v1.Phase
+	(*NodeDefinition)(nil),        // 27: loom.v1.NodeDefinition
+	(*MemoryAccess)(nil),          // 28: loom.v1.MemoryAccess
+	(*Gate)(nil),                  // 29: loom.v1.Gate
+	(*Backoff)(nil),               // 30: loom.v1.Backoff
+	(*FailurePolicy)(nil),         // 31: loom.v1.FailurePolicy
+	(*ReworkRule)(nil),            // 32: loom.v1.ReworkRule
+	(*EdgeDefinition)(nil),        // 33: loom.v1.EdgeDefinition
+	(*Execution)(nil),             // 34: loom.v1.Execution
+	(*Gap)(nil),                   // 35: loom.v1.Gap
+	(*ForkPoint)(nil),             // 36: loom.v1.ForkPoint
+	(*Pause)(nil),                 // 37: loom.v1.Pause
+	(*NodeState)(nil),             // 38: loom.v1.NodeState
+	(*Attempt)(nil),               // 39: loom.v1.Attempt
+	(*ModelBlock)(nil),            // 40: loom.v1.ModelBlock
+	(*TeamTask)(nil),              // 41: loom.v1.TeamTask
+	(*CallReservation)(nil),       // 42: loom.v1.CallReservation
+	(*Claimant)(nil),              // 43: loom.v1.Claimant
+	(*Outcome)(nil),               // 44: loom.v1.Outcome
+	(*BrokenRule)(nil),            // 45: loom.v1.BrokenRule
+	(*Change)(nil),                // 46: loom.v1.Change
+	(*PatchWarning)(nil),          // 47: loom.v1.PatchWarning
+	(*ChangedFile)(nil),           // 48: loom.v1.ChangedFile
+	(*ApprovedChange)(nil),        // 49: loom.v1.ApprovedChange
+	(*Candidate)(nil),             // 50: loom.v1.Candidate
+	(*HookResult)(nil),            // 51: loom.v1.HookResult
+	(*Landing)(nil),               // 52: loom.v1.Landing
+	(*Car)(nil),                   // 53: loom.v1.Car
+	(*CheckRun)(nil),              // 54: loom.v1.CheckRun
+	(*Choice)(nil),                // 55: loom.v1.Choice
+	(*Approval)(nil),              // 56: loom.v1.Approval
+	(*KeyAnswer)(nil),             // 57: loom.v1.KeyAnswer
+	(*Considered)(nil),            // 58: loom.v1.Considered
+	(*FileClaim)(nil),             // 59: loom.v1.FileClaim
+	nil,                           // 60: loom.v1.Definition.MetadataEntry
+	nil,                           // 61: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 62: loom.v1.Execution.NodesEntry
+	nil,                           // 63: loom.v1.Execution.EdgesEntry
+	nil,                           // 64: loom.v1.Execution.NamedChecksEntry
+	(*timestamppb.Timestamp)(nil), // 65: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 66: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 67: google.protobuf.Struct
+	(Priority)(0),                 // 68: loom.v1.Priority
+	(*Usage)(nil),                 // 69: loom.v1.Usage
+	(*Budget)(nil),                // 70: loom.v1.Budget
+	(*Mark)(nil),                  // 71: loom.v1.Mark
+	(*Said)(nil),                  // 72: loom.v1.Said
+	(*Draft)(nil),                 // 73: loom.v1.Draft
+	(*Identity)(nil),              // 74: loom.v1.Identity
+	(*TodoList)(nil),              // 75: loom.v1.TodoList
+	(*BlobRef)(nil),               // 76: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 77: loom.v1.PermissionQuestion
+	(DecisionType)(0),             // 78: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 79: loom.v1.DecisionStatus
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
-	59,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
-	26,  // 1: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
-	32,  // 2: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
-	22,  // 3: loom.v1.Definition.guide:type_name -> loom.v1.Guide
-	18,  // 4: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
-	17,  // 5: loom.v1.Definition.checkout:type_name -> loom.v1.Checkout
-	20,  // 6: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
-	21,  // 7: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
-	64,  // 8: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
-	23,  // 9: loom.v1.Guide.rules:type_name -> loom.v1.Rule
-	24,  // 10: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
-	0,   // 11: loom.v1.Rule.type:type_name -> loom.v1.RuleType
-	1,   // 12: loom.v1.Rule.severity:type_name -> loom.v1.Severity
-	2,   // 13: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
-	3,   // 14: loom.v1.Phase.document:type_name -> loom.v1.DocumentStage
-	4,   // 15: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	65,  // 16: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
-	5,   // 17: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	60,  // 18: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
-	30,  // 19: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
-	28,  // 20: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
-	7,   // 21: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
-	29,  // 22: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
-	25,  // 23: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
-	27,  // 24: loom.v1.NodeDefinition.memory:type_name -> loom.v1.MemoryAccess
-	6,   // 25: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	65,  // 26: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	65,  // 27: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
-	31,  // 28: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
-	8,   // 29: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
-	9,   // 30: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	61,  // 31: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	62,  // 32: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	66,  // 33: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	64,  // 34: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	64,  // 35: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	67,  // 36: loom.v1.Execution.priority:type_name -> loom.v1.Priority
-	45,  // 37: loom.v1.Execution.change:type_name -> loom.v1.Change
-	48,  // 38: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
-	49,  // 39: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	51,  // 40: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	68,  // 41: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	63,  // 42: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
-	34,  // 43: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
-	35,  // 44: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
-	36,  // 45: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	69,  // 46: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	64,  // 47: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	65,  // 48: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	70,  // 49: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	64,  // 50: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	71,  // 51: loom.v1.Execution.said:type_name -> loom.v1.Said
-	52,  // 52: loom.v1.Execution.car:type_name -> loom.v1.Car
-	19,  // 53: loom.v1.Execution.plan:type_name -> loom.v1.Plan
-	70,  // 54: loom.v1.Execution.closing:type_name -> loom.v1.Mark
-	72,  // 55: loom.v1.Execution.draft:type_name -> loom.v1.Draft
-	64,  // 56: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
-	11,  // 57: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	64,  // 58: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	73,  // 59: loom.v1.Pause.by:type_name -> loom.v1.Identity
-	10,  // 60: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	38,  // 61: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	38,  // 62: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	43,  // 63: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	64,  // 64: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	14,  // 65: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	64,  // 66: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	64,  // 67: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	42,  // 68: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	64,  // 69: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	43,  // 70: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	64,  // 71: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	64,  // 72: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	64,  // 73: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	65,  // 74: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	39,  // 75: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
-	74,  // 76: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
-	40,  // 77: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
-	41,  // 78: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
-	43,  // 79: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
-	42,  // 80: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
-	12,  // 81: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	66,  // 82: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	45,  // 83: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	49,  // 84: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	51,  // 85: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	53,  // 86: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	44,  // 87: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
-	1,   // 88: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
-	47,  // 89: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	75,  // 90: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	46,  // 91: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
-	13,  // 92: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
-	64,  // 93: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	50,  // 94: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
-	49,  // 95: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	53,  // 96: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	75,  // 97: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	14,  // 98: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	45,  // 99: loom.v1.Approval.change:type_name -> loom.v1.Change
-	38,  // 100: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	15,  // 101: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	64,  // 102: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	15,  // 103: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	73,  // 104: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	64,  // 105: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	54,  // 106: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	58,  // 107: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	76,  // 108: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	69,  // 109: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	64,  // 110: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
-	19,  // 111: loom.v1.Approval.plan:type_name -> loom.v1.Plan
-	38,  // 112: loom.v1.Approval.work:type_name -> loom.v1.Attempt
-	68,  // 113: loom.v1.Approval.usage:type_name -> loom.v1.Usage
-	57,  // 114: loom.v1.Approval.considered:type_name -> loom.v1.Considered
-	56,  // 115: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
-	15,  // 116: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
-	64,  // 117: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
-	77,  // 118: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
-	78,  // 119: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
-	42,  // 120: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	64,  // 121: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	37,  // 122: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	123, // [123:123] is the sub-list for method output_type
-	123, // [123:123] is the sub-list for method input_type
-	123, // [123:123] is the sub-list for extension type_name
-	123, // [123:123] is the sub-list for extension extendee
-	0,   // [0:123] is the sub-list for field type_name
+	60,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
+	27,  // 1: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
+	33,  // 2: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
+	23,  // 3: loom.v1.Definition.guide:type_name -> loom.v1.Guide
+	19,  // 4: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
+	18,  // 5: loom.v1.Definition.checkout:type_name -> loom.v1.Checkout
+	17,  // 6: loom.v1.Definition.parameters:type_name -> loom.v1.Parameter
+	21,  // 7: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
+	22,  // 8: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
+	65,  // 9: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
+	24,  // 10: loom.v1.Guide.rules:type_name -> loom.v1.Rule
+	25,  // 11: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
+	0,   // 12: loom.v1.Rule.type:type_name -> loom.v1.RuleType
+	1,   // 13: loom.v1.Rule.severity:type_name -> loom.v1.Severity
+	2,   // 14: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
+	3,   // 15: loom.v1.Phase.document:type_name -> loom.v1.DocumentStage
+	4,   // 16: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
+	66,  // 17: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	5,   // 18: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
+	61,  // 19: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	31,  // 20: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
+	29,  // 21: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
+	7,   // 22: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
+	30,  // 23: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
+	26,  // 24: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
+	28,  // 25: loom.v1.NodeDefinition.memory:type_name -> loom.v1.MemoryAccess
+	6,   // 26: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
+	66,  // 27: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	66,  // 28: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	32,  // 29: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
+	8,   // 30: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
+	9,   // 31: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
+	62,  // 32: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	63,  // 33: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	67,  // 34: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	65,  // 35: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	65,  // 36: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	68,  // 37: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	46,  // 38: loom.v1.Execution.change:type_name -> loom.v1.Change
+	49,  // 39: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
+	50,  // 40: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
+	52,  // 41: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	69,  // 42: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	64,  // 43: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	35,  // 44: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
+	36,  // 45: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
+	37,  // 46: loom.v1.Execution.paused:type_name -> loom.v1.Pause
+	70,  // 47: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	65,  // 48: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	66,  // 49: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	71,  // 50: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	65,  // 51: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	72,  // 52: loom.v1.Execution.said:type_name -> loom.v1.Said
+	53,  // 53: loom.v1.Execution.car:type_name -> loom.v1.Car
+	20,  // 54: loom.v1.Execution.plan:type_name -> loom.v1.Plan
+	71,  // 55: loom.v1.Execution.closing:type_name -> loom.v1.Mark
+	73,  // 56: loom.v1.Execution.draft:type_name -> loom.v1.Draft
+	65,  // 57: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	11,  // 58: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
+	65,  // 59: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	74,  // 60: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	10,  // 61: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
+	39,  // 62: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	39,  // 63: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	44,  // 64: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	65,  // 65: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	14,  // 66: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	65,  // 67: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	65,  // 68: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	43,  // 69: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	65,  // 70: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	44,  // 71: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	65,  // 72: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	65,  // 73: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	65,  // 74: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	66,  // 75: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	40,  // 76: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
+	75,  // 77: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
+	41,  // 78: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
+	42,  // 79: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
+	44,  // 80: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
+	43,  // 81: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
+	12,  // 82: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	67,  // 83: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	46,  // 84: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	50,  // 85: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	52,  // 86: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	54,  // 87: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	45,  // 88: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
+	1,   // 89: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
+	48,  // 90: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	76,  // 91: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	47,  // 92: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
+	13,  // 93: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
+	65,  // 94: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	51,  // 95: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
+	50,  // 96: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	54,  // 97: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	76,  // 98: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	14,  // 99: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	46,  // 100: loom.v1.Approval.change:type_name -> loom.v1.Change
+	39,  // 101: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	15,  // 102: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	65,  // 103: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	15,  // 104: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	74,  // 105: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	65,  // 106: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	55,  // 107: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	59,  // 108: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	77,  // 109: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	70,  // 110: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	65,  // 111: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
+	20,  // 112: loom.v1.Approval.plan:type_name -> loom.v1.Plan
+	39,  // 113: loom.v1.Approval.work:type_name -> loom.v1.Attempt
+	69,  // 114: loom.v1.Approval.usage:type_name -> loom.v1.Usage
+	58,  // 115: loom.v1.Approval.considered:type_name -> loom.v1.Considered
+	57,  // 116: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
+	15,  // 117: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
+	65,  // 118: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
+	78,  // 119: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
+	79,  // 120: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
+	43,  // 121: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	65,  // 122: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	38,  // 123: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	124, // [124:124] is the sub-list for method output_type
+	124, // [124:124] is the sub-list for method input_type
+	124, // [124:124] is the sub-list for extension type_name
+	124, // [124:124] is the sub-list for extension extendee
+	0,   // [0:124] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -6423,7 +6537,7 @@ func file_loom_v1_workflow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
 			NumEnums:      16,
-			NumMessages:   48,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,106 @@
+package verify
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// ParameterKinds are what a parameter's value can be.
+var ParameterKinds = []string{"text", "file", "number", "bool"}
+
+// Parameters holds a context against what a definition takes, and against the names of
+// deliverables that come from it, and returns all that does not fit, each at its key.
+func Parameters(def *loomv1.Definition, context *structpb.Struct) (errs []*fault.Error) {
+	declared := map[string]bool{}
+	for _, p := range def.GetParameters() {
+		declared[p.Name] = true
+		value, given := context.GetFields()[p.Name]
+		if err := parameter(p, value, given); err != nil {
+			errs = append(errs, err.At("context."+p.Name))
+		}
+	}
+	for _, n := range def.GetNodes() {
+		for _, s := range n.GetPhase().GetDeliverables() {
+			for _, m := range place.FindAllStringSubmatch(s, -1) {
+				if part := Fill(m[0], context); !declared[m[1]] && !nameIsSound(part) {
+					declared[m[1]] = true // once
+					errs = append(errs, notAFile().At("context."+m[1]).Got(part))
+				}
+			}
+		}
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	for _, n := range def.GetNodes() { // each part may be sound, and the whole too long
+		if _, err := InContext(n.GetPhase(), context); err != nil {
+			return []*fault.Error{fault.New("submit/invalid-field", "a deliverable of %s would be called so: %s", n.Id, fault.From(err).Message).At("context").Got(fault.From(err).Value)}
+		}
+	}
+	return nil
+}
+
+func notAFile() *fault.Error {
+	return fault.New("submit/invalid-field", "not part of the name of a file in the workspace").Want("letters, digits, '.', '-', '_' and '/'")
+}
+
+func parameter(p *loomv1.Parameter, value *structpb.Value, given bool) *fault.Error {
+	invalid := func(format string, args ...any) *fault.Error {
+		return fault.New("submit/invalid-field", format, args...)
+	}
+	about := ""
+	if p.Description != "" {
+		about = ": " + p.Description
+	}
+	if !given {
+		if p.Required {
+			return invalid("the process needs this value%s", about).Want("--set %s=VALUE", p.Name)
+		}
+		return nil
+	}
+	var fits bool
+	switch value.GetKind().(type) {
+	case *structpb.Value_NumberValue:
+		fits = p.Kind == "number"
+	case *structpb.Value_BoolValue:
+		fits = p.Kind == "bool"
+	case *structpb.Value_StringValue:
+		fits = p.Kind == "" || p.Kind == "text" || p.Kind == "file"
+	}
+	text := value.GetStringValue()
+	switch {
+	case !fits && (p.Kind == "number" || p.Kind == "bool"):
+		return invalid("the value is no %s%s", p.Kind, about).Got(shown(value))
+	case !fits:
+		return invalid("the value is no text%s", about).Got(shown(value)).Want("a text; what looks like JSON in quotes: '\"%s\"'", shown(value))
+	case p.Kind == "number" || p.Kind == "bool":
+		return nil
+	case len(p.OneOf) > 0 && !slices.Contains(p.OneOf, text):
+		return invalid("the process does not take this value%s", about).Got(text).Want("%s", suggest.Among(text, p.OneOf))
+	case p.Kind == "file" && !nameIsSound(text):
+		return notAFile().Got(text)
+	case p.Pattern != "" && !matches(p.Pattern, text):
+		return invalid("the value does not match the process's pattern%s", about).Got(text).Want("%s", p.Pattern)
+	}
+	return nil
+}
+
+func matches(pattern, text string) bool {
+	re, err := regexp.Compile(`^(?:` + pattern + `)$`)
+	return err == nil && re.MatchString(text)
+}
+
+func shown(v *structpb.Value) string {
+	data, err := v.MarshalJSON()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}
