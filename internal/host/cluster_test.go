@@ -13,12 +13,15 @@ import (
 
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/scripted"
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/core/notice"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/net/broker/brokertest"
 	"github.com/loomrun/loom/internal/net/ceokey"
+	"github.com/loomrun/loom/internal/net/client"
 	"github.com/loomrun/loom/internal/store/datadir"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -404,4 +407,80 @@ func (c *cluster) cut(i int) bool {
 		}
 	}
 	return true
+}
+
+// TestCLI01_AProjectIsAddedToACluster: what one host of three is told all know, and take
+// work for, also when that host is gone and when it comes back; and so it is with what is
+// removed.
+func TestCLI01_AProjectIsAddedToACluster(t *testing.T) {
+	longtest.Skip(t)
+	c := newCluster(t, model.None{})
+	ops := func(i int) *client.Client { return connect(t, c.hosts[i], "operator") }
+	store := &loomv1.ProjectConfig{Id: "store", Repository: created(t), Checks: []string{"go vet ./..."}}
+	var first *loomv1.RegisterReply
+	eventually(t, "a project is added over host 1", func() (ok bool) {
+		r, err := register(t, ops(1), store)
+		if first == nil {
+			first = r
+		}
+		return err == nil
+	})
+	if !first.GetAnew() {
+		t.Errorf("the first answer: %v", first)
+	}
+	file := func(i int, key string) (bead string) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("a bead is filed over host %d", i), func() bool {
+			r, err := ops(i).Submit(t.Context(), &loomv1.Submission{Project: "store", Goal: "look at it", Process: project.AutoBug, IdempotencyKey: key})
+			bead = r.GetBead()
+			return err == nil
+		})
+		return bead
+	}
+	knows := func(i int) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("host %d knows the project", i), func() bool {
+			p := listed(t, ops(i), "store")
+			return p.GetRemoved() == nil && slices.Equal(p.GetChecks(), store.Checks)
+		})
+	}
+	for i := range 3 {
+		knows(i)
+	}
+	beads := []string{file(2, "one")}
+	c.hosts[1].Stop(t.Context())
+	beads = append(beads, file(0, "two"))
+	if again := file(2, "two"); again != beads[1] {
+		t.Errorf("the same work is %s over one host and %s over another", beads[1], again)
+	}
+	c.start(1)
+	knows(1)
+	beads = append(beads, file(1, "three"))
+	if want := []string{"store-1", "store-2", "store-3"}; !slices.Equal(beads, want) {
+		t.Errorf("filed are %q, want %q", beads, want)
+	}
+	if err := remove(t, ops(0), "store"); fault.Code(err) != "project/has-work" {
+		t.Errorf("removed with open work: %v", err)
+	}
+	key, err := ceokey.Open(c.configs[0].CEOKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range beads {
+		shut, err := key.Close(c.hosts[0].Deployment(), "store", &loomv1.CloseExecution{Execution: b + "-x1", Reason: "not wanted", Now: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, b+" is closed", func() bool {
+			_, err := ops(0).Command(t.Context(), shut)
+			return err == nil
+		})
+	}
+	eventually(t, "it is removed over host 2", func() bool { return remove(t, ops(2), "store") == nil })
+	for i := range 3 {
+		eventually(t, fmt.Sprintf("host %d takes no more work for it", i), func() bool {
+			_, err := ops(i).Submit(t.Context(), &loomv1.Submission{Project: "store", Goal: "more", Process: project.AutoBug, IdempotencyKey: fmt.Sprint("more ", i)})
+			return fault.Code(err) == "project/removed"
+		})
+	}
 }
