@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/test/terminal"
 )
 
@@ -129,6 +130,7 @@ func (s *seat) ends() string {
 // waits, with one ring of the bell, then nothing open any more, and what landed stands
 // above it. Ctrl-C leaves the last board as text.
 func TestCLI01_UpShowsABoard(t *testing.T) {
+	longtest.Skip(t)
 	s := newSeat(t, 80, 24)
 	s.up()
 	s.sees("no open work")
@@ -179,6 +181,7 @@ func TestCLI01_UpShowsABoard(t *testing.T) {
 // TestCLI01_UpEndsAtATerminalThatNobodyReads has hosts at a terminal that takes nothing
 // from the first byte on, with a board and with lines: they serve, and end when they are told to.
 func TestCLI01_UpEndsAtATerminalThatNobodyReads(t *testing.T) {
+	longtest.Skip(t)
 	s := newSeat(t, 80, 24)
 	s.sits(terminal.OpenUnread(80, 24))
 	for _, shown := range []string{"auto", "lines"} {

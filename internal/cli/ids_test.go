@@ -13,6 +13,7 @@ import (
 
 	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/proto/subject"
@@ -76,6 +77,7 @@ var oneLine = regexp.MustCompile(`^loom: [^\x00-\x1f\x7f\x80-\x9f\x{202e}]{1,300
 // Wherever the command line takes an id, a bad one is refused in one printable
 // line, before anything is asked of the host.
 func TestSUB03_BadIDsOnTheCommandLine(t *testing.T) {
+	longtest.Skip(t)
 	s := newSite(t)
 	before := s.beads(t)
 	for _, verb := range [][]string{

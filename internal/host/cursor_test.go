@@ -15,6 +15,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/core/notice"
 	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/net/client"
@@ -155,6 +156,7 @@ func (f *follower) once(ctx context.Context, most int, live bool) {
 // those of a partition in order: over connections that are lost at any moment,
 // and hosts that stop and start.
 func TestBYD01_CursorsResumeOverLostConnectionsAndRestarts(t *testing.T) {
+	longtest.Skip(t)
 	d := newDeployment(t, "attic", "crate", "shop")
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
@@ -224,6 +226,7 @@ func (d *deployment) ended() int {
 // A follower whose connection was closed for good is told, and does not wait for
 // a host that it cannot reach any more.
 func TestSUB04_FollowingEndsWithItsConnection(t *testing.T) {
+	longtest.Skip(t)
 	d := newDeployment(t, "shop")
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -166,6 +167,7 @@ func (w *livesWorld) play() {
 
 // TestSUB04_LivesSimulation covers what hosts tell of their agents' lives.
 func TestSUB04_LivesSimulation(t *testing.T) {
+	longtest.Skip(t)
 	facts := 0
 	for seed := uint64(1); seed <= 300; seed++ {
 		w := &livesWorld{

@@ -11,6 +11,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/agents/tool"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -21,6 +22,7 @@ import (
 // worktree, and comes back from that, but only where nothing that was started in it
 // can live on.
 func TestREAL04_ALookCostsWhatDiffers(t *testing.T) {
+	longtest.Skip(t)
 	contain := func(context.Context, string, []string, []string, []string) (*exec.Cmd, error) {
 		return nil, exec.ErrNotFound
 	}

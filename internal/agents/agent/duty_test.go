@@ -8,6 +8,7 @@ import (
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -152,6 +153,7 @@ func TestWF10_HookThatWritesNoText(t *testing.T) {
 
 // TestP10_VerifyBelievesItsChecksAlone has a model say what it likes.
 func TestP10_VerifyBelievesItsChecksAlone(t *testing.T) {
+	longtest.Skip(t)
 	for _, tt := range []struct {
 		check  string
 		says   string

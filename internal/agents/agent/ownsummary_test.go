@@ -12,6 +12,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/agent"
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
@@ -212,6 +213,7 @@ func TestAGENT03_WhatTheModelWroteBeforeStands(t *testing.T) {
 // What is cut off between the model's summary and its record costs that one call:
 // it is asked again, and the turn goes on with the same bytes.
 func TestAGENT03_ASummaryIsAskedOnceUnlessItIsLost(t *testing.T) {
+	longtest.Skip(t)
 	whole, _ := summarizing(t, inOwnWords)
 	whole.must(reader())
 	for _, durable := range []bool{true, false} {

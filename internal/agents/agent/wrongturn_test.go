@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -142,6 +143,7 @@ const wrongTurnsFile = "../../../docs/wrong-turns.md"
 // told, and the work goes on with the next answer. What they are told is kept in a
 // document, so that a change of it is seen.
 func TestAGENT02_WrongTurns(t *testing.T) {
+	longtest.Skip(t)
 	doc := strings.Builder{}
 	doc.WriteString("# Wrong turns\n\nWhat a model is told that goes wrong, word for word, and how many of its answers were for nothing when the work\n" +
 		"went on. A script goes wrong here in the place of a model; tools, limits and texts are the real ones. Long lines are\n" +

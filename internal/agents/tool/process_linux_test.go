@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/loomrun/loom/internal/agents/tool"
+	"github.com/loomrun/loom/internal/base/longtest"
 )
 
 // each runs a test with processes kept together in either way.
@@ -77,6 +78,7 @@ func nap(command string) (line, word string) {
 }
 
 func TestF29_Timeout(t *testing.T) {
+	longtest.Skip(t)
 	each(t, func(t *testing.T, s *tool.Set) {
 		for name, command := range hung {
 			t.Run(name, func(t *testing.T) {
@@ -136,6 +138,7 @@ var stubborn = []string{
 }
 
 func TestP16_Cancel(t *testing.T) {
+	longtest.Skip(t)
 	each(t, func(t *testing.T, s *tool.Set) {
 		for n := range *cancels {
 			line, word := nap(stubborn[n%len(stubborn)])

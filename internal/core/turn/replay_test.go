@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/core/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -216,6 +217,7 @@ func TestACT04_CrashAnywhere(t *testing.T) {
 
 // The host dies after every single step in turn.
 func TestACT04_CrashAtEveryStep(t *testing.T) {
+	longtest.Skip(t)
 	for seed := range uint64(6) {
 		calm := newWorld(t, seed, false, func() bool { return false })
 		want := show(calm.toTheEnd())

@@ -21,6 +21,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/craft/chart"
 )
 
@@ -55,6 +56,7 @@ func samples() map[string]*chart.Chart {
 
 // Each kind is drawn, twice the same, with all its words, as sound PNG and XML.
 func TestTOOL01_ChartsAreDrawn(t *testing.T) {
+	longtest.Skip(t)
 	for kind, c := range samples() {
 		picture, err := c.PNG()
 		if err != nil {

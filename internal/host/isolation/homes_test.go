@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/place/setup"
 	"github.com/loomrun/loom/roles"
 )
@@ -40,6 +41,7 @@ func crates(t *testing.T) (index, dir string) {
 // find them, and else from what this user has fetched; what proves who the user is
 // lies beside them and is not read.
 func TestREAL02_CratesComeFromARegistryOrTheUser(t *testing.T) {
+	longtest.Skip(t)
 	h, box := box(t)
 	if !has(t, h, box, "cargo", "cc") {
 		return
@@ -127,6 +129,7 @@ func TestREAL02_PackagesOfHexAreReadable(t *testing.T) {
 
 // A directory of wheels that the user's environment names is all that pip asks.
 func TestREAL02_WheelsOfADirectory(t *testing.T) {
+	longtest.Skip(t)
 	h, box := box(t)
 	if !has(t, h, box, "python3") {
 		return

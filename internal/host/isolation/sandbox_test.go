@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/place/sandbox"
 	"github.com/loomrun/loom/roles"
 )
@@ -120,6 +121,7 @@ func TestTOOL03_CachesAreNotShared(t *testing.T) {
 
 // Each limit that a role asks for bites, in what its commands are run by.
 func TestTOOL03_ARolesLimitsBite(t *testing.T) {
+	longtest.Skip(t)
 	h, dir := box(t)
 	if !sandboxed(t, h, dir) {
 		return

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -15,6 +16,7 @@ import (
 // What an execution was is the same by position, by number and by time, with a
 // snapshot that may be used, with one that may not, and with none.
 func TestWF16_StateAsOfAnyMoment(t *testing.T) {
+	longtest.Skip(t)
 	for seed := range uint64(4) {
 		c := newChronicle(t, seed, 24)
 		p := c.pasts()

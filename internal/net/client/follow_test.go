@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/internal/base/longtest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )
@@ -17,6 +18,7 @@ import (
 // A host that dies with a request takes one page's time of a follower, not all the time
 // that the caller has.
 func TestMSG01_P1_ALostRequestDelaysAFollowerByOnePage(t *testing.T) {
+	longtest.Skip(t)
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true})
 	if err != nil {
 		t.Fatal(err)

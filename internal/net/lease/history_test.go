@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/test/wire"
 )
 
@@ -155,6 +156,7 @@ func TestACT05_NeverTwoHoldersOverARestart(t *testing.T) {
 }
 
 func TestACT05_NeverTwoHoldersInACluster(t *testing.T) {
+	longtest.Skip(t)
 	c := cluster(t)
 	hosts, of := map[string]jetstream.JetStream{}, map[string]int{}
 	for i, name := range []string{"h1", "h2", "h3"} {

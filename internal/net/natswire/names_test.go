@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/net/natswire"
 )
 
@@ -176,6 +177,7 @@ func TestACT02_WhoDiesOverARequestIsFollowed(t *testing.T) {
 
 // What takes long is not asked twice, as long as its host lives.
 func TestLongRequestsAreAskedOnce(t *testing.T) {
+	longtest.Skip(t)
 	s := serve(t)
 	a := nameless(t, s, natswire.Config{Host: "a", Silence: time.Second})
 	var times atomic.Int32
@@ -193,6 +195,7 @@ func TestLongRequestsAreAskedOnce(t *testing.T) {
 }
 
 func TestRequestsAreBounded(t *testing.T) {
+	longtest.Skip(t)
 	s := serve(t)
 	a, b := nameless(t, s, natswire.Config{Host: "a", Requests: 2}), nameless(t, s, natswire.Config{Host: "b"})
 	var now, most atomic.Int32

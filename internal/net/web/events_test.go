@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/core/notice"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -191,6 +192,7 @@ func TestSUB04_WhatCannotBeStreamedIsAProblem(t *testing.T) {
 }
 
 func TestSUB04_AtMost64StreamsOfAToken(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	w := start(t)
 	ctx, leave := context.WithCancel(t.Context())
@@ -255,6 +257,7 @@ func TestSUB04_StoppingEndsStreamsCleanly(t *testing.T) {
 // A token that is revoked ends its streams within 5 seconds, and a quiet
 // stream shows meanwhile that it is alive.
 func TestSEC01_ARevokedTokenEndsItsStreams(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	w := start(t)
 	w.h.happens(0, 1)
@@ -278,6 +281,7 @@ func TestSEC01_ARevokedTokenEndsItsStreams(t *testing.T) {
 
 // A reader that takes nothing is dropped, and the others do not notice.
 func TestSUB04_ASlowReaderIsDroppedAlone(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	w := start(t)
 	w.h.happens(0, 1)

@@ -14,6 +14,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/model/provider"
 	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/ops/demo"
 	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -90,6 +91,7 @@ func TestAGENT02_TheDemoEndsWithARefusedKey(t *testing.T) {
 }
 
 func TestWF13_TheDemoEndsWithAVerifiedCommit(t *testing.T) {
+	longtest.Skip(t)
 	v := &viewer{t: t}
 	r, err := demo.Run(t.Context(), demo.Options{Model: script(t), View: v})
 	if err != nil {
@@ -109,6 +111,7 @@ func TestWF13_TheDemoEndsWithAVerifiedCommit(t *testing.T) {
 
 // The same policy behind servers that speak the vendors' wire formats.
 func TestAGENT02_TheDemoOverBothWireProtocols(t *testing.T) {
+	longtest.Skip(t)
 	for _, tt := range []struct{ spec, variable, url string }{
 		{"anthropic:claude-test", "ANTHROPIC", modeltest.Anthropic(t, modeltest.Play(scripted.Demo)).URL},
 		{"openai:gpt-test", "OPENAI", modeltest.OpenAI(t, modeltest.Play(scripted.Demo)).URL},
@@ -153,6 +156,7 @@ func noSecret(t *testing.T, dir, secret string) {
 
 // A demo that was cut off goes on in the same directory, and commits once.
 func TestWF10_ADemoThatWasCutOffGoesOn(t *testing.T) {
+	longtest.Skip(t)
 	keep := t.TempDir()
 	for _, kind := range []string{"turn-started", "approval-decided", "candidate-made"} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -182,6 +186,7 @@ func TestWF10_ADemoThatWasCutOffGoesOn(t *testing.T) {
 }
 
 func TestTimes(t *testing.T) {
+	longtest.Skip(t)
 	v := &viewer{t: t}
 	began := time.Now()
 	r, err := demo.Run(t.Context(), demo.Options{Model: script(t), View: v})

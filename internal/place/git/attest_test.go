@@ -6,11 +6,13 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/internal/base/longtest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // What somebody else says of a train is true as far as the repository shows it.
 func TestBYD08_SEC01_ATrainIsAttested(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	y := newYard(t, 3)
 	req := y.train(10)

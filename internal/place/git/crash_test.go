@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/loomrun/loom/internal/base/longtest"
 )
 
 // crashPlan is what a child process does before it dies.
@@ -310,6 +312,7 @@ func TestF27_LocksThatAKilledGitLeft(t *testing.T) {
 // A lock that is in the way stays for as long as a git lives that was there when
 // it was made, and goes when it is dead.
 func TestF27_ALockGoesOnProofAlone(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	f := newFixture(t)
 	made := f.candidate(1, 5, f.propose(1, f.editing("a.txt", "loom\n")))
@@ -343,6 +346,7 @@ func TestF27_ALockGoesOnProofAlone(t *testing.T) {
 
 // A lock on the user's own branch is not Loom's to remove.
 func TestF27_LockOfTheUser(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	f := newFixture(t)
 	made := f.candidate(1, 5, f.propose(1, f.editing("a.txt", "loom\n")))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 )
 
 // tryCandidate edits a.txt in workspace 1 and asks for its candidate.
@@ -179,6 +180,7 @@ func TestP19_NoSandboxNoHook(t *testing.T) {
 }
 
 func TestP19_WhereHooksAre(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	refuse := "#!/bin/sh\nexit 1\n"
 	for name, install := range map[string]func(f *fixture){
@@ -239,6 +241,7 @@ func TestP19_WhereHooksAre(t *testing.T) {
 
 // The ways round a hook that an agent has: none of them is on the way to main.
 func TestP19_WaysRoundAHook(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for name, try := range map[string]func(f *fixture, root string){
 		"--no-verify": func(f *fixture, root string) { gitIn(t, root, "commit", "-q", "-a", "--no-verify", "-m", "x") },

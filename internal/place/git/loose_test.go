@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 )
 
 // incompressible writes a file of 3 MiB that does not compress, the same for the same seed.
@@ -29,6 +30,7 @@ func (f *fixture) blobOf(commit, name string) string { return f.user("rev-parse"
 // A large file is sent as the file that it is, with its small neighbours in a pack,
 // and everything is there, sound, when the candidate is.
 func TestREAL04_LargeFilesAreCopied(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string

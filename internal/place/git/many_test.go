@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/loomrun/loom/internal/base/longtest"
 )
 
 // TestLOCK03_P17_ThousandsOfFiles takes a change of one file the whole way in a
@@ -11,6 +13,7 @@ import (
 // that file alone, and the checkout stays as it is. What it costs is the two
 // checkouts that Loom makes, of the workspace and for the hook.
 func TestLOCK03_P17_ThousandsOfFiles(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	const files, path = 5000, "module-03/part-3/file-3.txt"
 	f := newFixture(t)

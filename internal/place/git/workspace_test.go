@@ -13,6 +13,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/discard"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -245,6 +246,7 @@ func TestLOCK03_EverySortOfFile(t *testing.T) {
 // A change may be as large as it wants: people are shown the beginning of its diff,
 // and are told that it is one.
 func TestREAL09_ALargeDiffIsCut(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	line := strings.Repeat("x", 99) + "\n"
 	for _, tt := range []struct {
@@ -324,6 +326,7 @@ func f2(path, content string) func(string) {
 }
 
 func TestLOCK03_UnusualRepositories(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for name, change := range map[string]func(f *fixture){
 		"SHA-256": func(f *fixture) {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/place/repomap"
 )
 
@@ -162,6 +163,7 @@ func checkOutline(t *testing.T, name string, data []byte) {
 }
 
 func TestREPO01_HostileTextIsOutlined(t *testing.T) {
+	longtest.Skip(t)
 	for _, text := range hostile {
 		for _, ext := range everyExtension {
 			checkOutline(t, "a"+ext, []byte(text))

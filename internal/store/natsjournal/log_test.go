@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/store/datadir"
 	"github.com/loomrun/loom/internal/store/journal"
@@ -28,6 +29,7 @@ func TestWF10_AMissingJournalIsNamed(t *testing.T) {
 }
 
 func TestWF10_AClosedConnection(t *testing.T) {
+	longtest.Skip(t)
 	b := start(t)
 	log := open(t, b)
 	h := journaltest.Fill(t, log, journal.Head{}, 1)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/store/datadir"
 	"github.com/loomrun/loom/internal/store/journal"
@@ -44,6 +45,7 @@ func open(t *testing.T, b *broker.Broker) *natsjournal.Log {
 }
 
 func TestWF10_ContractOfTheJournal(t *testing.T) {
+	longtest.Skip(t)
 	journaltest.Run(t, func(t *testing.T) journal.Log { return open(t, start(t)) })
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	ledger "github.com/loomrun/loom/internal/store/journal"
 	"github.com/loomrun/loom/internal/store/projection"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -40,6 +41,7 @@ func (l *shelved) Follow(ctx context.Context, from uint64, fn func(uint64, *loom
 // TestWF11_FilesDeletedUnderARunningProjection deletes or replaces files of a
 // projection that is followed: it is said, and they are made again, whole.
 func TestWF11_FilesDeletedUnderARunningProjection(t *testing.T) {
+	longtest.Skip(t)
 	js := journals(source(t, 32), 6)[:2]
 	want := dump(t, filled(t, js))
 	for _, tt := range []struct {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/loomrun/loom/internal/base/fact"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/store/projection"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -132,6 +133,7 @@ func TestWF11_AStateIsWrittenAsJSONAtRest(t *testing.T) {
 // Whoever opens tables of a process that was killed writes what it has left as
 // protobuf, and goes on from it.
 func TestWF11_WhatAKilledProcessHasNotTold(t *testing.T) {
+	longtest.Skip(t)
 	p := newProject("demo", noon)
 	steps := p.story()
 	for _, step := range steps {
