@@ -177,14 +177,15 @@ func (p *paper) holding(first func(context.Context, *loomv1.Outcome) (*fault.Err
 	}
 }
 
-// orMinimal has a turn plan; in the place of what its last attempt does not bring there
-// is the minimal outline of the goal, and the outcome says so.
+// orMinimal has a turn plan. Where the outlines of its last attempt were refused, there is
+// the minimal outline of the goal, and the outcome says so; where it wrote none, it has
+// failed again, and a person is asked.
 func (p *paper) orMinimal(ctx context.Context, turn func() (*loomv1.Outcome, error)) (*loomv1.Outcome, error) {
 	out, err := turn()
 	if ctx.Err() != nil || errors.Is(err, actors.ErrParked) || notOurs[fault.Code(err)] {
 		return out, err
 	}
-	if (err != nil || !succeededWith(out)) && !p.lastTry() {
+	if (err != nil || !succeededWith(out)) && (!p.lastTry() || p.refusedCalls("outline") == 0) {
 		return out, err
 	}
 	if err != nil || !succeededWith(out) {

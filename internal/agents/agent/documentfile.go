@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/document"
 	"github.com/loomrun/loom/internal/craft/office"
@@ -242,18 +244,40 @@ func (p *paper) postlog(ctx context.Context) (*loomv1.Outcome, error) {
 		return p.failure(err, "change"), nil
 	}
 	record, _ := m.(*loomv1.ArtifactRecord)
-	_, err = memories{p.job}.Keep(ctx, "postlog", &loomv1.MemoryEntry{
+	return p.keep(ctx, record)
+}
+
+// keep has the project remember all that there is to say of a document or, where that
+// cannot be kept, its name and hash. It fails as long as another attempt may succeed; the
+// last does not, since the document is there whether it is remembered or not.
+func (p *paper) keep(ctx context.Context, record *loomv1.ArtifactRecord) (*loomv1.Outcome, error) {
+	file := p.artifact + "." + record.Kind
+	_, err := memories{p.job}.Keep(ctx, "postlog", &loomv1.MemoryEntry{
 		Type: "artifact", Layer: loomv1.MemoryLayer_MEMORY_LAYER_DURABLE, Tags: []string{"document", record.Kind},
-		Text: remembered(p.artifact+"."+record.Kind, record),
+		Text: remembered(file, record),
 	})
-	if err != nil {
+	switch {
+	case err == nil:
+		return p.success(record.ArtifactId+" is remembered", ""), nil
+	case ctx.Err() != nil || errors.Is(err, actors.ErrParked) || notOurs[fault.Code(err)]:
 		return nil, err
 	}
-	return p.success(record.ArtifactId+" is remembered", ""), nil
+	_, less := memories{p.job}.Keep(ctx, "postlog-subset", &loomv1.MemoryEntry{
+		Type: "artifact", Layer: loomv1.MemoryLayer_MEMORY_LAYER_DURABLE, Text: fmt.Sprintf("Document %s was made, of the spec %s.", file, record.SpecHash),
+	})
+	why := fault.From(err).Error()
+	switch {
+	case less == nil:
+		return p.success(record.ArtifactId+" is remembered by its name and hash alone", "The rest could not be kept: "+why), nil
+	case !p.lastTry():
+		return p.failure(less, ""), nil
+	}
+	return p.success(record.ArtifactId+" is not remembered", "It could not be kept: "+why), nil
 }
 
 // remembered says that there is a document, in what the runtime itself knows of it: what
 // the document says may come from anywhere, and is not what a project goes by unasked.
 func remembered(file string, r *loomv1.ArtifactRecord) string {
-	return fmt.Sprintf("Document %s was made, with %d nodes and %d downgrades, of the spec %s.", file, r.GetSemanticNodes(), len(r.Downgrades), r.SpecHash)
+	return fmt.Sprintf("Document %s was made, with %d nodes and %d downgrades, of the spec %s. %.0f%% of its nodes are new (%s); the review has %d findings.",
+		file, r.GetSemanticNodes(), len(r.Downgrades), r.SpecHash, 100*r.GetChangeRatio(), r.Mode, r.GetReviewMetrics().GetFindings())
 }

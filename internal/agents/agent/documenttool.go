@@ -393,6 +393,9 @@ func (j *job) paperText() string {
 	switch p.stage {
 	case planning:
 		fmt.Fprintf(&b, "artifactType is %q. At most %d sections; give each an id, a title and a goal.\n", p.format, document.MaxSections)
+		if p.brief.Attempt.Number > 1 {
+			b.WriteString("An earlier attempt brought no outline. Plan it simpler: at most five sections with id, title and goal, and no constraints, data needs or template.\n")
+		}
 	case rendering:
 		fmt.Fprintf(&b, "Carry out %s: each section names in outlineId the outline's section that it is about. Then mend what the review finds with kind patches.\n", p.files.Outline)
 		if len(p.theirs.patches) > 0 {

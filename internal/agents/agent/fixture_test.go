@@ -175,6 +175,7 @@ var errCut = errors.New("the host is dead")
 
 // seat records a turn as a project does, until it is cut off.
 type seat struct {
+	full     func(*loomv1.MemoryEntry) bool // whether the memory takes no such entry
 	turn     *loomv1.Turn
 	records  int  // calls of Record that were durable
 	cutAt    int  // the host dies at this call of Record; 0 is never
@@ -340,6 +341,9 @@ func (s *seat) Ask(_ context.Context, q *loomv1.GraphRequest) (*loomv1.GraphRepl
 }
 
 func (s *seat) KeepMemory(_ context.Context, request string, e *loomv1.MemoryEntry) (*loomv1.MemoryEntry, error) {
+	if s.full != nil && s.full(e) {
+		return nil, fault.New("memory/full", "the project remembers 5 entries, and that is the most")
+	}
 	kept := proto.CloneOf(e)
 	kept.Id, kept.Count = fmt.Sprintf("m%d", len(s.kept)+1), 1
 	s.kept = append(s.kept, kept)

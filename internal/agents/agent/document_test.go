@@ -1,0 +1,126 @@
+package agent_test
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/loomrun/loom/internal/core/document"
+	"github.com/loomrun/loom/internal/place/git"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// stage is an attempt at a stage of a document.
+func stage(t *testing.T, of loomv1.DocumentStage, kind string) *loomv1.Brief {
+	t.Helper()
+	br := brief("analyst", 0)
+	br.Node.Phase = &loomv1.Phase{Document: of}
+	br.Node.Outcome = nil
+	context, err := structpb.NewStruct(map[string]any{"artifact": "roof", "type": kind})
+	if err != nil {
+		t.Fatal(err)
+	}
+	br.Execution.Context = context
+	return br
+}
+
+// roofSpec is a spec as a file of the workspace.
+func roofSpec() (*loomv1.DocumentSpec, git.File) {
+	spec := &loomv1.DocumentSpec{Version: "0.2", Title: "A new roof", Sections: []*loomv1.DocumentSection{{Id: "ask", Heading: "What we ask for", Body: "We ask for offer B."}}}
+	return spec, git.File{Path: "roof.spec.json", Data: document.JSON(spec)}
+}
+
+func TestDOC02_CommitFallsBackToMarkdown(t *testing.T) {
+	_, file := roofSpec()
+	b := newBench(t, script(), file)
+	out := b.must(stage(t, loomv1.DocumentStage_DOCUMENT_STAGE_MATERIALIZE, "xlsx"))
+	if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || !strings.HasPrefix(out.Summary, "roof.md: ") || !strings.Contains(out.Notes, "no xlsx could be made, so it is Markdown") {
+		t.Errorf("it says %v", out)
+	}
+	var names []string
+	for _, f := range out.Change.Files {
+		names = append(names, f.Path)
+	}
+	if got := strings.Join(names, " "); got != "roof.md roof.xlsx.record.json" {
+		t.Errorf("made %s", got)
+	}
+}
+
+// postlogBench is a document that was made, and a memory that takes no entry that is full.
+func postlogBench(t *testing.T, full func(*loomv1.MemoryEntry) bool) *bench {
+	t.Helper()
+	spec, file := roofSpec()
+	record := document.NewRecord(document.Making{Artifact: "roof.docx", Format: "docx", Spec: spec, Data: []byte("x"), At: "2026-03-01T00:00:00Z"})
+	b := newBench(t, script(), file, git.File{Path: "roof.docx.record.json", Data: document.JSON(record)})
+	b.seat.full = full
+	return b
+}
+
+func TestDOC02_PostlogKeepsTheSubset(t *testing.T) {
+	b := postlogBench(t, func(e *loomv1.MemoryEntry) bool { return len(e.Tags) > 0 })
+	out := b.must(stage(t, loomv1.DocumentStage_DOCUMENT_STAGE_POSTLOG, "docx"))
+	if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || !strings.Contains(out.Summary, "by its name and hash alone") || !strings.Contains(out.Notes, "remembers 5 entries") {
+		t.Errorf("it says %v", out)
+	}
+	if len(b.seat.kept) != 1 || !strings.HasPrefix(b.seat.kept[0].Text, "Document roof.docx was made, of the spec sha256:") {
+		t.Errorf("kept %v", b.seat.kept)
+	}
+}
+
+func TestDOC02_PostlogNeverBlocks(t *testing.T) {
+	b := postlogBench(t, func(*loomv1.MemoryEntry) bool { return true })
+	for number, want := range map[uint32]loomv1.OutcomeStatus{
+		1: loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE, 2: loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE, 3: loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS,
+	} {
+		br := stage(t, loomv1.DocumentStage_DOCUMENT_STAGE_POSTLOG, "docx")
+		br.Attempt.Number = number
+		out := b.must(br)
+		if out.Status != want {
+			t.Errorf("attempt %d of 3: %v", number, out)
+		}
+		if number == 3 && (!strings.Contains(out.Summary, "roof.docx is not remembered") || !strings.Contains(out.Notes, "remembers 5 entries")) {
+			t.Errorf("the last says %v", out)
+		}
+	}
+}
+
+// What a person made is refused at each stage before a model is asked; see also the
+// story process_document_owner.
+func TestDOC07_EachStageLooksForWhatAPersonMade(t *testing.T) {
+	spec, file := roofSpec()
+	outline := git.File{Path: "roof.outline.json", Data: document.JSON(document.Minimal("docx", "A roof"))}
+	review := git.File{Path: "roof.review.json", Data: document.JSON(document.Review{}.Run(spec))}
+	made := git.File{Path: "roof.docx", Data: []byte("theirs")}
+	fallback := git.File{Path: "roof.md", Data: []byte("theirs")}
+	record := git.File{Path: "roof.docx.record.json", Data: []byte("{}")}
+	patches := git.File{Path: "roof.patches.json", Data: []byte("{}")}
+	for _, tt := range []struct {
+		name  string
+		stage loomv1.DocumentStage
+		files []git.File
+		want  string // where it is refused
+	}{
+		{"an outline where one is planned", loomv1.DocumentStage_DOCUMENT_STAGE_PLAN, []git.File{outline}, "roof.outline.json"},
+		{"a spec where one is written", loomv1.DocumentStage_DOCUMENT_STAGE_RENDER, []git.File{outline, file}, "roof.spec.json"},
+		{"a review where one is written", loomv1.DocumentStage_DOCUMENT_STAGE_REVIEW, []git.File{review}, "roof.review.json"},
+		{"patches that are none", loomv1.DocumentStage_DOCUMENT_STAGE_REVIEW, []git.File{patches}, "roof.patches.json"},
+		{"a file", loomv1.DocumentStage_DOCUMENT_STAGE_MATERIALIZE, []git.File{file, made}, "roof.docx"},
+		{"a file that may take its place", loomv1.DocumentStage_DOCUMENT_STAGE_MATERIALIZE, []git.File{file, fallback}, "roof.md"},
+		{"what is no record", loomv1.DocumentStage_DOCUMENT_STAGE_MATERIALIZE, []git.File{file, record}, "roof.docx.record.json"},
+	} {
+		b := newBench(t, script(), tt.files...)
+		out := b.must(stage(t, tt.stage, "docx"))
+		if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE || !strings.HasPrefix(out.Summary, tt.want+": ") || !strings.Contains(out.Notes, "move it away") {
+			t.Errorf("%s: %v", tt.name, out)
+		}
+		if len(b.asks.by) > 0 {
+			t.Errorf("%s: a model was asked", tt.name)
+		}
+	}
+	// A person's spec is what a process begins with that only makes the file.
+	b := newBench(t, script(), file)
+	if out := b.must(stage(t, loomv1.DocumentStage_DOCUMENT_STAGE_MATERIALIZE, "docx")); out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
+		t.Errorf("a person's spec: %v", out)
+	}
+}
