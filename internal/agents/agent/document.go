@@ -46,6 +46,7 @@ type paper struct {
 
 	// joined are the patches as the phases before have proposed them, nil for none.
 	joined []byte
+	before proto.Message // the spec before the work began, nil for none
 	theirs theirs
 }
 

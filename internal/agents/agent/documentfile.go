@@ -177,9 +177,40 @@ func (p *paper) materialize() (*loomv1.Outcome, error) {
 		summary += fmt.Sprintf(", %d downgrades", len(made.Downgrades))
 	}
 	notes := fmt.Sprintf("%s (%d bytes)\n%s", name, len(made.Data), strings.Join(made.Downgrades, "\n"))
-	return p.outcome(loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, summary, strings.TrimSpace(notes), map[string]any{
+	out := p.outcome(loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, summary, strings.TrimSpace(notes), map[string]any{
 		"file": name, "downgrades": len(made.Downgrades),
-	}), nil
+	})
+	out.Document = p.shown(name, spec, record)
+	return out, nil
+}
+
+// shown is a document for people who are asked about it.
+func (p *paper) shown(name string, spec proto.Message, record *loomv1.ArtifactRecord) *loomv1.ShownDocument {
+	const mostText, mostChanges, mostLine = 6 << 10, 40, 200
+	d := &loomv1.ShownDocument{File: name, FileHash: record.FileHash, SpecHash: record.SpecHash}
+	if r, err := office.Render(spec, "md", office.Options{}); err == nil {
+		d.Preview = text(string(r.Data))
+	}
+	if len(d.Preview) > mostText {
+		d.Preview, d.Cut = strings.ToValidUTF8(d.Preview[:mostText], ""), true
+	}
+	if p.before == nil {
+		return d
+	}
+	patches, err := document.Diff(p.before, spec)
+	if err != nil {
+		d.Changes = []string{"it is another kind of document than before"}
+		return d
+	}
+	for i, x := range patches {
+		if i == mostChanges {
+			d.Changes = append(d.Changes, fmt.Sprintf("and %d more", len(patches)-mostChanges))
+			break
+		}
+		value, _ := x.Value.MarshalJSON() //nolint:errcheck // a value that came of JSON
+		d.Changes = append(d.Changes, cut(strings.TrimSpace(fmt.Sprintf("%s %s %s", x.Action, x.Target, text(string(value)))), mostLine))
+	}
+	return d
 }
 
 // written are the hashes of what stands beside the file.

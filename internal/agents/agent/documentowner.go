@@ -39,6 +39,9 @@ func (p *paper) someonesOwn(ctx context.Context, base string) (*fault.Error, err
 		}
 		there[name] = data
 	}
+	if before, err := document.Read("", there[p.files.Spec], ""); err == nil {
+		p.before = before
+	}
 	problems := append(p.foreignFiles(there), p.foreignArtifacts(there)...)
 	if len(problems) == 0 {
 		return nil, nil

@@ -105,4 +105,24 @@ func workText(w io.Writer, a *loomv1.Attempt) {
 		fmt.Fprintf(w, "    %s %s (exit %d) on %.12s\n", map[bool]string{true: "passed:", false: "failed:"}[c.Passed], whole(c.Command), c.ExitCode, c.Commit)
 	}
 	indented(w, "    ", a.Outcome.GetNotes())
+	documentText(w, a.Outcome.GetDocument())
+}
+
+// documentText is the document that was made, as it reads, and what is new in it.
+func documentText(w io.Writer, d *loomv1.ShownDocument) {
+	if d == nil {
+		return
+	}
+	fmt.Fprintf(w, "    document %s (%s), of the spec %s\n", whole(d.File), whole(d.FileHash), whole(d.SpecHash))
+	if len(d.Changes) > 0 {
+		fmt.Fprintln(w, "    what is new in the spec:")
+	}
+	for _, c := range d.Changes {
+		fmt.Fprintf(w, "      %s\n", whole(c))
+	}
+	fmt.Fprintln(w, "    it reads:")
+	indented(w, "      | ", d.Preview)
+	if d.Cut {
+		fmt.Fprintln(w, "      (there is more of it in the file)")
+	}
 }

@@ -164,7 +164,8 @@ func (d *decision) abandon(child string) error {
 }
 
 // result is what a child's end is to its parent: its status, and in the notes
-// what its last nodes had to say and what it left out.
+// what its last nodes had to say and what it left out. A document that it made is shown
+// with it.
 func (s *State) result(child *loomv1.Execution) *loomv1.Outcome {
 	out := &loomv1.Outcome{Status: loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS}
 	if child.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED {
@@ -178,6 +179,9 @@ func (s *State) result(child *loomv1.Execution) *loomv1.Outcome {
 	for _, n := range s.p.Definitions[child.DefinitionHash].GetNodes() {
 		if o := child.Nodes[n.Id].GetOutcome(); o != nil {
 			tell(&notes, n.Id, o)
+			if o.Document != nil {
+				out.Document = proto.CloneOf(o.Document)
+			}
 		}
 	}
 	for _, g := range child.Gaps {

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/document"
 	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -241,4 +242,33 @@ func another(v protoreflect.Value) protoreflect.Value {
 		return protoreflect.ValueOfUint64(x + 1)
 	}
 	panic(fmt.Sprintf("an approval has a value of type %T", v.Interface()))
+}
+
+// An approval shows the document that was made and the hash of its spec, and the
+// digest binds both: one byte of the spec that is another one is another approval.
+func TestBYD11_AnApprovalBindsTheSpecOfADocument(t *testing.T) {
+	spec := []byte(`{"sections":[{"heading":"A","id":"a"}],"title":"T","version":"0.2"}`)
+	shown := func(spec []byte, preview string) *loomv1.Approval {
+		return &loomv1.Approval{Id: "p-2", Question: "Go?", Work: []*loomv1.Attempt{{Id: "p-1-x1-a4", Node: "materialize", Outcome: &loomv1.Outcome{
+			Document: &loomv1.ShownDocument{File: "a.docx", SpecHash: document.HashBytes(spec), Preview: preview, Changes: []string{"replace title \"T\""}},
+		}}}}
+	}
+	a := shown(spec, "# T\n")
+	a.Digest = workflow.Digest(a)
+	if err := workflow.CheckShown(a, ""); err != nil {
+		t.Fatal(err)
+	}
+	for i := range spec {
+		other := bytes.Clone(spec)
+		other[i] ^= 1
+		b := shown(other, "# T\n")
+		b.Digest = a.Digest // the answer that was signed
+		if err := workflow.CheckShown(b, ""); fault.Code(err) != "approval/shown" {
+			t.Fatalf("byte %d of the spec is another: %v", i, err)
+		}
+	}
+	b := shown(spec, "# U\n")
+	if workflow.Digest(b) == a.Digest {
+		t.Error("another preview has the same digest")
+	}
 }

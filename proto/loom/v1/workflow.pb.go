@@ -4048,7 +4048,9 @@ type Outcome struct {
 	// The worktree has nothing that the target has not: no change, or the one that is
 	// named here and landed with other work. Set by the runtime for work that could have
 	// made a change.
-	Unchanged     bool `protobuf:"varint,12,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
+	Unchanged bool `protobuf:"varint,12,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
+	// The document that was made, set by the runtime for a phase that materializes one.
+	Document      *ShownDocument `protobuf:"bytes,13,opt,name=document,proto3" json:"document,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4167,6 +4169,104 @@ func (x *Outcome) GetUnchanged() bool {
 	return false
 }
 
+func (x *Outcome) GetDocument() *ShownDocument {
+	if x != nil {
+		return x.Document
+	}
+	return nil
+}
+
+// ShownDocument is a document as a person judges it who does not open its file. An
+// approval's digest covers it, and so the spec of which the file was made.
+type ShownDocument struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The file, as a path in the workspace, and the hash of its bytes.
+	File     string `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
+	FileHash string `protobuf:"bytes,2,opt,name=file_hash,json=fileHash,proto3" json:"file_hash,omitempty"`
+	// The canonical hash of the spec, "sha256:" and 64 hexadecimal digits.
+	SpecHash string `protobuf:"bytes,3,opt,name=spec_hash,json=specHash,proto3" json:"spec_hash,omitempty"`
+	// What differs from the spec that was there before: an action and its target a line,
+	// at most 40 and one for the others; empty for a new document.
+	Changes []string `protobuf:"bytes,4,rep,name=changes,proto3" json:"changes,omitempty"`
+	// The document as Markdown, at most 6 KiB; cut says that there is more.
+	Preview       string `protobuf:"bytes,5,opt,name=preview,proto3" json:"preview,omitempty"`
+	Cut           bool   `protobuf:"varint,6,opt,name=cut,proto3" json:"cut,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShownDocument) Reset() {
+	*x = ShownDocument{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShownDocument) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShownDocument) ProtoMessage() {}
+
+func (x *ShownDocument) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShownDocument.ProtoReflect.Descriptor instead.
+func (*ShownDocument) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *ShownDocument) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *ShownDocument) GetFileHash() string {
+	if x != nil {
+		return x.FileHash
+	}
+	return ""
+}
+
+func (x *ShownDocument) GetSpecHash() string {
+	if x != nil {
+		return x.SpecHash
+	}
+	return ""
+}
+
+func (x *ShownDocument) GetChanges() []string {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+func (x *ShownDocument) GetPreview() string {
+	if x != nil {
+		return x.Preview
+	}
+	return ""
+}
+
+func (x *ShownDocument) GetCut() bool {
+	if x != nil {
+		return x.Cut
+	}
+	return false
+}
+
 // BrokenRule is a rule of a process that what a phase delivered does not keep.
 type BrokenRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4187,7 +4287,7 @@ type BrokenRule struct {
 
 func (x *BrokenRule) Reset() {
 	*x = BrokenRule{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4199,7 +4299,7 @@ func (x *BrokenRule) String() string {
 func (*BrokenRule) ProtoMessage() {}
 
 func (x *BrokenRule) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4212,7 +4312,7 @@ func (x *BrokenRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BrokenRule.ProtoReflect.Descriptor instead.
 func (*BrokenRule) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *BrokenRule) GetPhase() string {
@@ -4277,7 +4377,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[30]
+	mi := &file_loom_v1_workflow_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4289,7 +4389,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[30]
+	mi := &file_loom_v1_workflow_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4302,7 +4402,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Change) GetBase() string {
@@ -4388,7 +4488,7 @@ type PatchWarning struct {
 
 func (x *PatchWarning) Reset() {
 	*x = PatchWarning{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[31]
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4400,7 +4500,7 @@ func (x *PatchWarning) String() string {
 func (*PatchWarning) ProtoMessage() {}
 
 func (x *PatchWarning) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[31]
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4413,7 +4513,7 @@ func (x *PatchWarning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchWarning.ProtoReflect.Descriptor instead.
 func (*PatchWarning) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PatchWarning) GetKind() string {
@@ -4465,7 +4565,7 @@ type ChangedFile struct {
 
 func (x *ChangedFile) Reset() {
 	*x = ChangedFile{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4477,7 +4577,7 @@ func (x *ChangedFile) String() string {
 func (*ChangedFile) ProtoMessage() {}
 
 func (x *ChangedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4490,7 +4590,7 @@ func (x *ChangedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangedFile.ProtoReflect.Descriptor instead.
 func (*ChangedFile) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ChangedFile) GetPath() string {
@@ -4535,7 +4635,7 @@ type ApprovedChange struct {
 
 func (x *ApprovedChange) Reset() {
 	*x = ApprovedChange{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4547,7 +4647,7 @@ func (x *ApprovedChange) String() string {
 func (*ApprovedChange) ProtoMessage() {}
 
 func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4560,7 +4660,7 @@ func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedChange.ProtoReflect.Descriptor instead.
 func (*ApprovedChange) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ApprovedChange) GetApproval() string {
@@ -4626,7 +4726,7 @@ type Candidate struct {
 
 func (x *Candidate) Reset() {
 	*x = Candidate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4638,7 +4738,7 @@ func (x *Candidate) String() string {
 func (*Candidate) ProtoMessage() {}
 
 func (x *Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4651,7 +4751,7 @@ func (x *Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candidate.ProtoReflect.Descriptor instead.
 func (*Candidate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Candidate) GetCommit() string {
@@ -4766,7 +4866,7 @@ type HookResult struct {
 
 func (x *HookResult) Reset() {
 	*x = HookResult{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[35]
+	mi := &file_loom_v1_workflow_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4778,7 +4878,7 @@ func (x *HookResult) String() string {
 func (*HookResult) ProtoMessage() {}
 
 func (x *HookResult) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[35]
+	mi := &file_loom_v1_workflow_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4791,7 +4891,7 @@ func (x *HookResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HookResult.ProtoReflect.Descriptor instead.
 func (*HookResult) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *HookResult) GetName() string {
@@ -4836,7 +4936,7 @@ type Landing struct {
 
 func (x *Landing) Reset() {
 	*x = Landing{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[36]
+	mi := &file_loom_v1_workflow_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4848,7 +4948,7 @@ func (x *Landing) String() string {
 func (*Landing) ProtoMessage() {}
 
 func (x *Landing) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[36]
+	mi := &file_loom_v1_workflow_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4861,7 +4961,7 @@ func (x *Landing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landing.ProtoReflect.Descriptor instead.
 func (*Landing) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Landing) GetCommit() string {
@@ -4936,7 +5036,7 @@ type Car struct {
 
 func (x *Car) Reset() {
 	*x = Car{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[37]
+	mi := &file_loom_v1_workflow_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4948,7 +5048,7 @@ func (x *Car) String() string {
 func (*Car) ProtoMessage() {}
 
 func (x *Car) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[37]
+	mi := &file_loom_v1_workflow_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4961,7 +5061,7 @@ func (x *Car) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Car.ProtoReflect.Descriptor instead.
 func (*Car) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Car) GetVerified() string {
@@ -5021,7 +5121,7 @@ type CheckRun struct {
 
 func (x *CheckRun) Reset() {
 	*x = CheckRun{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[38]
+	mi := &file_loom_v1_workflow_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5033,7 +5133,7 @@ func (x *CheckRun) String() string {
 func (*CheckRun) ProtoMessage() {}
 
 func (x *CheckRun) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[38]
+	mi := &file_loom_v1_workflow_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5046,7 +5146,7 @@ func (x *CheckRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRun.ProtoReflect.Descriptor instead.
 func (*CheckRun) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CheckRun) GetCommand() string {
@@ -5096,7 +5196,7 @@ type Choice struct {
 
 func (x *Choice) Reset() {
 	*x = Choice{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[39]
+	mi := &file_loom_v1_workflow_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5108,7 +5208,7 @@ func (x *Choice) String() string {
 func (*Choice) ProtoMessage() {}
 
 func (x *Choice) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[39]
+	mi := &file_loom_v1_workflow_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5121,7 +5221,7 @@ func (x *Choice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Choice.ProtoReflect.Descriptor instead.
 func (*Choice) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Choice) GetId() string {
@@ -5214,7 +5314,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[40]
+	mi := &file_loom_v1_workflow_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5226,7 +5326,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[40]
+	mi := &file_loom_v1_workflow_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5239,7 +5339,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Approval) GetId() string {
@@ -5502,7 +5602,7 @@ type KeyAnswer struct {
 
 func (x *KeyAnswer) Reset() {
 	*x = KeyAnswer{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[41]
+	mi := &file_loom_v1_workflow_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5514,7 +5614,7 @@ func (x *KeyAnswer) String() string {
 func (*KeyAnswer) ProtoMessage() {}
 
 func (x *KeyAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[41]
+	mi := &file_loom_v1_workflow_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5527,7 +5627,7 @@ func (x *KeyAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyAnswer.ProtoReflect.Descriptor instead.
 func (*KeyAnswer) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *KeyAnswer) GetKey() string {
@@ -5580,7 +5680,7 @@ type Considered struct {
 
 func (x *Considered) Reset() {
 	*x = Considered{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[42]
+	mi := &file_loom_v1_workflow_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5592,7 +5692,7 @@ func (x *Considered) String() string {
 func (*Considered) ProtoMessage() {}
 
 func (x *Considered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[42]
+	mi := &file_loom_v1_workflow_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5605,7 +5705,7 @@ func (x *Considered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Considered.ProtoReflect.Descriptor instead.
 func (*Considered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Considered) GetId() string {
@@ -5662,7 +5762,7 @@ type FileClaim struct {
 
 func (x *FileClaim) Reset() {
 	*x = FileClaim{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[43]
+	mi := &file_loom_v1_workflow_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5674,7 +5774,7 @@ func (x *FileClaim) String() string {
 func (*FileClaim) ProtoMessage() {}
 
 func (x *FileClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[43]
+	mi := &file_loom_v1_workflow_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5687,7 +5787,7 @@ func (x *FileClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileClaim.ProtoReflect.Descriptor instead.
 func (*FileClaim) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *FileClaim) GetPath() string {
@@ -6033,7 +6133,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bClaimant\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xc5\x03\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xf9\x03\n" +
 	"\aOutcome\x12.\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x16.loom.v1.OutcomeStatusR\x06status\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x14\n" +
@@ -6047,7 +6147,15 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\arefusal\x18\n" +
 	" \x01(\tR\arefusal\x12+\n" +
 	"\x06broken\x18\v \x03(\v2\x13.loom.v1.BrokenRuleR\x06broken\x12\x1c\n" +
-	"\tunchanged\x18\f \x01(\bR\tunchanged\"\x8f\x01\n" +
+	"\tunchanged\x18\f \x01(\bR\tunchanged\x122\n" +
+	"\bdocument\x18\r \x01(\v2\x16.loom.v1.ShownDocumentR\bdocument\"\xa3\x01\n" +
+	"\rShownDocument\x12\x12\n" +
+	"\x04file\x18\x01 \x01(\tR\x04file\x12\x1b\n" +
+	"\tfile_hash\x18\x02 \x01(\tR\bfileHash\x12\x1b\n" +
+	"\tspec_hash\x18\x03 \x01(\tR\bspecHash\x12\x18\n" +
+	"\achanges\x18\x04 \x03(\tR\achanges\x12\x18\n" +
+	"\apreview\x18\x05 \x01(\tR\apreview\x12\x10\n" +
+	"\x03cut\x18\x06 \x01(\bR\x03cut\"\x8f\x01\n" +
 	"\n" +
 	"BrokenRule\x12\x14\n" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x12\n" +
@@ -6307,7 +6415,7 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 16)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
 	(Severity)(0),                 // 1: loom.v1.Severity
@@ -6354,44 +6462,45 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(*CallReservation)(nil),       // 42: loom.v1.CallReservation
 	(*Claimant)(nil),              // 43: loom.v1.Claimant
 	(*Outcome)(nil),               // 44: loom.v1.Outcome
-	(*BrokenRule)(nil),            // 45: loom.v1.BrokenRule
-	(*Change)(nil),                // 46: loom.v1.Change
-	(*PatchWarning)(nil),          // 47: loom.v1.PatchWarning
-	(*ChangedFile)(nil),           // 48: loom.v1.ChangedFile
-	(*ApprovedChange)(nil),        // 49: loom.v1.ApprovedChange
-	(*Candidate)(nil),             // 50: loom.v1.Candidate
-	(*HookResult)(nil),            // 51: loom.v1.HookResult
-	(*Landing)(nil),               // 52: loom.v1.Landing
-	(*Car)(nil),                   // 53: loom.v1.Car
-	(*CheckRun)(nil),              // 54: loom.v1.CheckRun
-	(*Choice)(nil),                // 55: loom.v1.Choice
-	(*Approval)(nil),              // 56: loom.v1.Approval
-	(*KeyAnswer)(nil),             // 57: loom.v1.KeyAnswer
-	(*Considered)(nil),            // 58: loom.v1.Considered
-	(*FileClaim)(nil),             // 59: loom.v1.FileClaim
-	nil,                           // 60: loom.v1.Definition.MetadataEntry
-	nil,                           // 61: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 62: loom.v1.Execution.NodesEntry
-	nil,                           // 63: loom.v1.Execution.EdgesEntry
-	nil,                           // 64: loom.v1.Execution.NamedChecksEntry
-	(*timestamppb.Timestamp)(nil), // 65: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 66: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 67: google.protobuf.Struct
-	(Priority)(0),                 // 68: loom.v1.Priority
-	(*Usage)(nil),                 // 69: loom.v1.Usage
-	(*Budget)(nil),                // 70: loom.v1.Budget
-	(*Mark)(nil),                  // 71: loom.v1.Mark
-	(*Said)(nil),                  // 72: loom.v1.Said
-	(*Draft)(nil),                 // 73: loom.v1.Draft
-	(*Identity)(nil),              // 74: loom.v1.Identity
-	(*TodoList)(nil),              // 75: loom.v1.TodoList
-	(*BlobRef)(nil),               // 76: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 77: loom.v1.PermissionQuestion
-	(DecisionType)(0),             // 78: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 79: loom.v1.DecisionStatus
+	(*ShownDocument)(nil),         // 45: loom.v1.ShownDocument
+	(*BrokenRule)(nil),            // 46: loom.v1.BrokenRule
+	(*Change)(nil),                // 47: loom.v1.Change
+	(*PatchWarning)(nil),          // 48: loom.v1.PatchWarning
+	(*ChangedFile)(nil),           // 49: loom.v1.ChangedFile
+	(*ApprovedChange)(nil),        // 50: loom.v1.ApprovedChange
+	(*Candidate)(nil),             // 51: loom.v1.Candidate
+	(*HookResult)(nil),            // 52: loom.v1.HookResult
+	(*Landing)(nil),               // 53: loom.v1.Landing
+	(*Car)(nil),                   // 54: loom.v1.Car
+	(*CheckRun)(nil),              // 55: loom.v1.CheckRun
+	(*Choice)(nil),                // 56: loom.v1.Choice
+	(*Approval)(nil),              // 57: loom.v1.Approval
+	(*KeyAnswer)(nil),             // 58: loom.v1.KeyAnswer
+	(*Considered)(nil),            // 59: loom.v1.Considered
+	(*FileClaim)(nil),             // 60: loom.v1.FileClaim
+	nil,                           // 61: loom.v1.Definition.MetadataEntry
+	nil,                           // 62: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 63: loom.v1.Execution.NodesEntry
+	nil,                           // 64: loom.v1.Execution.EdgesEntry
+	nil,                           // 65: loom.v1.Execution.NamedChecksEntry
+	(*timestamppb.Timestamp)(nil), // 66: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 67: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 68: google.protobuf.Struct
+	(Priority)(0),                 // 69: loom.v1.Priority
+	(*Usage)(nil),                 // 70: loom.v1.Usage
+	(*Budget)(nil),                // 71: loom.v1.Budget
+	(*Mark)(nil),                  // 72: loom.v1.Mark
+	(*Said)(nil),                  // 73: loom.v1.Said
+	(*Draft)(nil),                 // 74: loom.v1.Draft
+	(*Identity)(nil),              // 75: loom.v1.Identity
+	(*TodoList)(nil),              // 76: loom.v1.TodoList
+	(*BlobRef)(nil),               // 77: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 78: loom.v1.PermissionQuestion
+	(DecisionType)(0),             // 79: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 80: loom.v1.DecisionStatus
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
-	60,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
+	61,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
 	27,  // 1: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
 	33,  // 2: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
 	23,  // 3: loom.v1.Definition.guide:type_name -> loom.v1.Guide
@@ -6400,7 +6509,7 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	17,  // 6: loom.v1.Definition.parameters:type_name -> loom.v1.Parameter
 	21,  // 7: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
 	22,  // 8: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
-	65,  // 9: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
+	66,  // 9: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
 	24,  // 10: loom.v1.Guide.rules:type_name -> loom.v1.Rule
 	25,  // 11: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
 	0,   // 12: loom.v1.Rule.type:type_name -> loom.v1.RuleType
@@ -6408,9 +6517,9 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	2,   // 14: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
 	3,   // 15: loom.v1.Phase.document:type_name -> loom.v1.DocumentStage
 	4,   // 16: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	66,  // 17: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	67,  // 17: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
 	5,   // 18: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	61,  // 19: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	62,  // 19: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
 	31,  // 20: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
 	29,  // 21: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
 	7,   // 22: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
@@ -6418,108 +6527,109 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	26,  // 24: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
 	28,  // 25: loom.v1.NodeDefinition.memory:type_name -> loom.v1.MemoryAccess
 	6,   // 26: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	66,  // 27: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	66,  // 28: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	67,  // 27: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	67,  // 28: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
 	32,  // 29: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
 	8,   // 30: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
 	9,   // 31: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	62,  // 32: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	63,  // 33: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	67,  // 34: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	65,  // 35: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	65,  // 36: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	68,  // 37: loom.v1.Execution.priority:type_name -> loom.v1.Priority
-	46,  // 38: loom.v1.Execution.change:type_name -> loom.v1.Change
-	49,  // 39: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
-	50,  // 40: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	52,  // 41: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	69,  // 42: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	64,  // 43: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	63,  // 32: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	64,  // 33: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	68,  // 34: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	66,  // 35: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	66,  // 36: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	69,  // 37: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	47,  // 38: loom.v1.Execution.change:type_name -> loom.v1.Change
+	50,  // 39: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
+	51,  // 40: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
+	53,  // 41: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	70,  // 42: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	65,  // 43: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
 	35,  // 44: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
 	36,  // 45: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
 	37,  // 46: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	70,  // 47: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	65,  // 48: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	66,  // 49: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	71,  // 50: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	65,  // 51: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	72,  // 52: loom.v1.Execution.said:type_name -> loom.v1.Said
-	53,  // 53: loom.v1.Execution.car:type_name -> loom.v1.Car
+	71,  // 47: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	66,  // 48: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	67,  // 49: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	72,  // 50: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	66,  // 51: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	73,  // 52: loom.v1.Execution.said:type_name -> loom.v1.Said
+	54,  // 53: loom.v1.Execution.car:type_name -> loom.v1.Car
 	20,  // 54: loom.v1.Execution.plan:type_name -> loom.v1.Plan
-	71,  // 55: loom.v1.Execution.closing:type_name -> loom.v1.Mark
-	73,  // 56: loom.v1.Execution.draft:type_name -> loom.v1.Draft
-	65,  // 57: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	72,  // 55: loom.v1.Execution.closing:type_name -> loom.v1.Mark
+	74,  // 56: loom.v1.Execution.draft:type_name -> loom.v1.Draft
+	66,  // 57: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
 	11,  // 58: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	65,  // 59: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	74,  // 60: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	66,  // 59: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	75,  // 60: loom.v1.Pause.by:type_name -> loom.v1.Identity
 	10,  // 61: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
 	39,  // 62: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
 	39,  // 63: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
 	44,  // 64: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	65,  // 65: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	66,  // 65: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
 	14,  // 66: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	65,  // 67: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	65,  // 68: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	66,  // 67: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	66,  // 68: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
 	43,  // 69: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	65,  // 70: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	66,  // 70: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
 	44,  // 71: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	65,  // 72: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	65,  // 73: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	65,  // 74: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	66,  // 75: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	66,  // 72: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	66,  // 73: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	66,  // 74: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	67,  // 75: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
 	40,  // 76: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
-	75,  // 77: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
+	76,  // 77: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
 	41,  // 78: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
 	42,  // 79: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
 	44,  // 80: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
 	43,  // 81: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
 	12,  // 82: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	67,  // 83: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	46,  // 84: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	50,  // 85: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	52,  // 86: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	54,  // 87: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	45,  // 88: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
-	1,   // 89: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
-	48,  // 90: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	76,  // 91: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	47,  // 92: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
-	13,  // 93: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
-	65,  // 94: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	51,  // 95: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
-	50,  // 96: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	54,  // 97: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	76,  // 98: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	14,  // 99: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	46,  // 100: loom.v1.Approval.change:type_name -> loom.v1.Change
-	39,  // 101: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	15,  // 102: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	65,  // 103: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	15,  // 104: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	74,  // 105: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	65,  // 106: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	55,  // 107: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	59,  // 108: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	77,  // 109: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	70,  // 110: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	65,  // 111: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
-	20,  // 112: loom.v1.Approval.plan:type_name -> loom.v1.Plan
-	39,  // 113: loom.v1.Approval.work:type_name -> loom.v1.Attempt
-	69,  // 114: loom.v1.Approval.usage:type_name -> loom.v1.Usage
-	58,  // 115: loom.v1.Approval.considered:type_name -> loom.v1.Considered
-	57,  // 116: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
-	15,  // 117: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
-	65,  // 118: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
-	78,  // 119: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
-	79,  // 120: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
-	43,  // 121: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	65,  // 122: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	38,  // 123: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	124, // [124:124] is the sub-list for method output_type
-	124, // [124:124] is the sub-list for method input_type
-	124, // [124:124] is the sub-list for extension type_name
-	124, // [124:124] is the sub-list for extension extendee
-	0,   // [0:124] is the sub-list for field type_name
+	68,  // 83: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	47,  // 84: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	51,  // 85: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	53,  // 86: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	55,  // 87: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	46,  // 88: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
+	45,  // 89: loom.v1.Outcome.document:type_name -> loom.v1.ShownDocument
+	1,   // 90: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
+	49,  // 91: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	77,  // 92: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	48,  // 93: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
+	13,  // 94: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
+	66,  // 95: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	52,  // 96: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
+	51,  // 97: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	55,  // 98: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	77,  // 99: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	14,  // 100: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	47,  // 101: loom.v1.Approval.change:type_name -> loom.v1.Change
+	39,  // 102: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	15,  // 103: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	66,  // 104: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	15,  // 105: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	75,  // 106: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	66,  // 107: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	56,  // 108: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	60,  // 109: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	78,  // 110: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	71,  // 111: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	66,  // 112: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
+	20,  // 113: loom.v1.Approval.plan:type_name -> loom.v1.Plan
+	39,  // 114: loom.v1.Approval.work:type_name -> loom.v1.Attempt
+	70,  // 115: loom.v1.Approval.usage:type_name -> loom.v1.Usage
+	59,  // 116: loom.v1.Approval.considered:type_name -> loom.v1.Considered
+	58,  // 117: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
+	15,  // 118: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
+	66,  // 119: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
+	79,  // 120: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
+	80,  // 121: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
+	43,  // 122: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	66,  // 123: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	38,  // 124: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	125, // [125:125] is the sub-list for method output_type
+	125, // [125:125] is the sub-list for method input_type
+	125, // [125:125] is the sub-list for extension type_name
+	125, // [125:125] is the sub-list for extension extendee
+	0,   // [0:125] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -6537,7 +6647,7 @@ func file_loom_v1_workflow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
 			NumEnums:      16,
-			NumMessages:   49,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
