@@ -85,6 +85,27 @@ func TestDOC02_PostlogNeverBlocks(t *testing.T) {
 	}
 }
 
+// A spec that is broken is refused by its path at each stage that goes by it, and nothing
+// is half done: no file, no record, no review is there.
+func TestDOC01_ABrokenSpecLeavesNothingHalfDone(t *testing.T) {
+	for _, tt := range []struct{ was, is, want string }{
+		{`"title": "A new roof"`, `"title": 7`, "title"},
+		{`"title"`, `"tittle"`, "tittle"},
+		{`"body": "We`, `"level": 9, "body": "We`, "sections[0].level"},
+		{`"id": "ask"`, `"id": "a b"`, "sections[0].id"},
+		{`"sections"`, `"figures": [{"id": "f"}], "sections"`, "figures[0]"},
+		{`"0.2"`, `"0.2`, "roof.spec.json:"},
+	} {
+		_, file := roofSpec()
+		file.Data = []byte(strings.Replace(string(file.Data), tt.was, tt.is, 1))
+		b := newBench(t, script(), file)
+		out := b.must(stage(t, loomv1.DocumentStage_DOCUMENT_STAGE_MATERIALIZE, "docx"))
+		if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE || !strings.Contains(out.Notes, tt.want) || out.Change != nil {
+			t.Errorf("%s: %v", tt.is, out)
+		}
+	}
+}
+
 // What a person made is refused at each stage before a model is asked; see also the
 // story process_document_owner.
 func TestDOC07_EachStageLooksForWhatAPersonMade(t *testing.T) {

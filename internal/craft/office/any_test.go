@@ -141,6 +141,36 @@ func BenchmarkDOC06_Large(b *testing.B) {
 			document.Review{}.Run(d)
 		}
 	})
+	b.Run("outline", func(b *testing.B) {
+		b.ReportAllocs()
+		o := &loomv1.PlanningOutline{Version: "0.1", ArtifactType: "docx", Purpose: "Large"}
+		for _, s := range d.Sections {
+			o.Sections = append(o.Sections, &loomv1.OutlineSection{Id: s.Id, Title: s.Heading})
+		}
+		text := document.JSON(o)
+		for b.Loop() {
+			if _, err := document.Read("", text, "outline"); err != nil {
+				b.Fatal(err)
+			}
+			document.Trace(o, d)
+		}
+	})
+	b.Run("patch", func(b *testing.B) {
+		b.ReportAllocs()
+		value := structpb.NewStringValue("Another.")
+		for b.Loop() {
+			if _, r := document.Apply(d, []*loomv1.Patch{{Target: "sections[3].body", Action: "replace", Value: value}}); r.Refused > 0 {
+				b.Fatal(r)
+			}
+		}
+	})
+	b.Run("record", func(b *testing.B) {
+		b.ReportAllocs()
+		m := document.Making{Artifact: "a.docx", Format: "docx", Spec: d, Data: data, Before: d, At: "2026-03-01T00:00:00Z"}
+		for b.Loop() {
+			document.NewRecord(m)
+		}
+	})
 	for _, format := range []string{"docx", "pdf", "md", "html", "pptx"} {
 		b.Run(format, func(b *testing.B) {
 			b.ReportAllocs()
