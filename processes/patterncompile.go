@@ -11,26 +11,71 @@ import (
 	"github.com/loomrun/loom/roles"
 )
 
-// compilePattern makes the workflow of a pattern's steps: an approval of the
-// intent, the steps as phases one after the other with what each is held to, an
-// approval after each step that the ordinary tempo stops after, and the way to
-// the target. It is what is drawn and checked. The engine cannot yet bind that
-// approval to an envelope, so no library has it and no submission can name it.
+// compilePattern makes the workflow of a pattern's steps as it is drawn and checked: an
+// approval of the intent, the steps as phases one after the other with what each is held
+// to, an approval after each step that the ordinary tempo stops after, and the way to the
+// target. Sessions are worked by [SessionWorkflow], which binds the steps to the seal; so
+// no library has this one and no submission can name it.
 func compilePattern(p *loomv1.Pattern, rs *roles.Set) (*loomv1.Definition, []*fault.Error) {
-	f := phasesFile{
-		Name: p.Name, Version: p.Version, Description: p.Purpose, PhaseMode: Strict,
-		Persona: "You work by the pattern " + p.Name + ": " + p.Purpose + "\n\nThe sealed intent of the session is what you work for. You neither widen nor reframe it.",
-		Tools:   toolsFile{Required: p.RequiredTools},
-		Hooks:   hooksFile{BeforePlan: []hookFile{{Approve: "Shall work begin with this intent?"}}},
-	}
+	f := patternPhases(p)
+	f.Hooks = hooksFile{BeforePlan: []hookFile{{Approve: "Shall work begin with this intent?"}}}
 	for i, s := range p.Steps {
-		f.Phases = append(f.Phases, stepPhase(p, i))
 		if s.Stop && i+1 < len(p.Steps) {
 			f.Hooks.BetweenPhases = append(f.Hooks.BetweenPhases, hookFile{Approve: fmt.Sprintf("Step %d, %s, has ended. Shall it go on?", s.Order, s.Name), After: []string{s.Name}})
 		}
 	}
 	r := parse(Source{File: p.Name, Data: []byte(f.text())}, rs)
 	return r.def, r.problems()
+}
+
+// CompletionNode is the node of a session's workflow that judges the success criteria
+// of the sealed envelope.
+const CompletionNode = "completion-check"
+
+// sessionPrefix begins the names of the workflows of sessions.
+const sessionPrefix = "pattern-"
+
+// SessionWorkflow makes the workflow that a session is worked by: the steps, one after
+// the other, the judgment on each success criterion of its envelope, and the way to the
+// target. Where it waits between steps, and at what tempo a step is done, the session
+// says while it runs. The error is what makes a pattern unsound.
+func SessionWorkflow(p *loomv1.Pattern, criteria int, rs *roles.Set) (*loomv1.Definition, error) {
+	f := patternPhases(p)
+	f.Name = (sessionPrefix + p.Name)[:min(len(sessionPrefix)+len(p.Name), 64)]
+	check := phaseFile{
+		ID: CompletionNode, Role: verifier, IsCriticalPath: true, DependsOn: []string{p.Steps[len(p.Steps)-1].Name}, Outcome: map[string]string{},
+		Description: "Judge each success criterion of the sealed intent, by its number and word for word, against the files that the steps have left. " +
+			"For one that is met, quote the words of a file that show it as its evidence; nothing is met without such words. Change no file.",
+	}
+	for i := range criteria {
+		check.Outcome[MetField(i+1)], check.Outcome[EvidenceField(i+1)] = "bool", "string"
+	}
+	f.Phases = append(f.Phases, check)
+	r := parse(Source{File: p.Name, Data: []byte(f.text())}, rs)
+	if problems := r.problems(); len(problems) > 0 {
+		return nil, fault.Join(problems)
+	}
+	r.def.Pattern = p.Name
+	return r.def, nil
+}
+
+// MetField names the outcome field that says whether success criterion n is met.
+func MetField(n int) string { return fmt.Sprintf("success_%d", n) }
+
+// EvidenceField names the outcome field with the words that show it.
+func EvidenceField(n int) string { return fmt.Sprintf("evidence_%d", n) }
+
+// patternPhases are the steps of a pattern as phases, without what is asked on the way.
+func patternPhases(p *loomv1.Pattern) phasesFile {
+	f := phasesFile{
+		Name: p.Name, Version: p.Version, Description: p.Purpose, PhaseMode: Strict,
+		Persona: "You work by the pattern " + p.Name + ": " + p.Purpose + "\n\nThe sealed intent of the session is what you work for. You neither widen nor reframe it.",
+		Tools:   toolsFile{Required: p.RequiredTools},
+	}
+	for i := range p.Steps {
+		f.Phases = append(f.Phases, stepPhase(p, i))
+	}
+	return f
 }
 
 func stepPhase(p *loomv1.Pattern, i int) phaseFile {

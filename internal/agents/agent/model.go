@@ -20,7 +20,11 @@ const weakest = 1
 
 // model is what answers for the job's role.
 func (j *job) model() model.Provider {
-	if t := j.brief.Node.GetPhase().GetModelTier(); t != 0 {
+	tier := j.brief.Node.GetPhase().GetModelTier()
+	if l := j.brief.Step.GetRun().GetLimits(); l != nil { // as the tempo is now
+		tier = l.ModelTier
+	}
+	if t := tier; t != 0 {
 		if m, ok := j.Tiers[int(t)]; ok {
 			return m
 		}

@@ -63,6 +63,9 @@ func (j *job) inTree(ctx context.Context, work func(ctx context.Context, tree *g
 		defer entry.git.Unlock()
 		return j.inspected(ctx, tree)
 	}
+	if err := j.fetchEarlier(ctx, tree.Path()); err != nil {
+		return nil, err
+	}
 	j.promised = j.delivers(tree)
 	out, err := work(ctx, tree, conflicts)
 	if err != nil || out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
@@ -70,6 +73,9 @@ func (j *job) inTree(ctx context.Context, work func(ctx context.Context, tree *g
 	}
 	if bad, err := j.examined(tree.Path(), out); err != nil || bad {
 		return out, err
+	}
+	if err := j.leave(ctx, tree.Path(), out); err != nil {
+		return nil, err
 	}
 	entry.git.Lock()
 	defer entry.git.Unlock()
@@ -109,7 +115,7 @@ func (j *job) phaseTurn(ctx context.Context, tree *git.Worktree, conflicts []str
 		return nil, fmt.Errorf("worktree: %w", err)
 	}
 	defer root.Close()
-	return j.turn(ctx, j.worktree(tree), j.phasePrompt(root.FS())+j.paperText()+conflictText(conflicts))
+	return j.turnOf(ctx, j.worktree(tree), root.FS(), j.paperText()+conflictText(conflicts))
 }
 
 // examined holds what was delivered against what was promised; bad is true when
@@ -191,7 +197,7 @@ func (j *job) rules() []*loomv1.Rule { return j.brief.Definition.GetGuide().GetR
 // far, in a checkout that is thrown away.
 func (j *job) study(ctx context.Context) (*loomv1.Outcome, error) {
 	return j.overProposed(ctx, "", func(dir string, files fs.FS) (*loomv1.Outcome, error) {
-		return j.turn(ctx, j.workspace(dir), j.phasePrompt(files))
+		return j.turnOf(ctx, j.workspace(dir), files, "")
 	})
 }
 
@@ -378,7 +384,9 @@ func (j *job) leaveOut(ctx context.Context, tree *git.Worktree) (left []string, 
 	for _, n := range j.brief.Definition.GetNodes() {
 		if isWork(n) && !j.passed(n.Id) {
 			for _, d := range verify.Deliverables(n.Phase) {
-				names = append(names, d.Name)
+				if !j.leftEarlier(d.Name) {
+					names = append(names, d.Name)
+				}
 			}
 		}
 	}

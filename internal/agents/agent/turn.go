@@ -149,7 +149,7 @@ func (r *run) refused() bool {
 }
 
 func (r *run) limits() turn.Limits {
-	return turn.Limits{Iterations: r.role.Limits.Iterations, Tokens: r.role.Limits.Tokens, MicroUSD: r.role.Limits.MicroUSD, Result: r.shown(), Window: r.window()}
+	return turn.Limits{Iterations: r.iterations(), Tokens: r.role.Limits.Tokens, MicroUSD: r.role.Limits.MicroUSD, Result: r.shown(), Window: r.window()}
 }
 
 func (r *run) stopped(s turn.Stop) *loomv1.Outcome {

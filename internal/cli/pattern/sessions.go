@@ -134,14 +134,49 @@ func sessionText(w io.Writer, s *loomv1.PatternSession) {
 			fmt.Fprintf(w, "not sealed, digest %s\n", s.Shown.Digest)
 		}
 	}
-	for _, f := range s.Findings {
-		fmt.Fprintf(w, "%s: %s\n", f.Rule, console.Line(f.Text, 300))
-	}
+	findingsText(w, s)
+	workText(w, s)
 	if r := s.GetAborted().GetRecord(); r != nil {
 		fmt.Fprintf(w, "aborted at step %d%s, %s\n", r.AbortedAtStep, since(r.Reason), draftText(s.Aborted))
 	}
 	if s.Question != nil {
 		fmt.Fprintf(w, "\nit asks about %s: %s\n", intent.FieldName(s.Question.About), console.Printable(s.Question.Text))
+	}
+}
+
+func findingsText(w io.Writer, s *loomv1.PatternSession) {
+	for _, f := range s.Findings {
+		fmt.Fprintf(w, "%s: %s\n", f.Rule, console.Line(f.Text, 300))
+	}
+}
+
+// workText tells what became of the steps, and of what is judged and delivered.
+func workText(w io.Writer, s *loomv1.PatternSession) {
+	if s.Bead != "" {
+		fmt.Fprintf(w, "its steps are the work of bead %s\n", s.Bead)
+	}
+	for _, fact := range s.Facts {
+		switch f := fact.Fact.(type) {
+		case *loomv1.IntentFact_StepEnded:
+			fmt.Fprintf(w, "step %d %s: %s\n", f.StepEnded.Step, strings.ToLower(strings.TrimPrefix(f.StepEnded.Status.String(), "STEP_STATUS_")), console.Line(f.StepEnded.Summary, 300))
+			for _, o := range f.StepEnded.Outputs {
+				fmt.Fprintf(w, "  left %s, %d bytes, %s\n", o.Name, o.GetContent().GetSize(), o.GetContent().GetSha256())
+			}
+		case *loomv1.IntentFact_Steered:
+			fmt.Fprintf(w, "from step %d on: %s\n", f.Steered.FromStep, console.Line(f.Steered.Text, 300))
+		case *loomv1.IntentFact_Judged:
+			for _, v := range f.Judged.Verdicts {
+				fmt.Fprintf(w, "  %-20s %s\n", v.Item, console.Line(map[bool]string{true: "met: " + v.Evidence, false: "not met"}[v.Met], 200))
+			}
+		case *loomv1.IntentFact_Delivered:
+			for _, o := range f.Delivered.Outputs {
+				fmt.Fprintf(w, "delivered %s: %s\n", o.Name, o.Place)
+			}
+		case *loomv1.IntentFact_Reintegrated:
+			for _, l := range f.Reintegrated.Lines {
+				fmt.Fprintln(w, l)
+			}
+		}
 	}
 }
 

@@ -89,7 +89,9 @@ func (t *talk) end(err error) error {
 	if left {
 		fmt.Fprintf(t.w, "\nsession %s waits: loom pattern resume %s\n", t.s.Id, t.s.Id)
 	} else {
-		fmt.Fprintf(t.w, "\n%s\n", standing(t.s))
+		fmt.Fprintln(t.w)
+		findingsText(t.w, t.s)
+		fmt.Fprintf(t.w, "%s\n", standing(t.s))
 	}
 	if t.a.JSON {
 		if err := t.a.Print(t.s, nil); err != nil {

@@ -110,6 +110,15 @@ func (s *Session) Sealed() (*loomv1.IntentEnvelope, *loomv1.IntentSealed, bool) 
 	return proto.CloneOf(s.envelope), proto.CloneOf(s.seal), s.seal != nil
 }
 
+// Judged says whether META validation has judged the sealed envelope.
+func (s *Session) Judged() bool { return s.judged }
+
+// First returns the step that execution begins with.
+func (s *Session) First() uint32 { return s.first }
+
+// Request returns what the person asked for at the beginning.
+func (s *Session) Request() string { return s.request }
+
 // Findings returns what META validation found.
 func (s *Session) Findings() []*loomv1.IntentFinding { return s.findings }
 

@@ -163,6 +163,9 @@ func (s *State) applyFiled(e *loomv1.Event, f *loomv1.BeadFiled) error {
 	if f.Governed != "" {
 		s.applyGovernor(e)
 	}
+	if r := s.p.Sessions[b.Session]; r != nil {
+		r.Bead = b.Id
+	}
 	s.indexFiled(b)
 	s.remember(e, f.Request, b.Id, f.RequestDigest)
 	return nil

@@ -47,6 +47,7 @@ func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt, now time.Time) *lo
 	b.Toolkit = s.toolkit(def.GetName(), def.GetToolkit())
 	b.Overlaps = s.inTheWay(x, b.Node)
 	b.Team = s.teamView(x, a)
+	b.Step = s.stepBrief(x, a)
 	return b
 }
 

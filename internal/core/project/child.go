@@ -93,6 +93,8 @@ func (d *decision) noChild(x *loomv1.Execution, a *loomv1.Attempt) *fault.Error 
 	switch {
 	case d.s.p.Latest[a.Process] == "":
 		return fault.New("workflow/process", "process %q is not known in project %q", a.Process, d.s.cfg.ID).Want("%s", d.suggestProcess(a.Process))
+	case d.s.ofPattern(a.Process) != nil:
+		return fault.From(d.s.ofPattern(a.Process))
 	case x.Depth >= MaxNested:
 		return fault.New("workflow/depth", "executions are nested %d deep already, the most is %d", x.Depth, MaxNested)
 	}

@@ -17,6 +17,9 @@ func (d *decision) define(c *loomv1.ChangeDefinition) error {
 	if def == nil {
 		return fault.New("definition/invalid", "there is no definition").At("definition")
 	}
+	if err := d.s.ofPattern(def.Name); err != nil {
+		return err
+	}
 	rs := d.s.cfg.Roles
 	if errs := append(processes.Validate(def, rs), processes.Compose(def, d.s.library())...); len(errs) > 0 {
 		return notSound(def, fault.Join(errs))

@@ -46,6 +46,9 @@ func (d *decision) fork(c *loomv1.ForkExecution) (*loomv1.Answer, error) {
 
 func (d *decision) checkFork(x *loomv1.Execution, c *loomv1.ForkExecution) error {
 	def := d.s.defs[x.DefinitionHash]
+	if err := unsealed(def.Definition()); err != nil {
+		return err
+	}
 	switch {
 	case c.Request == "" || len(c.Request) > MaxKey:
 		return fault.New("command/malformed", "a fork has a request id of %d bytes", len(c.Request)).At("request").Want("1 to %d bytes", MaxKey)

@@ -264,6 +264,10 @@ func (d *decision) move(c *loomv1.MoveExecution) error {
 	if def := d.s.defs[x.DefinitionHash]; def.Node(c.Node) == nil {
 		return fault.New("workflow/node", "workflow %q has no such node", x.Definition).At("node").Got(c.Node).Want("%s", suggest.Among(c.Node, nodesOf(def)))
 	}
+	if d.s.sessionOf(x) != nil {
+		return fault.New("intent/phase", "execution %q does the steps of session %s, which says where it goes on", x.Id, d.s.bead(x.Bead).Session).At("execution").
+			Want("loom pattern proceed %s --step N", d.s.bead(x.Bead).Session)
+	}
 	defer d.about(x)()
 	return d.run(x).Move(c.Node, c.Reason)
 }

@@ -22,10 +22,10 @@ func (s *State) held(x *loomv1.Execution) bool { return x.GetHeldSince() != nil 
 
 // holds says whether something holds x now: it is closing; a pause of it, of its process or of
 // the project; a limit that the CEO is asked about; beads that block its bead;
-// or the same of the execution that it is a child of.
+// the session whose steps it does; or the same of the execution that it is a child of.
 func (s *State) holds(x *loomv1.Execution) bool {
 	return x.Paused != nil || x.Closing != nil || x.LimitApproval != "" || slices.ContainsFunc(s.p.Pauses, func(p *loomv1.Pause) bool { return covers(p, x) }) ||
-		s.blocked(s.bead(x.Bead)) || x.Parent != "" && (s.orphaned(x) || s.held(s.execution(x.Parent)))
+		s.blocked(s.bead(x.Bead)) || s.sessionHolds(x) || x.Parent != "" && (s.orphaned(x) || s.held(s.execution(x.Parent)))
 }
 
 // covers says whether a pause of a process or of the project is one of x.

@@ -9,7 +9,7 @@ import (
 // reaction is a row of the table of who reacts to what: what a fact of one core leads
 // to in another, in the same command and so in the same batch.
 type reaction struct {
-	part string // of the project that acts: bead, execution, approval, budget, mail, ballot, lock, graph, memory
+	part string // of the project that acts: bead, execution, approval, budget, mail, ballot, lock, graph, memory, session
 	does string // in words, for documents
 	// after is a reaction that waits until the core that decides is done with the
 	// command, for it leads to another decision of that core.
@@ -43,6 +43,7 @@ func reactions() []reaction {
 		atOnce("memory", "the comment of the answer is kept", (*decision).rememberComment, of[*loomv1.Event_ApprovalDecided]()),
 		atOnce("memory", "what was left out is kept", (*decision).rememberGap, of[*loomv1.Event_GapNoted]()),
 		atOnce("memory", "the tool's error is kept for the session", (*decision).rememberToolError, of[*loomv1.Event_ToolFinished]()),
+		atOnce("memory", "the abort of a session is kept", (*decision).rememberAbort, of[*loomv1.Event_SessionAdvanced]()),
 		atOnce("memory", "the session of the execution ends", (*decision).endSession, of[*loomv1.Event_ExecutionEnded]()),
 
 		atOnce("bead", "the bead has the status of its execution", (*decision).followStatus,
@@ -78,6 +79,10 @@ func reactions() []reaction {
 		atOnce("approval", "the question about a void vote lapses", (*decision).followVoid, of[*loomv1.Event_BallotClosed]()),
 		afterwards("approval", "what rests on the decision is asked about again", (*decision).followShaken,
 			of[*loomv1.Event_DecisionSuperseded](), of[*loomv1.Event_DecisionAbandoned]()),
+
+		afterwards("session", "what is the runtime's is done, and the session's work follows", (*decision).followSession, of[*loomv1.Event_SessionAdvanced]()),
+		afterwards("session", "the step that the node does has ended, or the criteria are judged", (*decision).followStep, of[*loomv1.Event_NodeCompleted]()),
+		afterwards("session", "the session hears that its work has ended", (*decision).followSteps, of[*loomv1.Event_ExecutionEnded]()),
 
 		afterwards("execution", "the attempt that waits for the execution is answered", (*decision).followChild, of[*loomv1.Event_ExecutionEnded]()),
 		atOnce("bead", "the bead ends as its execution did, and the outcome is noted; of a bead that asks for a vote, the vote is cast", (*decision).followEnd, of[*loomv1.Event_ExecutionEnded]()),

@@ -11,6 +11,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/intent"
+	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -60,16 +61,26 @@ func (d *decision) actInSession(c *loomv1.ActInSession) (*loomv1.Answer, error) 
 	if err != nil {
 		return nil, err
 	}
-	for i, f := range facts {
-		e := &loomv1.SessionAdvanced{Session: id, Fact: f}
-		if i == 0 {
-			e.Request, e.RequestDigest, e.Inputs = key, digest, c.Inputs
-		}
-		if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_SessionAdvanced{SessionAdvanced: e}}); err != nil {
-			return nil, err
-		}
+	first := &loomv1.SessionAdvanced{Request: key, RequestDigest: digest, Inputs: c.Inputs}
+	if err := d.advance(id, facts, first); err != nil {
+		return nil, err
+	}
+	if err := d.catchUp(); err != nil { // what the runtime does next belongs to the answer
+		return nil, err
 	}
 	return d.s.sessionAnswer(id), nil
+}
+
+// advance emits facts of a session; what the first of them says beside it may be given.
+func (d *decision) advance(id string, facts []*loomv1.IntentFact, first *loomv1.SessionAdvanced) error {
+	for _, f := range facts {
+		e := &loomv1.SessionAdvanced{Session: id, Fact: f, Request: first.GetRequest(), RequestDigest: first.GetRequestDigest(), Inputs: first.GetInputs()}
+		first = nil
+		if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_SessionAdvanced{SessionAdvanced: e}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // mayOpen refuses a session that is one too many, or lacks what it starts from.
@@ -85,6 +96,9 @@ func (d *decision) mayOpen(o *loomv1.OpenSession, inputs []*loomv1.PreparedInput
 	}
 	if d.s.p.Config == nil {
 		return UnknownProject(d.s.cfg.ID)
+	}
+	if _, err := processes.SessionWorkflow(o.GetPattern(), 1, d.s.cfg.Roles); err != nil {
+		return fault.New("intent/invalid", "the pattern makes no sound workflow").At("pattern").Got(o.GetPattern().GetName()).Because(err)
 	}
 	return intent.CheckInputs(o.GetPattern(), inputs)
 }
@@ -126,6 +140,7 @@ func (s *State) applySession(e *loomv1.Event) error {
 		s.p.SessionCount++
 	}
 	r.Facts = append(withoutDraft(r.Facts, f.Fact), f.Fact)
+	s.reholdBead(r.Bead, e.Time)
 	if !goesOn(on) {
 		s.forgetSessions()
 	}
@@ -242,7 +257,7 @@ func (s *State) viewSession(id string) *loomv1.PatternSession {
 		Id: id, Project: s.cfg.ID, Pattern: on.Pattern().GetName(), Request: first.GetOpened().GetRequest(), Phase: on.Phase(),
 		Question: on.Pending(), Answers: on.Answers(), Shown: on.Shown(), Findings: on.Findings(), Tempo: on.Tempo(),
 		Running: on.Running(), Stopped: on.Stopped(), Unmet: on.Unmet(), Gaps: on.Gaps(), Aborted: on.Aborted(), Ended: on.Ended(),
-		OpenedAt: first.At, OpenedBy: first.By, ChangedAt: last.At, Inputs: r.Inputs,
+		OpenedAt: first.At, OpenedBy: first.By, ChangedAt: last.At, Inputs: r.Inputs, Bead: r.Bead,
 	}
 	if envelope, seal, sealed := on.Sealed(); sealed {
 		v.Envelope, v.Seal = envelope, seal

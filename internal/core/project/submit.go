@@ -152,6 +152,9 @@ func (d *decision) checkSubmission(sub *loomv1.Submission) []*fault.Error {
 	if name := d.process(sub); d.s.p.Latest[name] == "" {
 		add(fault.New("submit/unknown-process", "process is not known in project %q", d.s.cfg.ID).At("process").Got(name).Want("%s", d.suggestProcess(name)))
 	}
+	if err := d.s.ofPattern(d.process(sub)); err != nil {
+		add(fault.From(err).At("process"))
+	}
 	b := asked(sub)
 	for _, f := range changeable {
 		errs = append(errs, f.check(d, b)...)

@@ -26,6 +26,9 @@ func (r Run) Move(to, reason string) error {
 	return r.turnTo(to, reason, "the CEO moved on to "+to)
 }
 
+// GoTo goes on at a node as a move would, for a reason that is nobody's order.
+func (r Run) GoTo(to, reason string) error { return r.turnTo(to, reason, reason) }
+
 // AskAgain goes back to the approval that covers what is done, as a move would,
 // because what it rested on no longer holds. It does nothing where no approval
 // covers anything, or the work has landed.

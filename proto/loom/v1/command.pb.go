@@ -4809,7 +4809,9 @@ type Brief struct {
 	// What the attempt is offered of the memory; set by who works on it.
 	Memory *MemoryContext `protobuf:"bytes,19,opt,name=memory,proto3" json:"memory,omitempty"`
 	// What the attempt's agent knows of its team; unset where it has none.
-	Team          *TeamView `protobuf:"bytes,20,opt,name=team,proto3" json:"team,omitempty"`
+	Team *TeamView `protobuf:"bytes,20,opt,name=team,proto3" json:"team,omitempty"`
+	// The step of a session that the attempt is; unset where it is none.
+	Step          *StepBrief `protobuf:"bytes,21,opt,name=step,proto3" json:"step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4980,6 +4982,13 @@ func (x *Brief) GetMemory() *MemoryContext {
 func (x *Brief) GetTeam() *TeamView {
 	if x != nil {
 		return x.Team
+	}
+	return nil
+}
+
+func (x *Brief) GetStep() *StepBrief {
+	if x != nil {
+		return x.Step
 	}
 	return nil
 }
@@ -5589,7 +5598,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x125\n" +
 	"\bdecision\x18\x03 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
 	"\acomment\x18\x04 \x01(\tR\acomment\x12\x16\n" +
-	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xe3\x06\n" +
+	"\x06choice\x18\x05 \x01(\tR\x06choice\"\x8b\a\n" +
 	"\x05Brief\x12*\n" +
 	"\aattempt\x18\x01 \x01(\v2\x10.loom.v1.AttemptR\aattempt\x12+\n" +
 	"\x04node\x18\x02 \x01(\v2\x17.loom.v1.NodeDefinitionR\x04node\x12!\n" +
@@ -5615,7 +5624,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\bcheckout\x18\x11 \x01(\v2\x11.loom.v1.CheckoutR\bcheckout\x12\x1a\n" +
 	"\bmemories\x18\x12 \x01(\x04R\bmemories\x12.\n" +
 	"\x06memory\x18\x13 \x01(\v2\x16.loom.v1.MemoryContextR\x06memory\x12%\n" +
-	"\x04team\x18\x14 \x01(\v2\x11.loom.v1.TeamViewR\x04team\"\x8a\x01\n" +
+	"\x04team\x18\x14 \x01(\v2\x11.loom.v1.TeamViewR\x04team\x12&\n" +
+	"\x04step\x18\x15 \x01(\v2\x12.loom.v1.StepBriefR\x04step\"\x8a\x01\n" +
 	"\rAskPermission\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x120\n" +
@@ -5779,9 +5789,10 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*FileClaim)(nil),             // 121: loom.v1.FileClaim
 	(*Toolkit)(nil),               // 122: loom.v1.Toolkit
 	(*TeamView)(nil),              // 123: loom.v1.TeamView
-	(*ToolCall)(nil),              // 124: loom.v1.ToolCall
-	(*Permit)(nil),                // 125: loom.v1.Permit
-	(*Car)(nil),                   // 126: loom.v1.Car
+	(*StepBrief)(nil),             // 124: loom.v1.StepBrief
+	(*ToolCall)(nil),              // 125: loom.v1.ToolCall
+	(*Permit)(nil),                // 126: loom.v1.Permit
+	(*Car)(nil),                   // 127: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
 	63,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
@@ -5937,17 +5948,18 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	103, // 150: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
 	82,  // 151: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
 	123, // 152: loom.v1.Brief.team:type_name -> loom.v1.TeamView
-	90,  // 153: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	58,  // 154: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	124, // 155: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	125, // 156: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	120, // 157: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	126, // 158: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	159, // [159:159] is the sub-list for method output_type
-	159, // [159:159] is the sub-list for method input_type
-	159, // [159:159] is the sub-list for extension type_name
-	159, // [159:159] is the sub-list for extension extendee
-	0,   // [0:159] is the sub-list for field type_name
+	124, // 153: loom.v1.Brief.step:type_name -> loom.v1.StepBrief
+	90,  // 154: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	58,  // 155: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	125, // 156: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	126, // 157: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	120, // 158: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	127, // 159: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	160, // [160:160] is the sub-list for method output_type
+	160, // [160:160] is the sub-list for method input_type
+	160, // [160:160] is the sub-list for extension type_name
+	160, // [160:160] is the sub-list for extension extendee
+	0,   // [0:160] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }

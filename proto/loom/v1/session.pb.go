@@ -106,10 +106,12 @@ func (x *SessionAdvanced) GetRequestDigest() string {
 
 // SessionRecord is a session as a project keeps it: its facts.
 type SessionRecord struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Facts         []*IntentFact          `protobuf:"bytes,2,rep,name=facts,proto3" json:"facts,omitempty"`
-	Inputs        []*PreparedInput       `protobuf:"bytes,3,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Id     string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Facts  []*IntentFact          `protobuf:"bytes,2,rep,name=facts,proto3" json:"facts,omitempty"`
+	Inputs []*PreparedInput       `protobuf:"bytes,3,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	// The bead of its steps; empty before the first.
+	Bead          string `protobuf:"bytes,4,opt,name=bead,proto3" json:"bead,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -165,6 +167,117 @@ func (x *SessionRecord) GetInputs() []*PreparedInput {
 	return nil
 }
 
+func (x *SessionRecord) GetBead() string {
+	if x != nil {
+		return x.Bead
+	}
+	return ""
+}
+
+// StepBrief is what an agent knows of the session whose step it works on.
+type StepBrief struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Session  string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	Request  string                 `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
+	Envelope *IntentEnvelope        `protobuf:"bytes,3,opt,name=envelope,proto3" json:"envelope,omitempty"`
+	Run      *StepStarted           `protobuf:"bytes,4,opt,name=run,proto3" json:"run,omitempty"`
+	// What the operator has said for this step.
+	Steering []*Steered       `protobuf:"bytes,5,rep,name=steering,proto3" json:"steering,omitempty"`
+	Inputs   []*PreparedInput `protobuf:"bytes,6,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	// Files that it has to leave.
+	Deliverables []string `protobuf:"bytes,7,rep,name=deliverables,proto3" json:"deliverables,omitempty"`
+	// What other steps of the session have left.
+	Earlier       []*StepOutput `protobuf:"bytes,8,rep,name=earlier,proto3" json:"earlier,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StepBrief) Reset() {
+	*x = StepBrief{}
+	mi := &file_loom_v1_session_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StepBrief) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StepBrief) ProtoMessage() {}
+
+func (x *StepBrief) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_session_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StepBrief.ProtoReflect.Descriptor instead.
+func (*StepBrief) Descriptor() ([]byte, []int) {
+	return file_loom_v1_session_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *StepBrief) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
+func (x *StepBrief) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+func (x *StepBrief) GetEnvelope() *IntentEnvelope {
+	if x != nil {
+		return x.Envelope
+	}
+	return nil
+}
+
+func (x *StepBrief) GetRun() *StepStarted {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
+func (x *StepBrief) GetSteering() []*Steered {
+	if x != nil {
+		return x.Steering
+	}
+	return nil
+}
+
+func (x *StepBrief) GetInputs() []*PreparedInput {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+func (x *StepBrief) GetDeliverables() []string {
+	if x != nil {
+		return x.Deliverables
+	}
+	return nil
+}
+
+func (x *StepBrief) GetEarlier() []*StepOutput {
+	if x != nil {
+		return x.Earlier
+	}
+	return nil
+}
+
 // ActInSession asks a session for something, or opens one.
 type ActInSession struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -182,7 +295,7 @@ type ActInSession struct {
 
 func (x *ActInSession) Reset() {
 	*x = ActInSession{}
-	mi := &file_loom_v1_session_proto_msgTypes[2]
+	mi := &file_loom_v1_session_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -194,7 +307,7 @@ func (x *ActInSession) String() string {
 func (*ActInSession) ProtoMessage() {}
 
 func (x *ActInSession) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_session_proto_msgTypes[2]
+	mi := &file_loom_v1_session_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -207,7 +320,7 @@ func (x *ActInSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActInSession.ProtoReflect.Descriptor instead.
 func (*ActInSession) Descriptor() ([]byte, []int) {
-	return file_loom_v1_session_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_session_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ActInSession) GetSession() string {
@@ -276,15 +389,17 @@ type PatternSession struct {
 	ChangedAt *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=changed_at,json=changedAt,proto3" json:"changed_at,omitempty"`
 	Inputs    []*PreparedInput       `protobuf:"bytes,22,rep,name=inputs,proto3" json:"inputs,omitempty"`
 	// Of a session that was asked for by id: all that happened, in order, and the pattern.
-	Facts         []*IntentFact `protobuf:"bytes,23,rep,name=facts,proto3" json:"facts,omitempty"`
-	Definition    *Pattern      `protobuf:"bytes,24,opt,name=definition,proto3" json:"definition,omitempty"`
+	Facts      []*IntentFact `protobuf:"bytes,23,rep,name=facts,proto3" json:"facts,omitempty"`
+	Definition *Pattern      `protobuf:"bytes,24,opt,name=definition,proto3" json:"definition,omitempty"`
+	// The bead of its steps.
+	Bead          string `protobuf:"bytes,25,opt,name=bead,proto3" json:"bead,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PatternSession) Reset() {
 	*x = PatternSession{}
-	mi := &file_loom_v1_session_proto_msgTypes[3]
+	mi := &file_loom_v1_session_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -296,7 +411,7 @@ func (x *PatternSession) String() string {
 func (*PatternSession) ProtoMessage() {}
 
 func (x *PatternSession) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_session_proto_msgTypes[3]
+	mi := &file_loom_v1_session_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -309,7 +424,7 @@ func (x *PatternSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatternSession.ProtoReflect.Descriptor instead.
 func (*PatternSession) Descriptor() ([]byte, []int) {
-	return file_loom_v1_session_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_session_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PatternSession) GetId() string {
@@ -480,6 +595,13 @@ func (x *PatternSession) GetDefinition() *Pattern {
 	return nil
 }
 
+func (x *PatternSession) GetBead() string {
+	if x != nil {
+		return x.Bead
+	}
+	return ""
+}
+
 // OpenPattern begins a session.
 type OpenPattern struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -496,7 +618,7 @@ type OpenPattern struct {
 
 func (x *OpenPattern) Reset() {
 	*x = OpenPattern{}
-	mi := &file_loom_v1_session_proto_msgTypes[4]
+	mi := &file_loom_v1_session_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -508,7 +630,7 @@ func (x *OpenPattern) String() string {
 func (*OpenPattern) ProtoMessage() {}
 
 func (x *OpenPattern) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_session_proto_msgTypes[4]
+	mi := &file_loom_v1_session_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -521,7 +643,7 @@ func (x *OpenPattern) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenPattern.ProtoReflect.Descriptor instead.
 func (*OpenPattern) Descriptor() ([]byte, []int) {
-	return file_loom_v1_session_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_session_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *OpenPattern) GetPattern() string {
@@ -565,7 +687,7 @@ type SessionInput struct {
 
 func (x *SessionInput) Reset() {
 	*x = SessionInput{}
-	mi := &file_loom_v1_session_proto_msgTypes[5]
+	mi := &file_loom_v1_session_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -577,7 +699,7 @@ func (x *SessionInput) String() string {
 func (*SessionInput) ProtoMessage() {}
 
 func (x *SessionInput) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_session_proto_msgTypes[5]
+	mi := &file_loom_v1_session_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -590,7 +712,7 @@ func (x *SessionInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionInput.ProtoReflect.Descriptor instead.
 func (*SessionInput) Descriptor() ([]byte, []int) {
-	return file_loom_v1_session_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_session_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SessionInput) GetName() string {
@@ -639,7 +761,7 @@ type IntentRequest struct {
 
 func (x *IntentRequest) Reset() {
 	*x = IntentRequest{}
-	mi := &file_loom_v1_session_proto_msgTypes[6]
+	mi := &file_loom_v1_session_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -651,7 +773,7 @@ func (x *IntentRequest) String() string {
 func (*IntentRequest) ProtoMessage() {}
 
 func (x *IntentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_session_proto_msgTypes[6]
+	mi := &file_loom_v1_session_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -664,7 +786,7 @@ func (x *IntentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentRequest.ProtoReflect.Descriptor instead.
 func (*IntentRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_session_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_session_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *IntentRequest) GetProject() string {
@@ -874,16 +996,26 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\x04fact\x18\x02 \x01(\v2\x13.loom.v1.IntentFactR\x04fact\x12.\n" +
 	"\x06inputs\x18\x03 \x03(\v2\x16.loom.v1.PreparedInputR\x06inputs\x12\x18\n" +
 	"\arequest\x18\x04 \x01(\tR\arequest\x12%\n" +
-	"\x0erequest_digest\x18\x05 \x01(\tR\rrequestDigest\"z\n" +
+	"\x0erequest_digest\x18\x05 \x01(\tR\rrequestDigest\"\x8e\x01\n" +
 	"\rSessionRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12)\n" +
 	"\x05facts\x18\x02 \x03(\v2\x13.loom.v1.IntentFactR\x05facts\x12.\n" +
-	"\x06inputs\x18\x03 \x03(\v2\x16.loom.v1.PreparedInputR\x06inputs\"\xa4\x01\n" +
+	"\x06inputs\x18\x03 \x03(\v2\x16.loom.v1.PreparedInputR\x06inputs\x12\x12\n" +
+	"\x04bead\x18\x04 \x01(\tR\x04bead\"\xcd\x02\n" +
+	"\tStepBrief\x12\x18\n" +
+	"\asession\x18\x01 \x01(\tR\asession\x12\x18\n" +
+	"\arequest\x18\x02 \x01(\tR\arequest\x123\n" +
+	"\benvelope\x18\x03 \x01(\v2\x17.loom.v1.IntentEnvelopeR\benvelope\x12&\n" +
+	"\x03run\x18\x04 \x01(\v2\x14.loom.v1.StepStartedR\x03run\x12,\n" +
+	"\bsteering\x18\x05 \x03(\v2\x10.loom.v1.SteeredR\bsteering\x12.\n" +
+	"\x06inputs\x18\x06 \x03(\v2\x16.loom.v1.PreparedInputR\x06inputs\x12\"\n" +
+	"\fdeliverables\x18\a \x03(\tR\fdeliverables\x12-\n" +
+	"\aearlier\x18\b \x03(\v2\x13.loom.v1.StepOutputR\aearlier\"\xa4\x01\n" +
 	"\fActInSession\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x120\n" +
 	"\acommand\x18\x02 \x01(\v2\x16.loom.v1.IntentCommandR\acommand\x12.\n" +
 	"\x06inputs\x18\x03 \x03(\v2\x16.loom.v1.PreparedInputR\x06inputs\x12\x18\n" +
-	"\arequest\x18\x04 \x01(\tR\arequest\"\xd8\a\n" +
+	"\arequest\x18\x04 \x01(\tR\arequest\"\xec\a\n" +
 	"\x0ePatternSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x18\n" +
@@ -912,7 +1044,8 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\x05facts\x18\x17 \x03(\v2\x13.loom.v1.IntentFactR\x05facts\x120\n" +
 	"\n" +
 	"definition\x18\x18 \x01(\v2\x10.loom.v1.PatternR\n" +
-	"definition\"\x84\x01\n" +
+	"definition\x12\x12\n" +
+	"\x04bead\x18\x19 \x01(\tR\x04bead\"\x84\x01\n" +
 	"\vOpenPattern\x12\x18\n" +
 	"\apattern\x18\x01 \x01(\tR\apattern\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\tR\x04file\x12\x18\n" +
@@ -951,82 +1084,90 @@ func file_loom_v1_session_proto_rawDescGZIP() []byte {
 	return file_loom_v1_session_proto_rawDescData
 }
 
-var file_loom_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_loom_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_loom_v1_session_proto_goTypes = []any{
 	(*SessionAdvanced)(nil),       // 0: loom.v1.SessionAdvanced
 	(*SessionRecord)(nil),         // 1: loom.v1.SessionRecord
-	(*ActInSession)(nil),          // 2: loom.v1.ActInSession
-	(*PatternSession)(nil),        // 3: loom.v1.PatternSession
-	(*OpenPattern)(nil),           // 4: loom.v1.OpenPattern
-	(*SessionInput)(nil),          // 5: loom.v1.SessionInput
-	(*IntentRequest)(nil),         // 6: loom.v1.IntentRequest
-	(*IntentFact)(nil),            // 7: loom.v1.IntentFact
-	(*PreparedInput)(nil),         // 8: loom.v1.PreparedInput
-	(*IntentCommand)(nil),         // 9: loom.v1.IntentCommand
-	(LifecyclePhase)(0),           // 10: loom.v1.LifecyclePhase
-	(*QuestionAsked)(nil),         // 11: loom.v1.QuestionAsked
-	(*IntentAnswer)(nil),          // 12: loom.v1.IntentAnswer
-	(*IntentDrafted)(nil),         // 13: loom.v1.IntentDrafted
-	(*IntentEnvelope)(nil),        // 14: loom.v1.IntentEnvelope
-	(*IntentSealed)(nil),          // 15: loom.v1.IntentSealed
-	(*IntentFinding)(nil),         // 16: loom.v1.IntentFinding
-	(Tempo)(0),                    // 17: loom.v1.Tempo
-	(*StepStarted)(nil),           // 18: loom.v1.StepStarted
-	(*PatternAborted)(nil),        // 19: loom.v1.PatternAborted
-	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
-	(*Identity)(nil),              // 21: loom.v1.Identity
-	(*Pattern)(nil),               // 22: loom.v1.Pattern
-	(*AnswerQuestion)(nil),        // 23: loom.v1.AnswerQuestion
-	(*DraftIntent)(nil),           // 24: loom.v1.DraftIntent
-	(*SealIntent)(nil),            // 25: loom.v1.SealIntent
-	(*ReviseIntent)(nil),          // 26: loom.v1.ReviseIntent
-	(*Proceed)(nil),               // 27: loom.v1.Proceed
-	(*Steer)(nil),                 // 28: loom.v1.Steer
-	(*SetTempo)(nil),              // 29: loom.v1.SetTempo
-	(*AbortPattern)(nil),          // 30: loom.v1.AbortPattern
-	(*ResumePattern)(nil),         // 31: loom.v1.ResumePattern
-	(*ChooseCompletion)(nil),      // 32: loom.v1.ChooseCompletion
+	(*StepBrief)(nil),             // 2: loom.v1.StepBrief
+	(*ActInSession)(nil),          // 3: loom.v1.ActInSession
+	(*PatternSession)(nil),        // 4: loom.v1.PatternSession
+	(*OpenPattern)(nil),           // 5: loom.v1.OpenPattern
+	(*SessionInput)(nil),          // 6: loom.v1.SessionInput
+	(*IntentRequest)(nil),         // 7: loom.v1.IntentRequest
+	(*IntentFact)(nil),            // 8: loom.v1.IntentFact
+	(*PreparedInput)(nil),         // 9: loom.v1.PreparedInput
+	(*IntentEnvelope)(nil),        // 10: loom.v1.IntentEnvelope
+	(*StepStarted)(nil),           // 11: loom.v1.StepStarted
+	(*Steered)(nil),               // 12: loom.v1.Steered
+	(*StepOutput)(nil),            // 13: loom.v1.StepOutput
+	(*IntentCommand)(nil),         // 14: loom.v1.IntentCommand
+	(LifecyclePhase)(0),           // 15: loom.v1.LifecyclePhase
+	(*QuestionAsked)(nil),         // 16: loom.v1.QuestionAsked
+	(*IntentAnswer)(nil),          // 17: loom.v1.IntentAnswer
+	(*IntentDrafted)(nil),         // 18: loom.v1.IntentDrafted
+	(*IntentSealed)(nil),          // 19: loom.v1.IntentSealed
+	(*IntentFinding)(nil),         // 20: loom.v1.IntentFinding
+	(Tempo)(0),                    // 21: loom.v1.Tempo
+	(*PatternAborted)(nil),        // 22: loom.v1.PatternAborted
+	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
+	(*Identity)(nil),              // 24: loom.v1.Identity
+	(*Pattern)(nil),               // 25: loom.v1.Pattern
+	(*AnswerQuestion)(nil),        // 26: loom.v1.AnswerQuestion
+	(*DraftIntent)(nil),           // 27: loom.v1.DraftIntent
+	(*SealIntent)(nil),            // 28: loom.v1.SealIntent
+	(*ReviseIntent)(nil),          // 29: loom.v1.ReviseIntent
+	(*Proceed)(nil),               // 30: loom.v1.Proceed
+	(*Steer)(nil),                 // 31: loom.v1.Steer
+	(*SetTempo)(nil),              // 32: loom.v1.SetTempo
+	(*AbortPattern)(nil),          // 33: loom.v1.AbortPattern
+	(*ResumePattern)(nil),         // 34: loom.v1.ResumePattern
+	(*ChooseCompletion)(nil),      // 35: loom.v1.ChooseCompletion
 }
 var file_loom_v1_session_proto_depIdxs = []int32{
-	7,  // 0: loom.v1.SessionAdvanced.fact:type_name -> loom.v1.IntentFact
-	8,  // 1: loom.v1.SessionAdvanced.inputs:type_name -> loom.v1.PreparedInput
-	7,  // 2: loom.v1.SessionRecord.facts:type_name -> loom.v1.IntentFact
-	8,  // 3: loom.v1.SessionRecord.inputs:type_name -> loom.v1.PreparedInput
-	9,  // 4: loom.v1.ActInSession.command:type_name -> loom.v1.IntentCommand
-	8,  // 5: loom.v1.ActInSession.inputs:type_name -> loom.v1.PreparedInput
-	10, // 6: loom.v1.PatternSession.phase:type_name -> loom.v1.LifecyclePhase
-	11, // 7: loom.v1.PatternSession.question:type_name -> loom.v1.QuestionAsked
-	12, // 8: loom.v1.PatternSession.answers:type_name -> loom.v1.IntentAnswer
-	13, // 9: loom.v1.PatternSession.shown:type_name -> loom.v1.IntentDrafted
-	14, // 10: loom.v1.PatternSession.envelope:type_name -> loom.v1.IntentEnvelope
-	15, // 11: loom.v1.PatternSession.seal:type_name -> loom.v1.IntentSealed
-	16, // 12: loom.v1.PatternSession.findings:type_name -> loom.v1.IntentFinding
-	17, // 13: loom.v1.PatternSession.tempo:type_name -> loom.v1.Tempo
-	18, // 14: loom.v1.PatternSession.running:type_name -> loom.v1.StepStarted
-	19, // 15: loom.v1.PatternSession.aborted:type_name -> loom.v1.PatternAborted
-	20, // 16: loom.v1.PatternSession.opened_at:type_name -> google.protobuf.Timestamp
-	21, // 17: loom.v1.PatternSession.opened_by:type_name -> loom.v1.Identity
-	20, // 18: loom.v1.PatternSession.changed_at:type_name -> google.protobuf.Timestamp
-	8,  // 19: loom.v1.PatternSession.inputs:type_name -> loom.v1.PreparedInput
-	7,  // 20: loom.v1.PatternSession.facts:type_name -> loom.v1.IntentFact
-	22, // 21: loom.v1.PatternSession.definition:type_name -> loom.v1.Pattern
-	5,  // 22: loom.v1.OpenPattern.inputs:type_name -> loom.v1.SessionInput
-	4,  // 23: loom.v1.IntentRequest.open:type_name -> loom.v1.OpenPattern
-	23, // 24: loom.v1.IntentRequest.answer:type_name -> loom.v1.AnswerQuestion
-	24, // 25: loom.v1.IntentRequest.draft:type_name -> loom.v1.DraftIntent
-	25, // 26: loom.v1.IntentRequest.seal:type_name -> loom.v1.SealIntent
-	26, // 27: loom.v1.IntentRequest.revise:type_name -> loom.v1.ReviseIntent
-	27, // 28: loom.v1.IntentRequest.proceed:type_name -> loom.v1.Proceed
-	28, // 29: loom.v1.IntentRequest.steer:type_name -> loom.v1.Steer
-	29, // 30: loom.v1.IntentRequest.tempo:type_name -> loom.v1.SetTempo
-	30, // 31: loom.v1.IntentRequest.abort:type_name -> loom.v1.AbortPattern
-	31, // 32: loom.v1.IntentRequest.resume:type_name -> loom.v1.ResumePattern
-	32, // 33: loom.v1.IntentRequest.choose:type_name -> loom.v1.ChooseCompletion
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	8,  // 0: loom.v1.SessionAdvanced.fact:type_name -> loom.v1.IntentFact
+	9,  // 1: loom.v1.SessionAdvanced.inputs:type_name -> loom.v1.PreparedInput
+	8,  // 2: loom.v1.SessionRecord.facts:type_name -> loom.v1.IntentFact
+	9,  // 3: loom.v1.SessionRecord.inputs:type_name -> loom.v1.PreparedInput
+	10, // 4: loom.v1.StepBrief.envelope:type_name -> loom.v1.IntentEnvelope
+	11, // 5: loom.v1.StepBrief.run:type_name -> loom.v1.StepStarted
+	12, // 6: loom.v1.StepBrief.steering:type_name -> loom.v1.Steered
+	9,  // 7: loom.v1.StepBrief.inputs:type_name -> loom.v1.PreparedInput
+	13, // 8: loom.v1.StepBrief.earlier:type_name -> loom.v1.StepOutput
+	14, // 9: loom.v1.ActInSession.command:type_name -> loom.v1.IntentCommand
+	9,  // 10: loom.v1.ActInSession.inputs:type_name -> loom.v1.PreparedInput
+	15, // 11: loom.v1.PatternSession.phase:type_name -> loom.v1.LifecyclePhase
+	16, // 12: loom.v1.PatternSession.question:type_name -> loom.v1.QuestionAsked
+	17, // 13: loom.v1.PatternSession.answers:type_name -> loom.v1.IntentAnswer
+	18, // 14: loom.v1.PatternSession.shown:type_name -> loom.v1.IntentDrafted
+	10, // 15: loom.v1.PatternSession.envelope:type_name -> loom.v1.IntentEnvelope
+	19, // 16: loom.v1.PatternSession.seal:type_name -> loom.v1.IntentSealed
+	20, // 17: loom.v1.PatternSession.findings:type_name -> loom.v1.IntentFinding
+	21, // 18: loom.v1.PatternSession.tempo:type_name -> loom.v1.Tempo
+	11, // 19: loom.v1.PatternSession.running:type_name -> loom.v1.StepStarted
+	22, // 20: loom.v1.PatternSession.aborted:type_name -> loom.v1.PatternAborted
+	23, // 21: loom.v1.PatternSession.opened_at:type_name -> google.protobuf.Timestamp
+	24, // 22: loom.v1.PatternSession.opened_by:type_name -> loom.v1.Identity
+	23, // 23: loom.v1.PatternSession.changed_at:type_name -> google.protobuf.Timestamp
+	9,  // 24: loom.v1.PatternSession.inputs:type_name -> loom.v1.PreparedInput
+	8,  // 25: loom.v1.PatternSession.facts:type_name -> loom.v1.IntentFact
+	25, // 26: loom.v1.PatternSession.definition:type_name -> loom.v1.Pattern
+	6,  // 27: loom.v1.OpenPattern.inputs:type_name -> loom.v1.SessionInput
+	5,  // 28: loom.v1.IntentRequest.open:type_name -> loom.v1.OpenPattern
+	26, // 29: loom.v1.IntentRequest.answer:type_name -> loom.v1.AnswerQuestion
+	27, // 30: loom.v1.IntentRequest.draft:type_name -> loom.v1.DraftIntent
+	28, // 31: loom.v1.IntentRequest.seal:type_name -> loom.v1.SealIntent
+	29, // 32: loom.v1.IntentRequest.revise:type_name -> loom.v1.ReviseIntent
+	30, // 33: loom.v1.IntentRequest.proceed:type_name -> loom.v1.Proceed
+	31, // 34: loom.v1.IntentRequest.steer:type_name -> loom.v1.Steer
+	32, // 35: loom.v1.IntentRequest.tempo:type_name -> loom.v1.SetTempo
+	33, // 36: loom.v1.IntentRequest.abort:type_name -> loom.v1.AbortPattern
+	34, // 37: loom.v1.IntentRequest.resume:type_name -> loom.v1.ResumePattern
+	35, // 38: loom.v1.IntentRequest.choose:type_name -> loom.v1.ChooseCompletion
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_session_proto_init() }
@@ -1036,7 +1177,7 @@ func file_loom_v1_session_proto_init() {
 	}
 	file_loom_v1_common_proto_init()
 	file_loom_v1_intent_proto_init()
-	file_loom_v1_session_proto_msgTypes[6].OneofWrappers = []any{
+	file_loom_v1_session_proto_msgTypes[7].OneofWrappers = []any{
 		(*IntentRequest_Open)(nil),
 		(*IntentRequest_Answer)(nil),
 		(*IntentRequest_Draft)(nil),
@@ -1055,7 +1196,7 @@ func file_loom_v1_session_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_session_proto_rawDesc), len(file_loom_v1_session_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

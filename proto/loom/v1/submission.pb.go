@@ -577,7 +577,9 @@ type Bead struct {
 	Draft *Draft `protobuf:"bytes,32,opt,name=draft,proto3" json:"draft,omitempty"`
 	// Where its newest execution landed. Set in answers to a query for one bead, not
 	// kept.
-	Landing       *Landing `protobuf:"bytes,33,opt,name=landing,proto3" json:"landing,omitempty"`
+	Landing *Landing `protobuf:"bytes,33,opt,name=landing,proto3" json:"landing,omitempty"`
+	// The session of a pattern whose steps it is.
+	Session       string `protobuf:"bytes,34,opt,name=session,proto3" json:"session,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -843,6 +845,13 @@ func (x *Bead) GetLanding() *Landing {
 	return nil
 }
 
+func (x *Bead) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
 // Delegation says for whom a bead is done.
 type Delegation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -977,7 +986,7 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\t \x01(\tR\x0eidempotencyKey\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb2\t\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcc\t\n" +
 	"\x04Bead\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12%\n" +
@@ -1019,7 +1028,8 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"delegation\x18\x1f \x01(\v2\x13.loom.v1.DelegationR\n" +
 	"delegation\x12$\n" +
 	"\x05draft\x18  \x01(\v2\x0e.loom.v1.DraftR\x05draft\x12*\n" +
-	"\alanding\x18! \x01(\v2\x10.loom.v1.LandingR\alanding\"\xab\x01\n" +
+	"\alanding\x18! \x01(\v2\x10.loom.v1.LandingR\alanding\x12\x18\n" +
+	"\asession\x18\" \x01(\tR\asession\"\xab\x01\n" +
 	"\n" +
 	"Delegation\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x12\n" +

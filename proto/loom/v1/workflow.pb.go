@@ -1030,7 +1030,10 @@ type Definition struct {
 	// What the places of its work have of the repository; unset for all of it.
 	Checkout *Checkout `protobuf:"bytes,10,opt,name=checkout,proto3" json:"checkout,omitempty"`
 	// What a submission may or must say in its context; at most 32.
-	Parameters    []*Parameter `protobuf:"bytes,11,rep,name=parameters,proto3" json:"parameters,omitempty"`
+	Parameters []*Parameter `protobuf:"bytes,11,rep,name=parameters,proto3" json:"parameters,omitempty"`
+	// The pattern that it is made of. It is worked by in a session of that pattern, for a
+	// sealed intent, and nothing else begins it. Empty for other definitions.
+	Pattern       string `protobuf:"bytes,12,opt,name=pattern,proto3" json:"pattern,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1140,6 +1143,13 @@ func (x *Definition) GetParameters() []*Parameter {
 		return x.Parameters
 	}
 	return nil
+}
+
+func (x *Definition) GetPattern() string {
+	if x != nil {
+		return x.Pattern
+	}
+	return ""
 }
 
 // Parameter is a value of the context that a process goes by. A submission whose value
@@ -4050,7 +4060,9 @@ type Outcome struct {
 	// made a change.
 	Unchanged bool `protobuf:"varint,12,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
 	// The document that was made, set by the runtime for a phase that materializes one.
-	Document      *ShownDocument `protobuf:"bytes,13,opt,name=document,proto3" json:"document,omitempty"`
+	Document *ShownDocument `protobuf:"bytes,13,opt,name=document,proto3" json:"document,omitempty"`
+	// What a step of a session has left, with its contents. Set by the runtime.
+	Left          []*NamedBlob `protobuf:"bytes,14,rep,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4176,6 +4188,66 @@ func (x *Outcome) GetDocument() *ShownDocument {
 	return nil
 }
 
+func (x *Outcome) GetLeft() []*NamedBlob {
+	if x != nil {
+		return x.Left
+	}
+	return nil
+}
+
+// NamedBlob is the content of a file.
+type NamedBlob struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Content       *BlobRef               `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamedBlob) Reset() {
+	*x = NamedBlob{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamedBlob) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamedBlob) ProtoMessage() {}
+
+func (x *NamedBlob) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamedBlob.ProtoReflect.Descriptor instead.
+func (*NamedBlob) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *NamedBlob) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NamedBlob) GetContent() *BlobRef {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
 // ShownDocument is a document as a person judges it who does not open its file. An
 // approval's digest covers it, and so the spec of which the file was made.
 type ShownDocument struct {
@@ -4197,7 +4269,7 @@ type ShownDocument struct {
 
 func (x *ShownDocument) Reset() {
 	*x = ShownDocument{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4209,7 +4281,7 @@ func (x *ShownDocument) String() string {
 func (*ShownDocument) ProtoMessage() {}
 
 func (x *ShownDocument) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[29]
+	mi := &file_loom_v1_workflow_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4222,7 +4294,7 @@ func (x *ShownDocument) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShownDocument.ProtoReflect.Descriptor instead.
 func (*ShownDocument) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ShownDocument) GetFile() string {
@@ -4287,7 +4359,7 @@ type BrokenRule struct {
 
 func (x *BrokenRule) Reset() {
 	*x = BrokenRule{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[30]
+	mi := &file_loom_v1_workflow_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4299,7 +4371,7 @@ func (x *BrokenRule) String() string {
 func (*BrokenRule) ProtoMessage() {}
 
 func (x *BrokenRule) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[30]
+	mi := &file_loom_v1_workflow_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4312,7 +4384,7 @@ func (x *BrokenRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BrokenRule.ProtoReflect.Descriptor instead.
 func (*BrokenRule) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *BrokenRule) GetPhase() string {
@@ -4377,7 +4449,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[31]
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4389,7 +4461,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[31]
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4402,7 +4474,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Change) GetBase() string {
@@ -4488,7 +4560,7 @@ type PatchWarning struct {
 
 func (x *PatchWarning) Reset() {
 	*x = PatchWarning{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4500,7 +4572,7 @@ func (x *PatchWarning) String() string {
 func (*PatchWarning) ProtoMessage() {}
 
 func (x *PatchWarning) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4513,7 +4585,7 @@ func (x *PatchWarning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchWarning.ProtoReflect.Descriptor instead.
 func (*PatchWarning) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PatchWarning) GetKind() string {
@@ -4565,7 +4637,7 @@ type ChangedFile struct {
 
 func (x *ChangedFile) Reset() {
 	*x = ChangedFile{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4577,7 +4649,7 @@ func (x *ChangedFile) String() string {
 func (*ChangedFile) ProtoMessage() {}
 
 func (x *ChangedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4590,7 +4662,7 @@ func (x *ChangedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangedFile.ProtoReflect.Descriptor instead.
 func (*ChangedFile) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ChangedFile) GetPath() string {
@@ -4635,7 +4707,7 @@ type ApprovedChange struct {
 
 func (x *ApprovedChange) Reset() {
 	*x = ApprovedChange{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4647,7 +4719,7 @@ func (x *ApprovedChange) String() string {
 func (*ApprovedChange) ProtoMessage() {}
 
 func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4660,7 +4732,7 @@ func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedChange.ProtoReflect.Descriptor instead.
 func (*ApprovedChange) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ApprovedChange) GetApproval() string {
@@ -4726,7 +4798,7 @@ type Candidate struct {
 
 func (x *Candidate) Reset() {
 	*x = Candidate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[35]
+	mi := &file_loom_v1_workflow_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4738,7 +4810,7 @@ func (x *Candidate) String() string {
 func (*Candidate) ProtoMessage() {}
 
 func (x *Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[35]
+	mi := &file_loom_v1_workflow_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4751,7 +4823,7 @@ func (x *Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candidate.ProtoReflect.Descriptor instead.
 func (*Candidate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Candidate) GetCommit() string {
@@ -4866,7 +4938,7 @@ type HookResult struct {
 
 func (x *HookResult) Reset() {
 	*x = HookResult{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[36]
+	mi := &file_loom_v1_workflow_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4878,7 +4950,7 @@ func (x *HookResult) String() string {
 func (*HookResult) ProtoMessage() {}
 
 func (x *HookResult) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[36]
+	mi := &file_loom_v1_workflow_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4891,7 +4963,7 @@ func (x *HookResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HookResult.ProtoReflect.Descriptor instead.
 func (*HookResult) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *HookResult) GetName() string {
@@ -4936,7 +5008,7 @@ type Landing struct {
 
 func (x *Landing) Reset() {
 	*x = Landing{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[37]
+	mi := &file_loom_v1_workflow_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4948,7 +5020,7 @@ func (x *Landing) String() string {
 func (*Landing) ProtoMessage() {}
 
 func (x *Landing) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[37]
+	mi := &file_loom_v1_workflow_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4961,7 +5033,7 @@ func (x *Landing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landing.ProtoReflect.Descriptor instead.
 func (*Landing) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Landing) GetCommit() string {
@@ -5036,7 +5108,7 @@ type Car struct {
 
 func (x *Car) Reset() {
 	*x = Car{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[38]
+	mi := &file_loom_v1_workflow_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5048,7 +5120,7 @@ func (x *Car) String() string {
 func (*Car) ProtoMessage() {}
 
 func (x *Car) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[38]
+	mi := &file_loom_v1_workflow_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5061,7 +5133,7 @@ func (x *Car) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Car.ProtoReflect.Descriptor instead.
 func (*Car) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Car) GetVerified() string {
@@ -5121,7 +5193,7 @@ type CheckRun struct {
 
 func (x *CheckRun) Reset() {
 	*x = CheckRun{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[39]
+	mi := &file_loom_v1_workflow_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5133,7 +5205,7 @@ func (x *CheckRun) String() string {
 func (*CheckRun) ProtoMessage() {}
 
 func (x *CheckRun) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[39]
+	mi := &file_loom_v1_workflow_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5146,7 +5218,7 @@ func (x *CheckRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRun.ProtoReflect.Descriptor instead.
 func (*CheckRun) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CheckRun) GetCommand() string {
@@ -5196,7 +5268,7 @@ type Choice struct {
 
 func (x *Choice) Reset() {
 	*x = Choice{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[40]
+	mi := &file_loom_v1_workflow_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5208,7 +5280,7 @@ func (x *Choice) String() string {
 func (*Choice) ProtoMessage() {}
 
 func (x *Choice) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[40]
+	mi := &file_loom_v1_workflow_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5221,7 +5293,7 @@ func (x *Choice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Choice.ProtoReflect.Descriptor instead.
 func (*Choice) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Choice) GetId() string {
@@ -5314,7 +5386,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[41]
+	mi := &file_loom_v1_workflow_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5326,7 +5398,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[41]
+	mi := &file_loom_v1_workflow_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5339,7 +5411,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Approval) GetId() string {
@@ -5602,7 +5674,7 @@ type KeyAnswer struct {
 
 func (x *KeyAnswer) Reset() {
 	*x = KeyAnswer{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[42]
+	mi := &file_loom_v1_workflow_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5614,7 +5686,7 @@ func (x *KeyAnswer) String() string {
 func (*KeyAnswer) ProtoMessage() {}
 
 func (x *KeyAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[42]
+	mi := &file_loom_v1_workflow_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5627,7 +5699,7 @@ func (x *KeyAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyAnswer.ProtoReflect.Descriptor instead.
 func (*KeyAnswer) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *KeyAnswer) GetKey() string {
@@ -5680,7 +5752,7 @@ type Considered struct {
 
 func (x *Considered) Reset() {
 	*x = Considered{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[43]
+	mi := &file_loom_v1_workflow_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5692,7 +5764,7 @@ func (x *Considered) String() string {
 func (*Considered) ProtoMessage() {}
 
 func (x *Considered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[43]
+	mi := &file_loom_v1_workflow_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5705,7 +5777,7 @@ func (x *Considered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Considered.ProtoReflect.Descriptor instead.
 func (*Considered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Considered) GetId() string {
@@ -5762,7 +5834,7 @@ type FileClaim struct {
 
 func (x *FileClaim) Reset() {
 	*x = FileClaim{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[44]
+	mi := &file_loom_v1_workflow_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5774,7 +5846,7 @@ func (x *FileClaim) String() string {
 func (*FileClaim) ProtoMessage() {}
 
 func (x *FileClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[44]
+	mi := &file_loom_v1_workflow_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5787,7 +5859,7 @@ func (x *FileClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileClaim.ProtoReflect.Descriptor instead.
 func (*FileClaim) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *FileClaim) GetPath() string {
@@ -5836,7 +5908,7 @@ var File_loom_v1_workflow_proto protoreflect.FileDescriptor
 
 const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
-	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x18loom/v1/permission.proto\x1a\x12loom/v1/turn.proto\"\x8b\x04\n" +
+	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x18loom/v1/permission.proto\x1a\x12loom/v1/turn.proto\"\xa5\x04\n" +
 	"\n" +
 	"Definition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -5852,7 +5924,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	" \x01(\v2\x11.loom.v1.CheckoutR\bcheckout\x122\n" +
 	"\n" +
 	"parameters\x18\v \x03(\v2\x12.loom.v1.ParameterR\n" +
-	"parameters\x1a;\n" +
+	"parameters\x12\x18\n" +
+	"\apattern\x18\f \x01(\tR\apattern\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa2\x01\n" +
@@ -6133,7 +6206,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bClaimant\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xf9\x03\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xa1\x04\n" +
 	"\aOutcome\x12.\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x16.loom.v1.OutcomeStatusR\x06status\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x14\n" +
@@ -6148,7 +6221,11 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	" \x01(\tR\arefusal\x12+\n" +
 	"\x06broken\x18\v \x03(\v2\x13.loom.v1.BrokenRuleR\x06broken\x12\x1c\n" +
 	"\tunchanged\x18\f \x01(\bR\tunchanged\x122\n" +
-	"\bdocument\x18\r \x01(\v2\x16.loom.v1.ShownDocumentR\bdocument\"\xa3\x01\n" +
+	"\bdocument\x18\r \x01(\v2\x16.loom.v1.ShownDocumentR\bdocument\x12&\n" +
+	"\x04left\x18\x0e \x03(\v2\x12.loom.v1.NamedBlobR\x04left\"K\n" +
+	"\tNamedBlob\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
+	"\acontent\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\acontent\"\xa3\x01\n" +
 	"\rShownDocument\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12\x1b\n" +
 	"\tfile_hash\x18\x02 \x01(\tR\bfileHash\x12\x1b\n" +
@@ -6415,7 +6492,7 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 16)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
 	(Severity)(0),                 // 1: loom.v1.Severity
@@ -6462,45 +6539,46 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(*CallReservation)(nil),       // 42: loom.v1.CallReservation
 	(*Claimant)(nil),              // 43: loom.v1.Claimant
 	(*Outcome)(nil),               // 44: loom.v1.Outcome
-	(*ShownDocument)(nil),         // 45: loom.v1.ShownDocument
-	(*BrokenRule)(nil),            // 46: loom.v1.BrokenRule
-	(*Change)(nil),                // 47: loom.v1.Change
-	(*PatchWarning)(nil),          // 48: loom.v1.PatchWarning
-	(*ChangedFile)(nil),           // 49: loom.v1.ChangedFile
-	(*ApprovedChange)(nil),        // 50: loom.v1.ApprovedChange
-	(*Candidate)(nil),             // 51: loom.v1.Candidate
-	(*HookResult)(nil),            // 52: loom.v1.HookResult
-	(*Landing)(nil),               // 53: loom.v1.Landing
-	(*Car)(nil),                   // 54: loom.v1.Car
-	(*CheckRun)(nil),              // 55: loom.v1.CheckRun
-	(*Choice)(nil),                // 56: loom.v1.Choice
-	(*Approval)(nil),              // 57: loom.v1.Approval
-	(*KeyAnswer)(nil),             // 58: loom.v1.KeyAnswer
-	(*Considered)(nil),            // 59: loom.v1.Considered
-	(*FileClaim)(nil),             // 60: loom.v1.FileClaim
-	nil,                           // 61: loom.v1.Definition.MetadataEntry
-	nil,                           // 62: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 63: loom.v1.Execution.NodesEntry
-	nil,                           // 64: loom.v1.Execution.EdgesEntry
-	nil,                           // 65: loom.v1.Execution.NamedChecksEntry
-	(*timestamppb.Timestamp)(nil), // 66: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 67: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 68: google.protobuf.Struct
-	(Priority)(0),                 // 69: loom.v1.Priority
-	(*Usage)(nil),                 // 70: loom.v1.Usage
-	(*Budget)(nil),                // 71: loom.v1.Budget
-	(*Mark)(nil),                  // 72: loom.v1.Mark
-	(*Said)(nil),                  // 73: loom.v1.Said
-	(*Draft)(nil),                 // 74: loom.v1.Draft
-	(*Identity)(nil),              // 75: loom.v1.Identity
-	(*TodoList)(nil),              // 76: loom.v1.TodoList
-	(*BlobRef)(nil),               // 77: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 78: loom.v1.PermissionQuestion
-	(DecisionType)(0),             // 79: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 80: loom.v1.DecisionStatus
+	(*NamedBlob)(nil),             // 45: loom.v1.NamedBlob
+	(*ShownDocument)(nil),         // 46: loom.v1.ShownDocument
+	(*BrokenRule)(nil),            // 47: loom.v1.BrokenRule
+	(*Change)(nil),                // 48: loom.v1.Change
+	(*PatchWarning)(nil),          // 49: loom.v1.PatchWarning
+	(*ChangedFile)(nil),           // 50: loom.v1.ChangedFile
+	(*ApprovedChange)(nil),        // 51: loom.v1.ApprovedChange
+	(*Candidate)(nil),             // 52: loom.v1.Candidate
+	(*HookResult)(nil),            // 53: loom.v1.HookResult
+	(*Landing)(nil),               // 54: loom.v1.Landing
+	(*Car)(nil),                   // 55: loom.v1.Car
+	(*CheckRun)(nil),              // 56: loom.v1.CheckRun
+	(*Choice)(nil),                // 57: loom.v1.Choice
+	(*Approval)(nil),              // 58: loom.v1.Approval
+	(*KeyAnswer)(nil),             // 59: loom.v1.KeyAnswer
+	(*Considered)(nil),            // 60: loom.v1.Considered
+	(*FileClaim)(nil),             // 61: loom.v1.FileClaim
+	nil,                           // 62: loom.v1.Definition.MetadataEntry
+	nil,                           // 63: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 64: loom.v1.Execution.NodesEntry
+	nil,                           // 65: loom.v1.Execution.EdgesEntry
+	nil,                           // 66: loom.v1.Execution.NamedChecksEntry
+	(*timestamppb.Timestamp)(nil), // 67: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 68: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 69: google.protobuf.Struct
+	(Priority)(0),                 // 70: loom.v1.Priority
+	(*Usage)(nil),                 // 71: loom.v1.Usage
+	(*Budget)(nil),                // 72: loom.v1.Budget
+	(*Mark)(nil),                  // 73: loom.v1.Mark
+	(*Said)(nil),                  // 74: loom.v1.Said
+	(*Draft)(nil),                 // 75: loom.v1.Draft
+	(*Identity)(nil),              // 76: loom.v1.Identity
+	(*TodoList)(nil),              // 77: loom.v1.TodoList
+	(*BlobRef)(nil),               // 78: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 79: loom.v1.PermissionQuestion
+	(DecisionType)(0),             // 80: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 81: loom.v1.DecisionStatus
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
-	61,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
+	62,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
 	27,  // 1: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
 	33,  // 2: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
 	23,  // 3: loom.v1.Definition.guide:type_name -> loom.v1.Guide
@@ -6509,7 +6587,7 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	17,  // 6: loom.v1.Definition.parameters:type_name -> loom.v1.Parameter
 	21,  // 7: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
 	22,  // 8: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
-	66,  // 9: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
+	67,  // 9: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
 	24,  // 10: loom.v1.Guide.rules:type_name -> loom.v1.Rule
 	25,  // 11: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
 	0,   // 12: loom.v1.Rule.type:type_name -> loom.v1.RuleType
@@ -6517,9 +6595,9 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	2,   // 14: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
 	3,   // 15: loom.v1.Phase.document:type_name -> loom.v1.DocumentStage
 	4,   // 16: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	67,  // 17: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	68,  // 17: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
 	5,   // 18: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	62,  // 19: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	63,  // 19: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
 	31,  // 20: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
 	29,  // 21: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
 	7,   // 22: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
@@ -6527,109 +6605,111 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	26,  // 24: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
 	28,  // 25: loom.v1.NodeDefinition.memory:type_name -> loom.v1.MemoryAccess
 	6,   // 26: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	67,  // 27: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	67,  // 28: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	68,  // 27: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	68,  // 28: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
 	32,  // 29: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
 	8,   // 30: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
 	9,   // 31: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	63,  // 32: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	64,  // 33: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	68,  // 34: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	66,  // 35: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	66,  // 36: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	69,  // 37: loom.v1.Execution.priority:type_name -> loom.v1.Priority
-	47,  // 38: loom.v1.Execution.change:type_name -> loom.v1.Change
-	50,  // 39: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
-	51,  // 40: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	53,  // 41: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	70,  // 42: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	65,  // 43: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	64,  // 32: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	65,  // 33: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	69,  // 34: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	67,  // 35: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	67,  // 36: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	70,  // 37: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	48,  // 38: loom.v1.Execution.change:type_name -> loom.v1.Change
+	51,  // 39: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
+	52,  // 40: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
+	54,  // 41: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	71,  // 42: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	66,  // 43: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
 	35,  // 44: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
 	36,  // 45: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
 	37,  // 46: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	71,  // 47: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	66,  // 48: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	67,  // 49: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	72,  // 50: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	66,  // 51: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	73,  // 52: loom.v1.Execution.said:type_name -> loom.v1.Said
-	54,  // 53: loom.v1.Execution.car:type_name -> loom.v1.Car
+	72,  // 47: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	67,  // 48: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	68,  // 49: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	73,  // 50: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	67,  // 51: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	74,  // 52: loom.v1.Execution.said:type_name -> loom.v1.Said
+	55,  // 53: loom.v1.Execution.car:type_name -> loom.v1.Car
 	20,  // 54: loom.v1.Execution.plan:type_name -> loom.v1.Plan
-	72,  // 55: loom.v1.Execution.closing:type_name -> loom.v1.Mark
-	74,  // 56: loom.v1.Execution.draft:type_name -> loom.v1.Draft
-	66,  // 57: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	73,  // 55: loom.v1.Execution.closing:type_name -> loom.v1.Mark
+	75,  // 56: loom.v1.Execution.draft:type_name -> loom.v1.Draft
+	67,  // 57: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
 	11,  // 58: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	66,  // 59: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	75,  // 60: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	67,  // 59: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	76,  // 60: loom.v1.Pause.by:type_name -> loom.v1.Identity
 	10,  // 61: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
 	39,  // 62: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
 	39,  // 63: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
 	44,  // 64: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	66,  // 65: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	67,  // 65: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
 	14,  // 66: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	66,  // 67: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	66,  // 68: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	67,  // 67: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	67,  // 68: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
 	43,  // 69: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	66,  // 70: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	67,  // 70: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
 	44,  // 71: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	66,  // 72: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	66,  // 73: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	66,  // 74: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	67,  // 75: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	67,  // 72: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	67,  // 73: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	67,  // 74: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	68,  // 75: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
 	40,  // 76: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
-	76,  // 77: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
+	77,  // 77: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
 	41,  // 78: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
 	42,  // 79: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
 	44,  // 80: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
 	43,  // 81: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
 	12,  // 82: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	68,  // 83: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	47,  // 84: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	51,  // 85: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	53,  // 86: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	55,  // 87: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	46,  // 88: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
-	45,  // 89: loom.v1.Outcome.document:type_name -> loom.v1.ShownDocument
-	1,   // 90: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
-	49,  // 91: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	77,  // 92: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	48,  // 93: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
-	13,  // 94: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
-	66,  // 95: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	52,  // 96: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
-	51,  // 97: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	55,  // 98: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	77,  // 99: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	14,  // 100: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	47,  // 101: loom.v1.Approval.change:type_name -> loom.v1.Change
-	39,  // 102: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	15,  // 103: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	66,  // 104: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	15,  // 105: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	75,  // 106: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	66,  // 107: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	56,  // 108: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	60,  // 109: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	78,  // 110: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	71,  // 111: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	66,  // 112: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
-	20,  // 113: loom.v1.Approval.plan:type_name -> loom.v1.Plan
-	39,  // 114: loom.v1.Approval.work:type_name -> loom.v1.Attempt
-	70,  // 115: loom.v1.Approval.usage:type_name -> loom.v1.Usage
-	59,  // 116: loom.v1.Approval.considered:type_name -> loom.v1.Considered
-	58,  // 117: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
-	15,  // 118: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
-	66,  // 119: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
-	79,  // 120: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
-	80,  // 121: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
-	43,  // 122: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	66,  // 123: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	38,  // 124: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	125, // [125:125] is the sub-list for method output_type
-	125, // [125:125] is the sub-list for method input_type
-	125, // [125:125] is the sub-list for extension type_name
-	125, // [125:125] is the sub-list for extension extendee
-	0,   // [0:125] is the sub-list for field type_name
+	69,  // 83: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	48,  // 84: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	52,  // 85: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	54,  // 86: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	56,  // 87: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	47,  // 88: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
+	46,  // 89: loom.v1.Outcome.document:type_name -> loom.v1.ShownDocument
+	45,  // 90: loom.v1.Outcome.left:type_name -> loom.v1.NamedBlob
+	78,  // 91: loom.v1.NamedBlob.content:type_name -> loom.v1.BlobRef
+	1,   // 92: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
+	50,  // 93: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	78,  // 94: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	49,  // 95: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
+	13,  // 96: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
+	67,  // 97: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	53,  // 98: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
+	52,  // 99: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	56,  // 100: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	78,  // 101: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	14,  // 102: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	48,  // 103: loom.v1.Approval.change:type_name -> loom.v1.Change
+	39,  // 104: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	15,  // 105: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	67,  // 106: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	15,  // 107: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	76,  // 108: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	67,  // 109: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	57,  // 110: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	61,  // 111: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	79,  // 112: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	72,  // 113: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	67,  // 114: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
+	20,  // 115: loom.v1.Approval.plan:type_name -> loom.v1.Plan
+	39,  // 116: loom.v1.Approval.work:type_name -> loom.v1.Attempt
+	71,  // 117: loom.v1.Approval.usage:type_name -> loom.v1.Usage
+	60,  // 118: loom.v1.Approval.considered:type_name -> loom.v1.Considered
+	59,  // 119: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
+	15,  // 120: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
+	67,  // 121: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
+	80,  // 122: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
+	81,  // 123: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
+	43,  // 124: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	67,  // 125: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	38,  // 126: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	127, // [127:127] is the sub-list for method output_type
+	127, // [127:127] is the sub-list for method input_type
+	127, // [127:127] is the sub-list for extension type_name
+	127, // [127:127] is the sub-list for extension extendee
+	0,   // [0:127] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -6647,7 +6727,7 @@ func file_loom_v1_workflow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
 			NumEnums:      16,
-			NumMessages:   50,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

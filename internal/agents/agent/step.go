@@ -1,0 +1,148 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loomrun/loom/internal/agents/tool"
+	"github.com/loomrun/loom/internal/core/intent"
+	"github.com/loomrun/loom/internal/core/turn"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// mostLeft bounds a file that a step leaves, in bytes.
+const mostLeft = 1 << 20
+
+// mostInput bounds what a prompt has of one input, in bytes.
+const mostInput = 48 << 10
+
+// turnOf runs the turn of a phase, with what its session says where it is a step of one.
+func (j *job) turnOf(ctx context.Context, ws tool.Workspace, files fs.FS, more string) (*loomv1.Outcome, error) {
+	session, err := j.stepText(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return j.turn(ctx, ws, j.phasePrompt(files)+session+more)
+}
+
+// stepText tells whoever works on a step of a session what the session is for, in the
+// words of the person who sealed it, and what the step is held to.
+func (j *job) stepText(ctx context.Context) (string, error) {
+	b := j.brief.Step
+	if b == nil {
+		return "", nil
+	}
+	var p prompt
+	p.section("Session")
+	fmt.Fprintf(&p, "session: %s\nThis is the sealed intent of the session, in the person's own words. Work for it, and for nothing else:\n", b.Session)
+	p.data(intent.Text(b.Envelope))
+	for _, s := range b.Steering {
+		what := "The operator says: "
+		if s.Redirect {
+			what = "The operator adds a constraint, which holds from here on: "
+		}
+		p.WriteString(what + turn.AsData(s.Text))
+	}
+	if l := b.GetRun().GetLimits(); l != nil {
+		fmt.Fprintf(&p, "Tempo: %s. Your answer at the end has at most %d bytes; files count for themselves.\n", strings.ToLower(strings.TrimPrefix(l.Tempo.String(), "TEMPO_")), l.AnswerBytes)
+	}
+	for _, in := range b.Inputs {
+		data, err := j.Blobs.Get(ctx, in.Content)
+		if err != nil {
+			return "", fmt.Errorf("input %q of session %s: %w", in.Name, b.Session, err)
+		}
+		fmt.Fprintf(&p, "Input %s, a %s:\n", in.Name, in.Type)
+		if len(data) > mostInput {
+			fmt.Fprintf(&p, "(the first %d of %d bytes)\n", mostInput, len(data))
+			data = data[:mostInput]
+		}
+		p.data(strings.ToValidUTF8(string(data), "?"))
+	}
+	p.WriteByte('\n')
+	return p.String(), nil
+}
+
+// fetchEarlier puts what other steps of the session have left into a worktree that does not have
+// it: where a session was taken up, their work was done elsewhere.
+func (j *job) fetchEarlier(ctx context.Context, dir string) error {
+	earlier := j.brief.Step.GetEarlier()
+	if len(earlier) == 0 {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("worktree: %w", err)
+	}
+	defer root.Close()
+	for _, o := range earlier {
+		if _, err := root.Lstat(o.Name); err == nil {
+			continue
+		}
+		data, err := j.Blobs.Get(ctx, o.Content)
+		if err != nil {
+			return fmt.Errorf("%s of session %s: %w", o.Name, j.brief.Step.Session, err)
+		}
+		if err := root.MkdirAll(path.Dir(o.Name), 0o755); err != nil {
+			return fmt.Errorf("worktree: %w", err)
+		}
+		if err := root.WriteFile(o.Name, data, 0o644); err != nil {
+			return fmt.Errorf("worktree: %w", err)
+		}
+	}
+	return nil
+}
+
+// leave keeps the contents of what a step has to leave with its outcome. What is not
+// there is left out: the session refuses a step without it.
+func (j *job) leave(ctx context.Context, dir string, out *loomv1.Outcome) error {
+	names := j.brief.Step.GetDeliverables()
+	if len(names) == 0 {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("worktree: %w", err)
+	}
+	defer root.Close()
+	for _, name := range names {
+		info, err := root.Stat(name)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > mostLeft {
+			continue
+		}
+		data, err := root.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		kind := "application/octet-stream"
+		if utf8.Valid(data) {
+			kind = "text/plain; charset=utf-8"
+		}
+		ref, err := j.Blobs.Put(ctx, data, kind)
+		if err != nil {
+			return err
+		}
+		out.Left = append(out.Left, &loomv1.NamedBlob{Name: name, Content: ref})
+	}
+	return nil
+}
+
+// iterations is how many answers a model may give: those of the role, and at a step no
+// more than its tempo allows.
+func (j *job) iterations() int {
+	most := j.role.Limits.Iterations
+	if n := int(j.brief.Step.GetRun().GetLimits().GetIterations()); n > 0 {
+		most = min(most, n)
+	}
+	return most
+}
+
+// leftEarlier says whether a step of the session has left a file, whatever node did it.
+func (j *job) leftEarlier(name string) bool {
+	return slices.ContainsFunc(j.brief.Step.GetEarlier(), func(o *loomv1.StepOutput) bool { return o.Name == name })
+}

@@ -1,0 +1,155 @@
+package project
+
+import (
+	"fmt"
+
+	"github.com/loomrun/loom/internal/core/intent"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// deliver ends a session whose work has landed: its outputs are at their place, memory
+// has what it was for, gaps are beads, and the operator is told where things stand.
+func (d *decision) deliver(id string, x *loomv1.Execution) error {
+	s := d.s.sessions[id]
+	if s.Phase() != intent.Delivery {
+		return nil
+	}
+	place := "nothing had changed"
+	if l := x.Landing; l != nil {
+		place = fmt.Sprintf("%s at %s", l.Target, l.Commit)
+	}
+	del := &loomv1.DeliverOutputs{}
+	for _, o := range s.Pattern().Outputs {
+		if made, ok := s.Output(o.Name); ok {
+			del.Outputs = append(del.Outputs, &loomv1.DeliveredOutput{Name: o.Name, Place: place + ", " + o.Name, Content: made.Content})
+		}
+	}
+	if err := d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Deliver{Deliver: del}}); err != nil {
+		return err
+	}
+	if err := d.rememberSession(id, x, del); err != nil {
+		return err
+	}
+	return d.reintegrate(id, x, del)
+}
+
+// rememberSession keeps in the project's memory what a session was for and has left.
+func (d *decision) rememberSession(id string, x *loomv1.Execution, del *loomv1.DeliverOutputs) error {
+	s := d.s.sessions[id]
+	envelope, _, _ := s.Sealed()
+	u := &loomv1.UpdateMemory{}
+	t := d.ownTurn()
+	t.Bead, t.Execution, t.Process = x.Bead, x.Id, x.Definition
+	kept, err := d.s.mem.Decide(t, &loomv1.Command{Body: &loomv1.Command_KeepMemory{KeepMemory: &loomv1.KeepMemory{Entry: &loomv1.MemoryEntry{
+		Type: "discovery", Confidence: 100, Tags: tagged(s.Pattern().Name, id),
+		Text: fmt.Sprintf("Session %s of pattern %s was for: %s. It left %s.", id, s.Pattern().Name, cut(oneLine(intent.Text(envelope)), 4*mostSummary), namesOf(del)),
+	}}}})
+	switch {
+	case d.broken != nil:
+		return d.broken
+	case err == nil: // at its limits memory takes nothing, which is no reason to keep a session from its end
+		e := &loomv1.MemoryUpdate{Layer: loomv1.SessionLayer_SESSION_LAYER_DURABLE, Id: kept.GetMemory().GetId()}
+		for _, q := range envelope.Goal {
+			e.Sources = append(e.Sources, fmt.Sprintf("answer/%d", q.Answer))
+		}
+		for _, o := range del.Outputs {
+			e.Sources = append(e.Sources, o.Name)
+		}
+		u.Entries = append(u.Entries, e)
+	}
+	return d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_UpdateMemory{UpdateMemory: u}})
+}
+
+func namesOf(del *loomv1.DeliverOutputs) string {
+	names := ""
+	for i, o := range del.Outputs {
+		if i > 0 {
+			names += ", "
+		}
+		names += o.Name
+	}
+	return first(names, "no output")
+}
+
+// reintegrate files what stayed open, and tells the operator how the session has ended.
+func (d *decision) reintegrate(id string, x *loomv1.Execution, del *loomv1.DeliverOutputs) error {
+	s := d.s.sessions[id]
+	envelope, _, _ := s.Sealed()
+	r := &loomv1.Reintegrate{Decisions: []string{}}
+	if goal := d.s.goalOf(x); goal != "" {
+		r.Decisions = append(r.Decisions, goal)
+	}
+	for _, gap := range s.Gaps() {
+		b, err := d.fileGap(id, x, gap, gapText(envelope, gap))
+		if err != nil {
+			return err
+		}
+		r.Beads = append(r.Beads, b)
+	}
+	line := func(format string, args ...any) {
+		r.Lines = append(r.Lines, cut(oneLine(fmt.Sprintf(format, args...)), 200))
+	}
+	line("Session %s of pattern %s has ended.", id, s.Pattern().Name)
+	if x.Landing != nil {
+		line("It left %s, on %s at %.12s.", namesOf(del), x.Landing.Target, x.Landing.Commit)
+	}
+	line("%d of %d criteria and outputs are met.", len(intent.Items(envelope, s.Pattern()))-len(s.Gaps()), len(intent.Items(envelope, s.Pattern())))
+	if len(r.Beads) > 0 {
+		line("What stayed open is filed: %s and %d more.", r.Beads[0], len(r.Beads)-1)
+	}
+	return d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Reintegrate{Reintegrate: r}})
+}
+
+// gapText is what an item of the completion check asks for.
+func gapText(e *loomv1.IntentEnvelope, item string) string {
+	for i, q := range e.GetSuccess() {
+		if item == fmt.Sprintf("success/%d", i+1) {
+			return q.Text
+		}
+	}
+	return item
+}
+
+// fileGap files a bead for what a session left open. It was accepted as it is, so its
+// work waits until somebody has it go on.
+func (d *decision) fileGap(id string, x *loomv1.Execution, item, text string) (string, error) {
+	defer d.aside()()
+	was := d.actor
+	d.actor = carrier
+	defer func() { d.actor = was }()
+	d.bead, d.execution, d.node, d.attempt = "", "", "", ""
+	b := &loomv1.Bead{
+		Type: loomv1.BeadType_BEAD_TYPE_TASK, Priority: loomv1.Priority_PRIORITY_LOW, Labels: []string{"open-end"},
+		Goal:        cut(oneLine("Left open by session "+id+": "+text), MaxGoal),
+		Description: cut(fmt.Sprintf("%s of session %s (%s) was accepted as a gap.\n\n%s", item, id, x.Bead, intent.Text(d.sealedOf(id))), MaxDescription),
+	}
+	b.Process = d.process(&loomv1.Submission{Type: b.Type, Labels: b.Labels})
+	if _, err := d.file(b, filing{}); err != nil {
+		return "", err
+	}
+	return b.Id, d.pause(&loomv1.PauseWork{Scope: loomv1.PauseScope_PAUSE_SCOPE_EXECUTION, Name: d.s.bead(b.Id).Execution, Reason: "left open by session " + id})
+}
+
+func (d *decision) sealedOf(id string) *loomv1.IntentEnvelope {
+	e, _, _ := d.s.sessions[id].Sealed()
+	return e
+}
+
+// abortMemory is the type of memory that has the record of an abort.
+const abortMemory = "pattern_abort"
+
+// rememberAbort keeps the record of an abort in the project's memory.
+func (d *decision) rememberAbort(e *loomv1.Event) error {
+	a := e.GetSessionAdvanced()
+	r := a.GetFact().GetAborted().GetRecord()
+	if r == nil {
+		return nil
+	}
+	t := d.ownTurn()
+	t.Types = []string{abortMemory}
+	return d.rememberAs(t, e, &loomv1.MemoryEntry{
+		Type: abortMemory, Confidence: 100, Tags: tagged(r.PatternId, a.Session),
+		Text: fmt.Sprintf("type: %s, patternId: %s, abortedAtStep: %d, reason: %q, partialOutputSaved: %t (session %s)",
+			r.Type, r.PatternId, r.AbortedAtStep, cut(oneLine(r.Reason), mostSummary), r.PartialOutputSaved, a.Session),
+	})
+}

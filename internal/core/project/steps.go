@@ -1,0 +1,283 @@
+package project
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/intent"
+	"github.com/loomrun/loom/processes"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// The steps of a session are work of a bead of its own: the session says which step is
+// done, at what tempo and whether it waits; the execution of the bead does it.
+
+// carrier is who does what is the runtime's in a session.
+var carrier = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_HOST, Name: "session"}
+
+// followSession does what is the runtime's to do in the phase that a session has entered,
+// and has its work follow.
+func (d *decision) followSession(e *loomv1.Event) {
+	id := e.GetSessionAdvanced().GetSession()
+	f := e.GetSessionAdvanced().GetFact()
+	if f.GetEntered() != nil || f.GetAborted() != nil || f.GetRevised() != nil || f.GetEnded() != nil {
+		d.later(func() error { return d.carryOn(id) })
+	}
+}
+
+// carryOn decides for the runtime until the session waits for work or a person.
+func (d *decision) carryOn(id string) error {
+	for s := d.s.sessions[id]; s != nil; {
+		cmd := d.s.dueIn(s, d.s.p.Sessions[id])
+		if cmd == nil {
+			return d.work(id)
+		}
+		if err := d.carry(id, cmd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// carry has a session decide a command of the runtime.
+func (d *decision) carry(id string, cmd *loomv1.IntentCommand) error {
+	cmd.By, cmd.At = carrier, d.at
+	facts, err := d.s.sessions[id].Decide(cmd)
+	if err != nil {
+		return err
+	}
+	defer d.aside()()
+	d.bead, d.execution, d.node, d.attempt = d.s.p.Sessions[id].Bead, "", "", ""
+	return d.advance(id, facts, nil)
+}
+
+// dueIn is what the runtime does next in a session, nil where it waits.
+func (s *State) dueIn(on *intent.Session, r *loomv1.SessionRecord) *loomv1.IntentCommand {
+	switch {
+	case !goesOn(on):
+	case on.Phase() == intent.Meta && !on.Judged():
+		return &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Validate{Validate: &loomv1.ValidateIntent{Means: s.means(on.Pattern())}}}
+	case on.Phase() == intent.Activation:
+		a := &loomv1.ActivatePattern{}
+		for _, step := range on.Pattern().GetSteps() {
+			a.Agents = append(a.Agents, step.Role)
+		}
+		a.BudgetMicroUsd = s.p.Config.GetBeadBudget().GetMicroUsd()
+		return &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Activate{Activate: a}}
+	case on.Phase() == intent.Inputs:
+		return &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Prepare{Prepare: &loomv1.PrepareInputs{Inputs: r.Inputs}}}
+	}
+	return nil
+}
+
+// means are what the project has for a pattern: the roles that it knows, and the tools
+// that those of the steps may use.
+func (s *State) means(p *loomv1.Pattern) *loomv1.IntentMeans {
+	m := &loomv1.IntentMeans{Roles: s.cfg.Roles.Names()}
+	for _, step := range p.GetSteps() {
+		if role, ok := s.cfg.Roles.Get(step.Role); ok {
+			m.Tools = append(m.Tools, role.Tools.Allow...)
+		}
+	}
+	return m
+}
+
+// work has the execution of a session's bead do what the session is at: it begins, goes
+// to the step that runs, or ends where the session does without it.
+func (d *decision) work(id string) error {
+	s, r := d.s.sessions[id], d.s.p.Sessions[id]
+	x := d.s.execution(d.s.bead(r.GetBead()).GetExecution())
+	_, _, sealed := s.Sealed()
+	run := s.Running()
+	switch {
+	case running(x) && (!goesOn(s) || !sealed):
+		defer d.about(x)()
+		return d.run(x).CloseNow("session " + id + how(s))
+	case run == nil:
+		return nil
+	case !running(x):
+		return d.fileSteps(id, s, run)
+	}
+	node := s.Pattern().Steps[run.Step-1].Name
+	if st := x.Nodes[node].GetStatus(); st == loomv1.NodeStatus_NODE_STATUS_RUNNING || st == loomv1.NodeStatus_NODE_STATUS_BACKOFF || st == loomv1.NodeStatus_NODE_STATUS_WAITING {
+		return nil
+	}
+	defer d.about(x)()
+	return d.run(x).GoTo(node, fmt.Sprintf("session %s is at step %d", id, run.Step))
+}
+
+func how(s *intent.Session) string {
+	if goesOn(s) {
+		return " is revised"
+	}
+	return " was aborted"
+}
+
+// fileSteps files the bead of a session's steps, and begins its work at the one that runs.
+func (d *decision) fileSteps(id string, s *intent.Session, run *loomv1.StepStarted) error {
+	defer d.aside()()
+	envelope, _, _ := s.Sealed()
+	def, err := processes.SessionWorkflow(s.Pattern(), len(envelope.Success), d.s.cfg.Roles)
+	if err != nil {
+		return d.stepEnded(id, run, nil, err.Error())
+	}
+	d.bead, d.execution, d.node, d.attempt = "", "", "", ""
+	if err := d.store(def, false); err != nil {
+		return d.stepEnded(id, run, nil, err.Error())
+	}
+	b := &loomv1.Bead{
+		Type: loomv1.BeadType_BEAD_TYPE_TASK, Goal: cut(oneLine(s.Pattern().Name+": "+s.Request()), MaxGoal), Session: id, Process: def.Name,
+		Description: cut(intent.Text(envelope), MaxDescription), Priority: loomv1.Priority_PRIORITY_NORMAL,
+	}
+	if _, err := d.file(b, filing{}); err != nil {
+		return err
+	}
+	if run.Step == 1 {
+		return nil
+	}
+	x := d.s.execution(d.s.bead(b.Id).Execution)
+	defer d.about(x)()
+	return d.run(x).GoTo(s.Pattern().Steps[run.Step-1].Name, fmt.Sprintf("session %s goes on at step %d", id, run.Step))
+}
+
+// sessionOf returns the session that an execution works for, nil for none.
+func (s *State) sessionOf(x *loomv1.Execution) *intent.Session {
+	return s.sessions[s.bead(x.GetBead()).GetSession()]
+}
+
+// sessionHolds says whether a session has its work wait: between steps, for a choice of
+// the operator, or while its intent is revised.
+func (s *State) sessionHolds(x *loomv1.Execution) bool {
+	on := s.sessionOf(x)
+	if on == nil || s.p.Sessions[on.ID()].GetBead() != x.Bead {
+		return false
+	}
+	return on.Running() == nil && (on.Phase() < intent.Completion || len(on.Unmet()) > 0)
+}
+
+// followStep has a session hear of a node of its work that is completed: a step has
+// ended, or its success criteria are judged.
+func (d *decision) followStep(e *loomv1.Event) {
+	x := d.s.execution(e.Execution)
+	s := d.s.sessionOf(x)
+	if s == nil || !e.GetNodeCompleted().GetSucceeded() {
+		return
+	}
+	id, run := s.ID(), s.Running()
+	switch {
+	case run != nil && e.Node == s.Pattern().Steps[run.Step-1].Name:
+		d.later(func() error { return d.stepEnded(id, run, x.Nodes[e.Node].GetOutcome(), "") })
+	case run == nil && e.Node == processes.CompletionNode && s.Phase() == intent.Completion:
+		d.later(func() error { return d.judged(id, x.Nodes[e.Node].GetOutcome()) })
+	}
+}
+
+// stepEnded tells a session that the run of a step has ended: with what it has left, or
+// with why it failed.
+func (d *decision) stepEnded(id string, run *loomv1.StepStarted, out *loomv1.Outcome, why string) error {
+	s := d.s.sessions[id]
+	if now := s.Running(); now == nil || now.Run != run.Run {
+		return nil // a second abort has ended it
+	}
+	end := &loomv1.EndStep{Step: run.Step, Run: run.Run, Status: loomv1.StepStatus_STEP_STATUS_FAILED, Summary: cut(why, MaxComment)}
+	if why == "" {
+		end.Status, end.Summary = loomv1.StepStatus_STEP_STATUS_DONE, cut(out.GetSummary(), MaxComment)
+		for _, f := range out.GetLeft() {
+			w := &loomv1.WriteLayer{Step: run.Step, Layer: loomv1.SessionLayer_SESSION_LAYER_FILES, Name: f.Name, Content: f.Content}
+			if err := d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Write{Write: w}}); d.refuses(err) {
+				end.Status, end.Summary = loomv1.StepStatus_STEP_STATUS_FAILED, cut(err.Error(), MaxComment)
+			} else if err != nil {
+				return err
+			}
+		}
+	}
+	err := d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_EndStep{EndStep: end}})
+	if d.refuses(err) && why == "" { // it has not left what it has to leave
+		return d.stepEnded(id, run, nil, err.Error())
+	}
+	return err
+}
+
+// refuses says whether an error is a session's refusal, which has changed nothing.
+func (d *decision) refuses(err error) bool { return err != nil && d.broken == nil }
+
+// judged brings the verdicts on the success criteria, and on the outputs: of these a
+// step has left one or not.
+func (d *decision) judged(id string, out *loomv1.Outcome) error {
+	s := d.s.sessions[id]
+	envelope, _, sealed := s.Sealed()
+	if !sealed || s.Phase() != intent.Completion || len(s.Unmet()) > 0 {
+		return nil
+	}
+	fields := out.GetFields().GetFields()
+	j := &loomv1.JudgeCompletion{}
+	for i := range envelope.Success {
+		v := &loomv1.CompletionVerdict{Item: fmt.Sprintf("success/%d", i+1), Evidence: cut(fields[processes.EvidenceField(i+1)].GetStringValue(), MaxComment)}
+		v.Met = fields[processes.MetField(i+1)].GetBoolValue() && oneLine(v.Evidence) != ""
+		j.Verdicts = append(j.Verdicts, v)
+	}
+	for _, o := range s.Pattern().Outputs {
+		v := &loomv1.CompletionVerdict{Item: "output/" + o.Name}
+		if made, ok := s.Output(o.Name); ok {
+			v.Met, v.Evidence = true, fmt.Sprintf("step %d has left %d bytes, %s", made.Step, made.GetContent().GetSize(), made.GetContent().GetSha256())
+		}
+		j.Verdicts = append(j.Verdicts, v)
+	}
+	return d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Judge{Judge: j}})
+}
+
+// followSteps has a session hear that its work has ended.
+func (d *decision) followSteps(e *loomv1.Event) {
+	x := d.s.execution(e.Execution)
+	s := d.s.sessionOf(x)
+	if s == nil || !goesOn(s) || d.s.p.Sessions[s.ID()].GetBead() != x.Bead {
+		return
+	}
+	id, run := s.ID(), s.Running()
+	switch {
+	case run != nil:
+		d.later(func() error {
+			return d.stepEnded(id, run, nil, cmp.Or(e.GetExecutionEnded().GetReason(), "its work ended without success"))
+		})
+	case s.Phase() == intent.Delivery && x.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED:
+		d.later(func() error { return d.deliver(id, x) })
+	}
+}
+
+// stepBrief is what an agent is told of the session whose step it works on.
+func (s *State) stepBrief(x *loomv1.Execution, a *loomv1.Attempt) *loomv1.StepBrief {
+	on := s.sessionOf(x)
+	if on == nil {
+		return nil
+	}
+	envelope, _, sealed := on.Sealed()
+	if !sealed {
+		return nil
+	}
+	b := &loomv1.StepBrief{Session: on.ID(), Request: on.Request(), Envelope: envelope, Inputs: s.p.Sessions[on.ID()].Inputs}
+	if run := on.Running(); run != nil && on.Pattern().Steps[run.Step-1].Name == a.Node {
+		b.Run, b.Steering, b.Deliverables = run, on.Steered(run.Step), slices.Clone(on.Pattern().Steps[run.Step-1].Deliverables)
+	}
+	for _, o := range on.Pattern().Outputs {
+		if made, ok := on.Output(o.Name); ok && made.Step != b.GetRun().GetStep() {
+			b.Earlier = append(b.Earlier, made)
+		}
+	}
+	return b
+}
+
+// ofPattern refuses work by a definition of a pattern: that belongs to a session, behind
+// its sealed intent.
+func (s *State) ofPattern(process string) error {
+	return unsealed(s.p.Definitions[s.p.Latest[process]])
+}
+
+func unsealed(def *loomv1.Definition) error {
+	if def.GetPattern() == "" {
+		return nil
+	}
+	return fault.New("intent/unsealed", "%q is the work of sessions of pattern %q, which begins with a sealed intent", def.Name, def.Pattern).
+		Want("loom pattern run %s", def.Pattern)
+}

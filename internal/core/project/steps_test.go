@@ -1,0 +1,163 @@
+package project_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	pattern "github.com/loomrun/loom/internal/core/intent"
+	"github.com/loomrun/loom/internal/core/project"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+func (d *desk) speak(id string, cmd *loomv1.IntentCommand) *loomv1.PatternSession {
+	d.t.Helper()
+	return d.ok(inSession(id, "", cmd)).GetSession()
+}
+
+func (d *desk) sessionNow(id string) *loomv1.PatternSession {
+	d.t.Helper()
+	v, err := d.s.Look(project.Sessions, &loomv1.Query{Id: id})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return v.Sessions[0]
+}
+
+func (d *desk) sealed() *loomv1.PatternSession {
+	d.t.Helper()
+	s := d.session()
+	return d.ok(seals(s.Id, s.Shown.Digest)).GetSession()
+}
+
+func proceeds(step uint32) *loomv1.IntentCommand {
+	return &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Proceed{Proceed: &loomv1.Proceed{Step: step}}}
+}
+
+func aborts(draft bool) *loomv1.IntentCommand {
+	return &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Abort{Abort: &loomv1.AbortPattern{Reason: "enough", SaveDraft: draft}}}
+}
+
+// leaves is the outcome of a step that has left files.
+func leaves(names ...string) *loomv1.Outcome {
+	out := outcome(success, nil)
+	for _, name := range names {
+		out.Left = append(out.Left, &loomv1.NamedBlob{Name: name, Content: &loomv1.BlobRef{Sha256: strings.Repeat("a", 64), Size: 7}})
+	}
+	return out
+}
+
+// A sealed envelope is validated, roles and inputs are named, and the first step is work
+// of a bead, in one command; between steps nothing is handed out, and a step is held to
+// the tempo that the operator says.
+func TestPAT03_StepsAreWorkBetweenStops(t *testing.T) {
+	d := newDesk(t)
+	s := d.sealed()
+	if s.Phase != pattern.Execution || s.Running.GetStep() != 1 || s.Bead == "" {
+		t.Fatalf("after the seal: %v", s)
+	}
+	b := d.work("analyst", leaves("claims.md"))
+	if b.Step.GetEnvelope() == nil || b.Step.GetRun().GetLimits().GetModelTier() != 2 || len(b.Step.Deliverables) != 1 {
+		t.Errorf("what the agent of step 1 knows: %v", b.Step)
+	}
+	s = d.sessionNow(s.Id)
+	if !s.Stopped || len(d.s.Queued()) != 0 {
+		t.Fatalf("at the stop: %v, queued %v", s, d.s.Queued())
+	}
+	d.speak(s.Id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Steer{Steer: &loomv1.Steer{Text: "At most nine lines", Redirect: true}}})
+	d.speak(s.Id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_SetTempo{SetTempo: &loomv1.SetTempo{Tempo: loomv1.Tempo_TEMPO_ADAGIO}}})
+	d.speak(s.Id, proceeds(0))
+
+	// A step that has not left what it has to leave has failed, and is done again.
+	b = d.work("analyst", leaves())
+	if len(b.Step.Steering) != 1 || b.Step.GetRun().GetLimits().GetModelTier() != 3 || b.Step.Earlier[0].GetName() != "claims.md" {
+		t.Errorf("what the agent of step 2 knows: %v", b.Step)
+	}
+	if _, err := d.do(inSession(s.Id, "", proceeds(0))); fault.Code(err) != "intent/step" {
+		t.Errorf("on from a step that failed: %v", err)
+	}
+	if got := d.speak(s.Id, proceeds(2)); got.Running.GetRun() != 3 {
+		t.Errorf("step 2 again: %v", got.Running)
+	}
+	d.work("analyst", leaves("findings.md"))
+	if s = d.sessionNow(s.Id); !s.Stopped || s.Phase != pattern.Steering {
+		t.Errorf("adagio stops after the last step too: %v", s)
+	}
+	d.speak(s.Id, proceeds(0))
+	d.work("qa-engineer", outcome(success, map[string]any{"success_1": false, "evidence_1": ""}))
+	if s = d.sessionNow(s.Id); s.Phase != pattern.Completion || len(s.Unmet) != 1 || len(d.s.Queued()) != 0 {
+		t.Fatalf("after the judgment: %v, queued %v", s, d.s.Queued())
+	}
+
+	// A step that is chosen runs again, and all is judged anew.
+	d.speak(s.Id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Choose{Choose: &loomv1.ChooseCompletion{Choice: loomv1.CompletionChoice_COMPLETION_CHOICE_STEP, Step: 2}}})
+	d.work("analyst", leaves("findings.md"))
+	d.speak(s.Id, proceeds(0))
+	d.work("qa-engineer", outcome(success, map[string]any{"success_1": true, "evidence_1": "notes 1 and 3"}))
+	if s = d.sessionNow(s.Id); s.Phase != pattern.Delivery || len(d.s.Queued()) != 1 {
+		t.Errorf("all is met: %v, queued %v", s.Phase, d.s.Queued())
+	}
+}
+
+// An abort waits for the step that runs; a second one cancels it. What works for the
+// session ends, memory has the record, and a session that is taken up begins with a bead
+// of its own.
+func TestPAT04_AbortOfAHostedSession(t *testing.T) {
+	d := newDesk(t)
+	s := d.sealed()
+	d.claim("analyst")
+	if got := d.speak(s.Id, aborts(true)); got.Aborted != nil || got.Running == nil {
+		t.Errorf("while the step runs: %v", got)
+	}
+	s = d.speak(s.Id, aborts(true))
+	if s.Aborted.GetRecord().GetAbortedAtStep() != 1 || d.status(s.Bead) != "aborted" || len(d.s.Queued()) != 0 {
+		t.Errorf("after the second abort: %v, bead %s", s.Aborted, d.status(s.Bead))
+	}
+	v, err := d.s.Look(project.Memories, &loomv1.Query{Type: "pattern_abort"})
+	if err != nil || len(v.Memories) != 1 || !strings.Contains(v.Memories[0].Text, "abortedAtStep: 1") {
+		t.Errorf("memory has %v, %v", v.GetMemories(), err)
+	}
+	first := s.Bead
+	s = d.speak(s.Id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Resume{Resume: &loomv1.ResumePattern{}}})
+	if s.Running.GetStep() != 1 || s.Bead == first {
+		t.Errorf("taken up: %v, bead %s", s.Running, s.Bead)
+	}
+	if _, err := d.do(reopenBead(first, "k")); fault.Code(err) != "intent/unsealed" {
+		t.Errorf("the first bead again: %v", err)
+	}
+	if _, err := d.do(&loomv1.Command{Body: &loomv1.Command_FileBead{FileBead: &loomv1.FileBead{Submission: &loomv1.Submission{Goal: "around it", Process: "pattern-notes"}}}}); fault.Code(err) != "intent/unsealed" {
+		t.Errorf("a submission around the session: %v", err)
+	}
+	d.give(closes(s.Bead+"-x1", "not now"))
+	if s = d.sessionNow(s.Id); s.Running != nil || !s.Stopped {
+		t.Errorf("after its work was closed: %v", s)
+	}
+}
+
+// An envelope that cannot be judged by is revised: no work begins for it, and the new one
+// names the old.
+func TestPAT01_MetaValidationStopsASession(t *testing.T) {
+	d := newDesk(t)
+	s := d.ok(opensSession(notes(t), "")).GetSession()
+	for i, text := range []string{"What the notes agree on", "At most seven findings", "The team", "All of June", "It is good"} {
+		s = d.ok(says(s.Id, uint32(i+1), text)).GetSession()
+	}
+	old := s.Shown.Digest
+	s = d.ok(seals(s.Id, old)).GetSession()
+	if s.Phase != pattern.Meta || !pattern.Blocks(s.Findings) || s.Bead != "" || len(d.s.Queued()) != 0 {
+		t.Fatalf("after the seal: %v", s)
+	}
+	s = d.speak(s.Id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Revise{Revise: &loomv1.ReviseIntent{Reason: "say it so that it can be judged"}}})
+	for i, text := range []string{"What the notes agree on", "At most seven findings", "The team", "All of June", "Every finding names two notes"} {
+		s = d.ok(says(s.Id, s.Question.GetNumber(), text)).GetSession()
+		if i < 4 && s.Question == nil {
+			t.Fatalf("after answer %d: %v", i+1, s)
+		}
+	}
+	if s.Shown.GetEnvelope().GetSupersedes() != old {
+		t.Errorf("the new envelope supersedes %q, want %q", s.Shown.GetEnvelope().GetSupersedes(), old)
+	}
+	if s = d.ok(seals(s.Id, s.Shown.Digest)).GetSession(); s.Phase != pattern.Execution || s.Bead == "" {
+		t.Errorf("the revised session: %v", s)
+	}
+}
