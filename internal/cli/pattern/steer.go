@@ -15,7 +15,7 @@ func (a *Commands) proceedSession() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "proceed SESSION [flags]", Short: "go on after a stop between steps", Args: console.Takes("SESSION"),
 		Long: `Proceed has a session that waits between steps go on with the next one, or with
---step do one again. A step that failed is named: it is done again, or another.`,
+--step do one again: the step that failed, or one before it.`,
 		Example: "  loom pattern proceed s1\n  loom pattern proceed s1 --step 2",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Proceed{Proceed: on}})
