@@ -70,7 +70,8 @@ func (a *Commands) chooseCompletion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "choose SESSION [flags]", Short: "say what is done about what is not met", Args: console.Takes("SESSION"),
 		Long: `Choose takes what the completion check has found missing as it is, with the gap,
-or with --step has a step done again. What is accepted becomes a bead at the end.`,
+or with --step has a step done again. What is accepted becomes a bead,
+whose work is paused.`,
 		Example: "  loom pattern choose s1\n  loom pattern choose s1 --step 2",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := &loomv1.ChooseCompletion{Choice: loomv1.CompletionChoice_COMPLETION_CHOICE_GAP}
