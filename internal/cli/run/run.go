@@ -119,21 +119,32 @@ func (a *Commands) runErrand(ctx context.Context, s *loomv1.Submission, f *erran
 		return a.hand(ctx, s, f)
 	}
 	if err != nil {
-		a.toGoOn(r, s.IdempotencyKey)
+		a.toGoOn(r, s.IdempotencyKey, f.with)
 		return err
 	}
 	return a.errandResult(r)
 }
 
 // toGoOn says how work goes on that was filed and has not ended.
-func (a *Commands) toGoOn(r *errand.Result, key string) {
+func (a *Commands) toGoOn(r *errand.Result, key string, with *means.Means) {
 	switch {
 	case r == nil:
 	case key != "":
 		fmt.Fprintf(a.Err, "%s has not ended; the same command, with the same --idempotency-key, goes on with it\n", r.Bead)
 	default:
-		fmt.Fprintf(a.Err, "%s has not ended; it goes on when a host starts: loom up --project %s=%s\n", r.Bead, r.Project, r.Repository)
+		fmt.Fprintf(a.Err, "%s has not ended; it goes on when a host starts: loom up%s --project %s=%s\n", r.Bead, a.given(with), r.Project, r.Repository)
 	}
+}
+
+// given are the flags of this command that a host needs, too, to go on with its work.
+func (a *Commands) given(with *means.Means) (flags string) {
+	if _, was := a.Given["data"]; was {
+		flags += " --data " + a.Data
+	}
+	if _, was := a.Given["model"]; was {
+		flags += " --model " + with.Model()
+	}
+	return flags
 }
 
 func (a *Commands) carryOut(ctx context.Context, o errand.Options) (*errand.Result, error) {

@@ -28,7 +28,8 @@ func (a *Commands) Cost() *cobra.Command {
 cache, money as far as prices are known, and how long answers took; and the
 attempts of agents: how many ended well, and how many were neither late nor
 taken away. By tree, what agents had others do counts for the bead that they
-worked on. A sum with a + is more than it says: the price of some of its calls
+worked on. A call that was broken off counts with what it can have used at most,
+as it does for budgets. A sum with a + is more than it says: the price of some of its calls
 is not known.`,
 		Example: "  loom cost --by role\n  loom cost --by day --since 720h --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -73,6 +74,9 @@ func costText(w io.Writer, by string, r *loomv1.CostReply) {
 	}
 	var rows [][]string
 	for _, c := range r.Costs {
+		if c.Name == "" && by == "model" {
+			c.Name = "(no answer)"
+		}
 		rows = append(rows, costRow(c))
 	}
 	console.Table(w, []string{by, "calls", "tokens in", "cached", "out", "USD", "p50", "p90", "attempts", "well", "reliable"}, append(rows, costRow(r.Total)))

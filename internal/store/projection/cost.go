@@ -219,6 +219,12 @@ func (w *writer) costed(ctx context.Context, x *execution, e *loomv1.Event) erro
 		agent := e.GetActor().GetName()
 		return w.exec(ctx, "call", e.Project, e.Number, e.Bead, process, agent, roleOf(agent), a.GetModel(), clock(e.Time),
 			int64(u.GetInputTokens()), int64(u.GetOutputTokens()), int64(u.GetCacheReadTokens()), int64(u.GetCostMicroUsd()), u.GetCostKnown(), int64(a.GetMilliseconds()))
+	case *loomv1.Event_CallSettled:
+		if u := f.CallSettled.GetUsage(); u != nil {
+			agent := x.reservedBy(e)
+			return w.exec(ctx, "call", e.Project, e.Number, e.Bead, process, agent, roleOf(agent), "", clock(e.Time),
+				int64(u.GetInputTokens()), int64(u.GetOutputTokens()), int64(u.GetCacheReadTokens()), int64(u.GetCostMicroUsd()), u.GetCostKnown(), int64(0))
+		}
 	case *loomv1.Event_AttemptEnded:
 		outcome := word(f.AttemptEnded.GetOutcome().GetStatus())
 		if f.AttemptEnded.GetTimedOut() {
@@ -231,6 +237,16 @@ func (w *writer) costed(ctx context.Context, x *execution, e *loomv1.Event) erro
 		}
 	}
 	return nil
+}
+
+// reservedBy is whose call is settled: of one that was lost with its agent, the agent's.
+func (x *execution) reservedBy(e *loomv1.Event) string {
+	for _, r := range x.state.GetNodes()[e.Node].GetAttempt().GetReserved() {
+		if by := r.GetBy(); r.Request == e.GetCallSettled().GetRequest() && by != nil {
+			return by.Agent + "@" + by.Host
+		}
+	}
+	return e.GetActor().GetName()
 }
 
 // attemptEnd notes how an attempt ended for its holder; of one that nobody held, such

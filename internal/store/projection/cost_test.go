@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	stories "github.com/loomrun/loom/test/play"
 )
 
 // TestAGENT05_CostsAddUp adds up lives in every way, and wants of each the sums
@@ -46,5 +47,36 @@ func TestAGENT05_CostsAddUp(t *testing.T) {
 		if _, _, err := db.Costs(t.Context(), &loomv1.CostRequest{By: 99}); err == nil {
 			t.Error("costs are added up by nothing that there is")
 		}
+	}
+}
+
+// TestAGENT05_CallsWithoutAnAnswerCost has calls of which one came to nothing and one was
+// lost with its agent: they count for whom they were made, as they do for budgets.
+func TestAGENT05_CallsWithoutAnAnswerCost(t *testing.T) {
+	var j journal
+	var used, all uint64
+	shop := stories.Open("shop", 0, func(b *loomv1.Batch) {
+		j = append(j, b)
+		for _, e := range b.Events {
+			if u := e.GetCallSettled().GetUsage(); u != nil {
+				used += u.InputTokens
+			}
+		}
+	})
+	stories.Reserved(shop)
+	shop.Flush()
+	for _, x := range shop.State.Snapshot().Executions {
+		all += x.GetUsage().GetInputTokens()
+	}
+	db := open(t, filled(t, []journal{j}))
+	list, total, err := db.Costs(t.Context(), &loomv1.CostRequest{By: loomv1.CostGroup_COST_GROUP_ROLE})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used == 0 || total.InputTokens != all || total.InputTokens < used {
+		t.Errorf("%d tokens cost, of %d that executions used, %d of them by calls without an answer", total.InputTokens, all, used)
+	}
+	if len(list) != 1 || list[0].Name != "qa-engineer" {
+		t.Errorf("by role: %v", list)
 	}
 }

@@ -171,7 +171,7 @@ CREATE TABLE model_calls (
   process        TEXT NOT NULL,
   agent          TEXT NOT NULL,    -- ROLE/N@HOST
   role           TEXT NOT NULL,
-  model          TEXT NOT NULL,    -- PROVIDER:MODEL
+  model          TEXT NOT NULL,    -- PROVIDER:MODEL; '' of a call that gave no answer
   at             TEXT NOT NULL,
   input_tokens   INTEGER NOT NULL,
   output_tokens  INTEGER NOT NULL,
