@@ -193,8 +193,8 @@ func (a *Commands) beadReopen() *cobra.Command {
 		return &loomv1.BeadRequest{Verb: &loomv1.BeadRequest_Reopen{Reopen: q}}, "open again"
 	})
 	cmd.Long = `Reopen begins a new execution for a bead that has ended, on the newest version
-of its process. The same --key within a day opens it once. With --resume the
-work begins with what had been changed when it was closed.`
+of its process. The same --idempotency-key within a day opens it once. With
+--resume the work begins with what had been changed when it was closed.`
 	cmd.Example = "  loom bead reopen shop-1 --reason \"it is back since this morning\"\n  loom bead reopen shop-1 --resume"
 	cmd.Flags().BoolVar(&q.Resume, "resume", false, "go on with the draft of the work that was closed")
 	cmd.Flags().StringVar(&q.Reason, "reason", "", "`TEXT` that says why, for the record")

@@ -30,8 +30,8 @@ func (a *Commands) Submit() *cobra.Command {
 		Use:   "submit GOAL... [flags]",
 		Short: "file a bead",
 		Long: `Submit files a bead and prints its id once it is durable. The goal is plain
-words; quote it if it holds what your shell would eat. The same --key within a
-day files nothing new and prints the first bead's id.`,
+words; quote it if it holds what your shell would eat. The same
+--idempotency-key within a day files nothing new and prints the first bead's id.`,
 		Example: `  loom submit --type bug "The total is wrong for orders of exactly 50.00"
   loom submit --project shop --wait --deadline 4h "Write a changelog"
   loom submit --blocked-by shop-7 --budget-tokens 200000 "Use the new schema"`,

@@ -78,12 +78,8 @@ func (s *State) pay(e *loomv1.Event, used amount) {
 }
 
 // dayRaised is what the project may spend today once the CEO has approved it.
-func (d *decision) dayRaised(a *loomv1.Approval) *loomv1.Budget {
-	most, more, spent := d.s.dayAllowed(d.wall), d.s.p.Config.GetDayBudget(), d.s.spentToday(d.wall)
-	return &loomv1.Budget{
-		Tokens:   raised(most.Tokens, more.GetTokens(), max(spent.tokens, a.Wanted.GetTokens())),
-		MicroUsd: raised(most.MicroUsd, more.GetMicroUsd(), max(spent.money, a.Wanted.GetMicroUsd())),
-	}
+func (d *decision) dayRaised(used amount) *loomv1.Budget {
+	return raisedBudget(d.s.dayAllowed(d.wall), d.s.p.Config.GetDayBudget(), d.s.spentToday(d.wall).most(used))
 }
 
 // lapseDay has the question about the budget of a day lapse once that is over: there

@@ -125,16 +125,22 @@ func checkDeadline(d *decision, b *loomv1.Bead) []*fault.Error {
 	case b.Deadline.CheckValid() != nil:
 		return problem(fault.New("submit/invalid-field", "deadline is not a time between the years 1 and 9999").At("deadline"))
 	case !b.Deadline.AsTime().After(d.wall):
-		return problem(fault.New("submit/past-deadline", "deadline is not in the future: %s", d.clocks()).At("deadline").Got(b.Deadline.AsTime().Format("2006-01-02T15:04:05Z07:00")))
+		return problem(fault.New("submit/past-deadline", "deadline is not in the future: %s", d.clocks()).At("deadline").Got(b.Deadline.AsTime().Format("2006-01-02T15:04:05Z07:00")).Want("a later one, or none"))
 	}
 	return nil
 }
 
 func checkBudget(_ *decision, b *loomv1.Bead) []*fault.Error {
-	if m := b.Budget; m.GetTokens() < 0 || m.GetMicroUsd() < 0 || m.GetWallSeconds() < 0 {
-		return problem(fault.New("submit/negative-budget", "budget is negative").At("budget"))
+	var errs []*fault.Error
+	for _, bound := range []struct {
+		name string
+		n    int64
+	}{{"tokens", b.Budget.GetTokens()}, {"micro_usd", b.Budget.GetMicroUsd()}, {"wall_seconds", b.Budget.GetWallSeconds()}} {
+		if bound.n < 0 {
+			errs = append(errs, fault.New("submit/negative-budget", "a bound is negative").At("budget."+bound.name).Got(fmt.Sprint(bound.n)).Want("more than 0, or nothing for no bound"))
+		}
 	}
-	return nil
+	return errs
 }
 
 func checkPriority(_ *decision, b *loomv1.Bead) []*fault.Error {

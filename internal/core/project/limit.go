@@ -127,8 +127,12 @@ func (d *decision) askLimit(x *loomv1.Execution) error {
 		d.overspent(x, why)
 		return nil
 	}
+	upTo := ""
+	if code == overBudget {
+		upTo = budgetText(d.beadRaised(x, d.s.spentBy(x)))
+	}
 	defer d.about(x)()
-	return d.run(x).AskLimit(code, why)
+	return d.run(x).AskLimit(code, why, upTo)
 }
 
 // followAnswer asks about the budgets of an execution, and of those that it
@@ -168,30 +172,34 @@ func (d *decision) emitLift(x *loomv1.Execution, a *loomv1.Approval) error {
 			if !d.s.dayEnds(d.wall).Equal(asTime(a.DayEnds)) {
 				return nil
 			}
-			lifted = &loomv1.LimitLifted{Day: d.dayRaised(a)}
+			lifted = &loomv1.LimitLifted{Day: d.dayRaised(ofBudget(a.Wanted))}
 			break
 		}
 		if a.OfProject {
-			lifted = &loomv1.LimitLifted{Project: d.projectRaised(a)}
+			lifted = &loomv1.LimitLifted{Project: d.projectRaised(ofBudget(a.Wanted))}
 			break
 		}
-		used := d.s.spentBy(x)
-		most, more := d.s.allowed(x), d.s.budgetOf(x)
-		lifted = &loomv1.LimitLifted{Granted: &loomv1.Budget{
-			Tokens:      raised(most.Tokens, more.GetTokens(), max(used.tokens, a.Wanted.GetTokens())),
-			MicroUsd:    raised(most.MicroUsd, more.GetMicroUsd(), max(used.money, a.Wanted.GetMicroUsd())),
-			WallSeconds: raised(most.WallSeconds, more.GetWallSeconds(), int64(worked(x, d.now)/time.Second)),
-		}}
+		lifted = &loomv1.LimitLifted{Granted: d.beadRaised(x, d.s.spentBy(x).most(ofBudget(a.Wanted)))}
 	}
 	return d.emit(&loomv1.Event{Fact: &loomv1.Event_LimitLifted{LimitLifted: lifted}})
 }
 
+// beadRaised is what an execution may spend once the CEO has approved that it uses so much.
+func (d *decision) beadRaised(x *loomv1.Execution, used amount) *loomv1.Budget {
+	b := raisedBudget(d.s.allowed(x), d.s.budgetOf(x), used)
+	b.WallSeconds = raised(d.s.allowed(x).WallSeconds, d.s.budgetOf(x).GetWallSeconds(), int64(worked(x, d.now)/time.Second))
+	return b
+}
+
 // projectRaised is what the project may spend once the CEO has approved it.
-func (d *decision) projectRaised(a *loomv1.Approval) *loomv1.Budget {
-	most, more := d.s.projectAllowed(), d.s.p.Config.GetBudget()
+func (d *decision) projectRaised(used amount) *loomv1.Budget {
+	return raisedBudget(d.s.projectAllowed(), d.s.p.Config.GetBudget(), d.s.spent.most(used))
+}
+
+// raisedBudget is a budget of tokens and money, raised.
+func raisedBudget(most, more *loomv1.Budget, used amount) *loomv1.Budget {
 	return &loomv1.Budget{
-		Tokens:   raised(most.Tokens, more.GetTokens(), max(d.s.spent.tokens, a.Wanted.GetTokens())),
-		MicroUsd: raised(most.MicroUsd, more.GetMicroUsd(), max(d.s.spent.money, a.Wanted.GetMicroUsd())),
+		Tokens: raised(most.GetTokens(), more.GetTokens(), used.tokens), MicroUsd: raised(most.GetMicroUsd(), more.GetMicroUsd(), used.money),
 	}
 }
 

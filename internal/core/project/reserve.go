@@ -24,6 +24,9 @@ func (a amount) plus(b amount) amount {
 	return amount{min(a.tokens+b.tokens, mostAmount), min(a.money+b.money, mostAmount)}
 }
 
+// most is the larger of both, of tokens and of money.
+func (a amount) most(b amount) amount { return amount{max(a.tokens, b.tokens), max(a.money, b.money)} }
+
 // within says whether a is no more than a budget; what that does not bound is.
 func (a amount) within(b *loomv1.Budget) bool {
 	return (b.GetTokens() <= 0 || a.tokens <= b.Tokens) && (b.GetMicroUsd() <= 0 || a.money <= b.MicroUsd)
@@ -35,6 +38,8 @@ func bounds(b *loomv1.Budget) bool { return b.GetTokens() > 0 || b.GetMicroUsd()
 func ofUsage(u *loomv1.Usage) amount {
 	return amount{int64(min(u.GetInputTokens()+u.GetOutputTokens(), mostAmount)), int64(min(u.GetCostMicroUsd(), mostAmount))}
 }
+
+func ofBudget(b *loomv1.Budget) amount { return amount{b.GetTokens(), b.GetMicroUsd()} }
 
 func ofReservation(r *loomv1.CallReservation) amount { return amount{r.GetTokens(), r.GetMicroUsd()} }
 
@@ -174,11 +179,42 @@ func (d *decision) exhausted(x *loomv1.Execution, a *loomv1.Attempt, one account
 		return loomv1.Verdict_VERDICT_HELD, nil
 	}
 	defer d.about(about)()
+	upTo := budgetText(d.raisedFor(one, need))
 	asked := &loomv1.Approval{Reason: overBudget + ": " + one.why(need), Wanted: one.spent.plus(one.lost).plus(need).budget(), OfProject: one.x == nil}
 	if !one.ends.IsZero() {
 		asked.DayEnds = timestamppb.New(one.ends)
 	}
-	return loomv1.Verdict_VERDICT_HELD, d.run(about).AskBudget(asked)
+	return loomv1.Verdict_VERDICT_HELD, d.run(about).AskBudget(asked, upTo)
+}
+
+// raisedFor is what an account may have spent once the CEO has approved the next call. Of
+// a project it is more if others have spent more by then.
+func (d *decision) raisedFor(one account, need amount) *loomv1.Budget {
+	used := one.spent.plus(one.lost).plus(need)
+	switch {
+	case !one.ends.IsZero():
+		return d.dayRaised(used)
+	case one.x == nil:
+		return d.projectRaised(used)
+	}
+	b := d.beadRaised(one.x, used)
+	b.WallSeconds = 0 // it is not asked about
+	return b
+}
+
+// budgetText says a budget, "" of none.
+func budgetText(b *loomv1.Budget) string {
+	var said []string
+	if b.GetTokens() > 0 {
+		said = append(said, fmt.Sprintf("%d tokens", b.Tokens))
+	}
+	if b.GetMicroUsd() > 0 {
+		said = append(said, dollars(b.MicroUsd))
+	}
+	if b.GetWallSeconds() > 0 {
+		said = append(said, seconds(b.WallSeconds).String()+" of work")
+	}
+	return strings.Join(said, " and ")
 }
 
 func (a amount) budget() *loomv1.Budget { return &loomv1.Budget{Tokens: a.tokens, MicroUsd: a.money} }

@@ -9,36 +9,40 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// AskLimit asks the CEO whether the execution may go on beyond a limit; until
-// there is an answer it is held. While it is asked already, it does nothing.
-func (r Run) AskLimit(code, why string) error {
+// AskLimit asks the CEO whether the execution may go on beyond a limit, and says up to
+// what if that is not ""; until there is an answer it is held. While it is asked already,
+// it does nothing.
+func (r Run) AskLimit(code, why, upTo string) error {
 	if !running(r.X) {
 		return r.over()
 	}
 	if r.X.LimitApproval != "" {
 		return nil
 	}
-	return r.askLimit(&loomv1.Approval{Reason: code + ": " + why})
+	return r.askLimit(&loomv1.Approval{Reason: code + ": " + why}, upTo)
 }
 
 // AskBudget is AskLimit about a budget that the next model call does not fit
 // into. The approval says why, what there would have to be room for, and whose
 // budget it is.
-func (r Run) AskBudget(a *loomv1.Approval) error {
+func (r Run) AskBudget(a *loomv1.Approval, upTo string) error {
 	if !running(r.X) {
 		return r.over()
 	}
 	if r.X.LimitApproval != "" {
 		return nil
 	}
-	return r.askLimit(a)
+	return r.askLimit(a, upTo)
 }
 
-func (r Run) askLimit(a *loomv1.Approval) error {
+func (r Run) askLimit(a *loomv1.Approval, upTo string) error {
 	a.Id, a.Bead, a.Execution, a.Kind = r.NextBead(), r.X.Bead, r.X.Id, escalation
 	a.Question = cut(fmt.Sprintf("a limit is reached: how is %q to continue?", r.Bead.GetGoal()), SummaryBytes)
 	a.History, a.Options = shown(r.ended()), []loomv1.ApprovalDecision{approve, reject}
-	a.NextSteps = []string{"approve: go on beyond the limit", "reject: close the workflow and the bead"}
+	if upTo != "" {
+		upTo = ", up to " + upTo
+	}
+	a.NextSteps = []string{"approve: go on beyond the limit" + upTo, "reject: close the workflow and the bead"}
 	if a.DayEnds != nil {
 		a.NextSteps = append(a.NextSteps, "no answer: it goes on at "+a.DayEnds.AsTime().Format(time.RFC3339)+", when the day is over")
 	}
