@@ -343,14 +343,14 @@ func (d *decision) followChange`, ""},
 	{"a budget that is used up is not asked about", whole + "reactions.go", `(*decision).followAnswer,
 			of[*loomv1.Event_ModelAnswered](), `, `(*decision).followAnswer,
 			`, ""},
-	{"children spend nothing", whole + "limit.go", `		tokens, microUSD = tokens+t, microUSD+m`, `		_, _ = t, m`, ""},
+	{"children spend nothing", whole + "limit.go", `		used = used.plus(s.spentBy(c))`, `		_ = c`, ""},
 	{"a limit is not lifted", whole + "limit.go", `	return d.emit(&loomv1.Event{Fact: &loomv1.Event_LimitLifted{LimitLifted: lifted}})`, `	_ = lifted
 	return nil`, ""},
 	{"a limit of time is never reached", whole + "timers.go", `	if limit, any := s.limitAt(x); any && (!ok || limit.Before(at)) {`, `	if limit, any := s.limitAt(x); any && false {`, ""},
 	{"a limit is asked about while it is asked about", flow + "limit.go", `	if r.X.LimitApproval != "" {
 		return nil
 	}
-	return r.askLimit(&loomv1.Approval{Reason: code + ": " + why})`, `	return r.askLimit(&loomv1.Approval{Reason: code + ": " + why})`, "the project looks before it asks"},
+	return r.askLimit(&loomv1.Approval{Reason: code + ": " + why}, upTo)`, `	return r.askLimit(&loomv1.Approval{Reason: code + ": " + why}, upTo)`, "the project looks before it asks"},
 	{"a child is not linked with its attempt", whole + "child.go", `	if err := d.run(x).ChildStarted(a.Id, b.Id, b.Id+"-x1"); err != nil {`, `	if err := error(nil); err != nil {`, ""},
 	{"a child's end is not told", whole + "child.go", `		d.later(func() error { return d.endChild(x) })`, `		_ = x`, ""},
 	{"a child that fails is taken for done", whole + "child.go", `	if child.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED {`, `	if false {`, ""},
