@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/place/sandbox/probe"
 	"github.com/loomrun/loom/internal/store/datadir"
@@ -185,6 +186,17 @@ func TestOPS02_ModelsAreJudgedWithoutAsking(t *testing.T) {
 	wants(t, found, Failed, "bad needs a key")
 	m.Ask = func(context.Context, string) error { return fault.New("model/unavailable", "nobody answers") }
 	wants(t, examine(t, "models", m), Failed, "nobody answers")
+	seen := map[string]bool{}
+	for _, code := range []string{"model/key-refused", "model/unknown", "model/no-credit"} {
+		m.Ask = func(context.Context, string) error { return fault.New(code, "what the provider says") }
+		found := examine(t, "models", m)
+		i := slices.IndexFunc(found, func(f Finding) bool { return strings.Contains(f.Text, "what the provider says") })
+		if i < 0 || found[i].Status != Failed || found[i].Do != model.Remedy(fault.New(code, "x")) || found[i].Do == "" || seen[found[i].Do] {
+			t.Errorf("%s: %+v; want a failure with a remedy of its own", code, found)
+			continue
+		}
+		seen[found[i].Do] = true
+	}
 	m.Ask = func(context.Context, string) error { return nil }
 	wants(t, examine(t, "models", m), Good, "a:b (--model) answers")
 	m.Models = nil

@@ -215,6 +215,55 @@ func TestHUM03_ACommandIsTold(t *testing.T) {
 	}
 }
 
+// A desktop is told by notify-send: title and text are arguments, and none is an option.
+func TestHUM03_ADesktopIsTold(t *testing.T) {
+	bin := t.TempDir()
+	t.Setenv("PATH", bin)
+	if _, err := notify.ParseTarget("desktop", nil); fault.Code(err) != "usage/argument" || !strings.Contains(err.Error(), "libnotify-bin") {
+		t.Errorf("without notify-send: %v", err)
+	}
+	out := filepath.Join(bin, "out")
+	script := fmt.Sprintf("#!/bin/sh\nfor a; do echo \"[$a]\"; done > '%s'\n", out)
+	if err := os.WriteFile(filepath.Join(bin, "notify-send"), []byte(script), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	if err := config(t, asks(1), target(t, "desktop")).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(out)
+	if want := "[--app-name=Loom]\n[--]\n[Loom waits for you: shop-2]\n[Shall <this> be committed?]\n"; err != nil || string(data) != want {
+		t.Errorf("notify-send has %q, %v, want %q", data, err, want)
+	}
+}
+
+// Whatever waits for a person reaches her: a commit, an escalation, a question in words, a
+// permission, a vote, and a limit that is reached.
+func TestHUM03_WhateverWaitsIsTold(t *testing.T) {
+	r := newReceiver(t)
+	var j journal
+	var want []string
+	for number, name := range loomv1.ApprovalKind_name {
+		n := asks(1)[0]
+		id := fmt.Sprintf("shop-%d", number+2)
+		n.Position.Sequence = uint64(len(j) + 1)
+		a := n.Event.GetApprovalRequested().Approval
+		a.Id, a.Kind, a.Reason = id, loomv1.ApprovalKind(number), "budget/exhausted: "+name
+		j, want = append(j, n), append(want, "loom inbox "+id)
+	}
+	if err := config(t, j, target(t, "webhook="+r.URL)).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, body := range r.bodies {
+		var m notify.Message
+		if err := json.Unmarshal([]byte(body), &m); err != nil || m.Command != want[i] {
+			t.Errorf("told is %q, %v, want %q", body, err, want[i])
+		}
+	}
+	if len(r.bodies) != len(want) || len(want) < 4 {
+		t.Errorf("%d of %d are told", len(r.bodies), len(want))
+	}
+}
+
 func TestHUM03_TargetsAreChecked(t *testing.T) {
 	for _, s := range []string{"", "pigeon=x", "webhook", "webhook=/path", "slack=ftp://x/y", "command= "} {
 		if _, err := notify.ParseTarget(s, nil); fault.Code(err) != "usage/argument" {
