@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -19,6 +21,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/cluster"
 	"github.com/loomrun/loom/internal/net/broker"
+	"github.com/loomrun/loom/internal/net/broker/brokertest"
 	"github.com/loomrun/loom/internal/net/client"
 	"github.com/loomrun/loom/internal/store/datadir"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -87,6 +90,13 @@ func await() {
 	if !errors.Is(err, seen) {
 		give(fmt.Errorf("no event like %q: %w", pattern, err))
 	}
+}
+
+// addresses prints so many addresses where hosts of a cluster can meet.
+func addresses() {
+	n, err := strconv.Atoi(os.Args[1])
+	give(err)
+	fmt.Println(strings.Join(brokertest.Addresses(n), ","))
 }
 
 // waitFile waits until a file, which another process writes, matches a pattern.

@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 		"wait-host":   waitHost,
 		"await":       await,
 		"wait-file":   waitFile,
+		"addresses":   addresses,
 		"wait-agents": waitAgents,
 		"until":       until,
 		"nats-server": natsServer,

@@ -29,8 +29,8 @@ cache, money as far as prices are known, and how long answers took; and the
 attempts of agents: how many ended well, and how many were neither late nor
 taken away. By tree, what agents had others do counts for the bead that they
 worked on. A call that was broken off counts with what it can have used at most,
-as it does for budgets. A sum with a + is more than it says: the price of some of its calls
-is not known.`,
+as it does for budgets. A sum with a + is more than it says: the price of some
+of its calls is not known.`,
 		Example: "  loom cost --by role\n  loom cost --by day --since 720h --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fillCost(q, by, since, time.Now()); err != nil {
