@@ -150,8 +150,13 @@ func (j *job) message(subject, body string) (string, string, error) {
 	return s.Blotted(subject), s.Blotted(body), nil
 }
 
+// bySummary reports whether the summary of who made a change is the subject of its
+// commit. Where a process has several work on it, that is the goal. Prompts say the
+// same of it.
+func bySummary(b *loomv1.Brief) bool { return b.Definition == nil }
+
 func (j *job) subject(o *loomv1.Outcome) string {
-	if s := strings.TrimSpace(o.GetSummary()); s != "" && j.brief.Definition == nil {
+	if s := strings.TrimSpace(o.GetSummary()); s != "" && bySummary(j.brief) {
 		return s
 	}
 	return j.brief.Bead.Goal

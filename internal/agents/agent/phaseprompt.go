@@ -12,6 +12,7 @@ import (
 	"github.com/loomrun/loom/internal/core/plan"
 	"github.com/loomrun/loom/internal/core/verify"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
 )
 
 // Bounds of what a prompt holds of files, in bytes.
@@ -22,7 +23,7 @@ const (
 )
 
 // guide tells what the process says to everybody.
-func (p *prompt) guide(b *loomv1.Brief) {
+func (p *prompt) guide(b *loomv1.Brief, r roles.Role) {
 	g := b.Definition.GetGuide()
 	if g == nil {
 		return
@@ -30,7 +31,7 @@ func (p *prompt) guide(b *loomv1.Brief) {
 	p.section("Process")
 	fmt.Fprintf(p, "process: %s\n", b.Definition.Name)
 	p.paragraph("Who you are here", g.Persona)
-	p.paragraph("Tools", g.ToolGuidance)
+	p.paragraph("Tools", guidance(g.ToolGuidance, r.Tools.All()))
 	if len(g.MemoryTypes) > 0 {
 		p.WriteString("Worth remembering, with memory_keep, under its type; without that tool with decision_log, as an observation whose title begins with the type:\n")
 		for _, t := range g.MemoryTypes {

@@ -66,7 +66,7 @@ func Prompt(b *loomv1.Brief, r roles.Role) string {
 	p.assignment(b)
 	p.checkout(b)
 	p.bead(b)
-	p.guide(b)
+	p.guide(b, r)
 	p.phase(b)
 	p.earlier(b)
 	p.before(b)
@@ -405,15 +405,23 @@ func (p *prompt) change(b *loomv1.Brief) {
 }
 
 // checks names the commands that must pass on what comes of the work, to a role
-// that changes something or runs commands.
+// that changes something or runs commands. In a phase that is whoever runs commands,
+// or names one more.
 func (p *prompt) checks(b *loomv1.Brief, r roles.Role) {
-	able := edits(r) || leads(r) || slices.Contains(r.Tools.All(), "shell")
-	if len(b.Execution.Checks) == 0 || b.Node.Phase != nil || b.Node.Kind != loomv1.NodeKind_NODE_KIND_UNSPECIFIED || !able {
+	runs := slices.Contains(r.Tools.All(), "shell")
+	able := runs || edits(r) || leads(r)
+	if b.Node.Phase != nil {
+		_, names := b.Node.Outcome["check"]
+		able = isWork(b.Node) && (runs || names)
+	}
+	if len(b.Execution.Checks) == 0 || b.Node.Kind != loomv1.NodeKind_NODE_KIND_UNSPECIFIED || !able {
 		return
 	}
 	p.section("Required checks")
 	const last = "and again on a clean checkout of what is committed, which has nothing that git ignores but what the project's setup makes"
 	switch {
+	case b.Node.Phase != nil:
+		p.WriteString("These commands must pass once all phases are done, run from the root of the repository. The runtime runs them on a clean checkout of what is committed:\n")
 	case b.Bead.Delegation != nil:
 		p.WriteString("These commands must pass on what all parts of the work make together, run from the root of the repository:\n")
 	case edits(r):
@@ -435,9 +443,7 @@ func (p *prompt) ending(b *loomv1.Brief, r roles.Role) {
 		p.WriteString(", or continue to be given another cycle (then put all you learnt into notes)")
 	}
 	p.WriteString(", a summary in one line, and notes for the agent that comes next.")
-	if n.GetKind() == loomv1.NodeKind_NODE_KIND_UNSPECIFIED && n.GetPhase() == nil && (edits(r) || leads(r)) {
-		p.WriteString(" Where your work changes files, the summary becomes the subject of the commit: what the change does, in at most 72 characters.")
-	}
+	p.subject(b, r)
 	p.WriteByte('\n')
 	if len(n.GetOutcome()) == 0 {
 		p.WriteString("There are no fields.\n")
@@ -450,6 +456,23 @@ func (p *prompt) ending(b *loomv1.Brief, r roles.Role) {
 			only = ", with a failure alone"
 		}
 		fmt.Fprintf(p, "  %s: %s%s\n", k, n.Outcome[k], only)
+	}
+}
+
+// subject says what the subject of a commit is made of, to a role whose work can
+// become one.
+func (p *prompt) subject(b *loomv1.Brief, r roles.Role) {
+	n := b.Node
+	makes := edits(r) || leads(r)
+	if n.GetPhase() != nil {
+		makes = edits(r) && isWork(n)
+	}
+	switch {
+	case n.GetKind() != loomv1.NodeKind_NODE_KIND_UNSPECIFIED || !makes:
+	case bySummary(b):
+		p.WriteString(" Where your work changes files, the summary becomes the subject of the commit: what the change does, in at most 72 characters.")
+	default:
+		p.WriteString(" Where your work changes files, the goal becomes the subject of the commit; the summary says what you did.")
 	}
 }
 
