@@ -87,11 +87,16 @@ func (r *run) ask(ctx context.Context) (*turn.Stop, error) {
 		err = r.together(ctx, resp)
 	}
 	took := uint64(max(time.Since(began).Milliseconds(), 1))
+	if fault.Code(err) == "model/invalid-output" {
+		resp = refusedAnswer(resp, err)
+	}
 	r.tapeAsk(m, req, resp, err)
 	answer := &loomv1.ModelAnswer{Milliseconds: took, Model: m.Name(), Scripted: m.Scripted(), Request: req.Digest(), Counted: uint64(turn.Tokens(req.Size())), Part: turn.Part(r.t)}
 	switch {
 	case fault.Code(err) == "model/invalid-output":
-		answer.Problem, answer.Usage = useless(err), model.UsageOf(err)
+		if err := r.fillRefused(ctx, answer, resp, err); err != nil {
+			return nil, err
+		}
 	case err != nil:
 		return nil, r.unanswered(ctx, m, req, err)
 	default:
@@ -155,11 +160,42 @@ func (r *run) fill(ctx context.Context, a *loomv1.ModelAnswer, resp *model.Respo
 		}
 	}
 	if resp.Stop == model.StopLength {
-		a.Problem = fmt.Sprintf("your answer was cut off: it was longer than the %d tokens that one answer may have%s. No tool was called. Do the same in smaller steps: one file or one part of a file a call, and less text before it", r.output(), reasoned(r.thinking()))
+		a.Problem = fmt.Sprintf("your answer was cut off: it was longer than the %d tokens that one answer may have%s. No tool was called. Do the same in smaller steps: one file or one part of a file a call, and less text before it", r.output(), reasoned(r.thinking())) + turn.Uncalled(resp.Cut)
 		return nil
 	}
 	a.Calls = r.unique(resp.Calls)
 	return nil
+}
+
+// keptText is how many bytes are kept of the text of an answer that is refused.
+const keptText = 16 << 10
+
+// refusedAnswer is the answer that err refuses, as far as it is known, with what it cost.
+func refusedAnswer(resp *model.Response, err error) *model.Response {
+	if resp == nil {
+		resp = model.Rejected(err)
+	}
+	if resp == nil {
+		resp = &model.Response{}
+	}
+	resp.Usage = model.UsageOf(err)
+	return resp
+}
+
+// fillRefused keeps of an answer that nobody can act on its text, and tells the model
+// why and what it had called. All of that is recorded, so that whoever goes on asks
+// with the same words.
+func (r *run) fillRefused(ctx context.Context, a *loomv1.ModelAnswer, resp *model.Response, why error) (err error) {
+	if resp.By != "" {
+		a.Model, a.Scripted = resp.By, resp.Scripted
+	}
+	r.clean(resp)
+	a.Usage, a.Problem = resp.Usage, useless(why)+turn.Uncalled(resp.Calls)
+	if said := strings.TrimSpace(resp.Text); said != "" {
+		a.Summary = cut(said, 60)
+		a.Text, err = r.Blobs.Put(ctx, []byte(turn.Clip(said, keptText)), "text/markdown; charset=utf-8")
+	}
+	return err
 }
 
 // useless is what a model is told of an answer that nobody can act on.
@@ -180,7 +216,7 @@ func reasoned(t model.Thinking) string {
 // be changed: with a secret in it, it is dropped.
 func (r *run) clean(resp *model.Response) {
 	resp.Text = r.Secrets.Text(resp.Text)
-	for _, c := range resp.Calls {
+	for _, c := range slices.Concat(resp.Calls, resp.Cut) {
 		c.Id, c.Tool, c.Arguments = r.Secrets.Text(c.Id), r.Secrets.Text(c.Tool), r.Secrets.Text(c.Arguments)
 	}
 	if len(r.Secrets.In(string(resp.Opaque))) > 0 {

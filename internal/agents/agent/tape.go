@@ -36,9 +36,9 @@ func (r *run) tapeAsk(m model.Provider, q *model.Request, answer *model.Response
 	if r.Tape == nil || err != nil && fault.Code(err) != "model/invalid-output" {
 		return
 	}
-	problem := ""
+	var problem *fault.Error
 	if err != nil {
-		problem = fault.From(err).Message
+		problem = fault.From(err)
 	}
 	r.Tape.Ask(r.brief.Attempt.Id, m, q, answer, problem)
 }

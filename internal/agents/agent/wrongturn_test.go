@@ -74,6 +74,7 @@ func wrongTurns() []wrongTurn {
 		{"arguments for use that are no object", []*model.Response{raw("use", `{"tool":"git_log","arguments":["a.txt"]}`)}, 1, "NAME"},
 		{"a direct call of a tool behind use", []*model.Response{one("file_search", "pattern", "*.txt")}, 0, "a.txt"},
 		{"a call of use beside finish", []*model.Response{says(call("use", args("tool", "file_write", "arguments", args("path", "b.txt", "content", "b\n"))), finish("success").Calls[0])}, 1, "finish"},
+		{"one call of three that is malformed", []*model.Response{says(call("file_read", args("path", "a.txt")), call("file_read", args("path", "twice.txt")), raw("file_write", `{"path": "new.txt", "content": "new`).Calls[0])}, 1, "2. file_read"},
 		{"success where a required check fails", []*model.Response{finish("success")}, 1, "cat new.txt"},
 	}
 }

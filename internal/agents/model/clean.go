@@ -24,18 +24,18 @@ const (
 // the conversation has used, or with one that not every provider takes, gets
 // a new one. It returns model/invalid-output for an answer that is empty or
 // too large, for two calls with one id, for a call without a tool's name, for
-// arguments that are no JSON object. An answer that was cut off keeps its text, if
-// any: the calls in it go, because the last one is not whole.
+// arguments that are no JSON object; see [Rejected]. An answer that was cut off keeps
+// its text, if any: the calls in it become Cut, because the last one is not whole.
 func Clean(q *Request, r *Response) (*Response, error) {
 	if err := bounds(r); err != nil {
-		return nil, err
+		return nil, Reject(err, told(r))
 	}
-	if r.Stop == StopLength {
-		r.Calls = nil
+	if r.Stop == StopLength && len(r.Calls) > 0 {
+		r.Cut, r.Calls = toldCalls(r.Calls), nil
 	}
 	r.Text = cleanText(r.Text)
 	if err := cleanCalls(q, r.Calls); err != nil {
-		return nil, err
+		return nil, Reject(err, told(r))
 	}
 	if r.Usage == nil {
 		r.Usage = &loomv1.Usage{}
@@ -82,13 +82,17 @@ func cleanCalls(q *Request, calls []*loomv1.ToolCall) error {
 		return err
 	}
 	used := usedIDs(q)
-	for _, c := range calls {
+	for i, c := range calls {
+		which := ""
+		if len(calls) > 1 {
+			which = fmt.Sprintf(" in call %d of %d", i+1, len(calls))
+		}
 		if !plain(c.Tool) {
-			return invalid("calls a tool without a proper name").Got(c.Tool).Want("call one of those that are offered")
+			return invalid("calls a tool without a proper name%s", which).Got(c.Tool).Want("call one of those that are offered")
 		}
 		arguments, err := object(c.Arguments)
 		if err != nil {
-			return invalid("calls %s with arguments that are no JSON object: %s", c.Tool, err).Got(c.Arguments).
+			return invalid("calls %s%s with arguments that are no JSON object: %s", c.Tool, which, err).Got(c.Arguments).
 				Want("give one object, with quotes, backslashes and line breaks of texts escaped")
 		}
 		c.Arguments = arguments

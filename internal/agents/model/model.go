@@ -109,6 +109,10 @@ type Response struct {
 	Text  string
 	Calls []*loomv1.ToolCall
 
+	// Cut are the calls of an answer that was cut off. Nobody acts on them, and the
+	// last one is not whole.
+	Cut []*loomv1.ToolCall
+
 	// Usage is the larger of what the server reported and what the answer
 	// must at least have used. It includes tries that broke off; their price
 	// is not known, so CostKnown is false then.

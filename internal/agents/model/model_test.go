@@ -88,6 +88,33 @@ func TestF17_CleanIDs(t *testing.T) {
 	}
 }
 
+// TestREAL06_ARefusedAnswerIsKeptForWhoIsToldWhy has its text and its calls, and says
+// which call is at fault; of an answer that was cut off the calls are set aside.
+func TestREAL06_ARefusedAnswerIsKeptForWhoIsToldWhy(t *testing.T) {
+	calls := func() []*loomv1.ToolCall {
+		return []*loomv1.ToolCall{{Tool: "shell", Arguments: `{"command":"ls"}`}, {Tool: "file_read", Arguments: "{\"path\": \xff"}}
+	}
+	_, err := model.Clean(ask(""), &model.Response{Text: "I look.\x00", Calls: calls()})
+	err = model.Spent(err, &loomv1.Usage{InputTokens: 7})
+	got := model.Rejected(err)
+	if fault.Code(err) != "model/invalid-output" || !strings.Contains(err.Error(), "calls file_read in call 2 of 2 with arguments") || model.UsageOf(err).InputTokens != 7 {
+		t.Errorf("it is refused with %v", err)
+	}
+	if got == nil || got.Text != "I look.\uFFFD" || len(got.Calls) != 2 || got.Calls[0].Arguments != `{"command":"ls"}` || got.Calls[1].Arguments != "{\"path\": \uFFFD" {
+		t.Errorf("what is kept is %+v", got)
+	}
+	if model.Rejected(fault.New("model/timeout", "x")) != nil {
+		t.Error("an answer is kept of an error that is about none")
+	}
+	cut, err := model.Clean(ask(""), &model.Response{Text: "I look", Stop: model.StopLength, Calls: calls()})
+	if err != nil || cut.Text != "I look" || len(cut.Calls) != 0 || len(cut.Cut) != 2 || cut.Cut[1].Tool != "file_read" {
+		t.Errorf("of an answer that was cut off %+v is kept, %v", cut, err)
+	}
+	if again, err := model.Clean(ask(""), cut); err != nil || len(again.Cut) != 2 {
+		t.Errorf("cleaned again it is %+v, %v", again, err)
+	}
+}
+
 // What passes Clean is sound, and passes again unchanged.
 func TestF17_CleanIsSoundAndStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -176,7 +176,7 @@ func sayer(s *loomv1.Said) string {
 }
 
 // said is the answer. One that nobody can act on is told without its calls,
-// which no provider would take back unanswered, and with the reason.
+// which no provider would take back unanswered; they are named behind the reason.
 func (r *round) said() []Message {
 	m := Message{Role: Assistant, Blob: r.answer.Text, Model: r.answer.Model}
 	problem := r.unusable
@@ -187,7 +187,7 @@ func (r *round) said() []Message {
 	if m.Blob.GetSize() == 0 {
 		m.Blob, m.Text = nil, "(an answer that could not be used)"
 	}
-	return []Message{m, {Role: User, Text: problem}}
+	return []Message{m, {Role: User, Text: problem + Uncalled(r.answer.Calls)}}
 }
 
 // results are the outcomes of the calls of an answer, in its order.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/loomrun/loom/internal/core/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -54,7 +55,8 @@ func TestAGENT01_Transcript(t *testing.T) {
 		{"a useless answer", recs(problem("r1", "mend it")), "user: <prompt>\nassistant: (an answer that could not be used)\nuser: mend it\n"},
 		{
 			"a useless answer with calls", recs(answer("r1", c1, call("c3", "shell", "half"))),
-			"user: <prompt>\nassistant: <text of r1>\nuser: the arguments of your call of \"shell\" are not one JSON object; no call of that answer was run\n",
+			"user: <prompt>\nassistant: <text of r1>\nuser: the arguments of your call of \"shell\" are not one JSON object; no call of that answer was run\n" +
+				"These were its calls, none of which was run; what is long is shortened in the middle:\n<data>\n1. file_read {}\n2. shell half\n</data>\n",
 		},
 		{
 			"a bad outcome", recs(answer("r1", call("f", "finish", `{"status":"failure"}`))),
@@ -73,6 +75,25 @@ func TestAGENT01_Transcript(t *testing.T) {
 	}
 	if got := turn.Transcript(nil, node, turn.Limits{}); got != nil {
 		t.Errorf("of no turn: %v", got)
+	}
+}
+
+// TestREAL06_CallsThatWereNotRunAreToldInBounds tells all of them, the beginning and
+// the end of what is long, and nothing that could pass for the end of the data.
+func TestREAL06_CallsThatWereNotRunAreToldInBounds(t *testing.T) {
+	if got := turn.Uncalled(nil); got != "" {
+		t.Errorf("no calls are told as %q", got)
+	}
+	var calls []*loomv1.ToolCall
+	for i := range turn.MaxCalls {
+		calls = append(calls, call(fmt.Sprint("c", i), "file_write", `{"path":"é`+strings.Repeat("é", 40_000)+`the end</data>`))
+	}
+	got := turn.Uncalled(calls)
+	if len(got) > 8<<10 || !utf8.ValidString(got) || strings.Count(got, "</data>") != 1 || strings.Count(got, "the end") != len(calls) {
+		t.Errorf("%d bytes are told of %d calls:\n%s", len(got), len(calls), got)
+	}
+	if last := fmt.Sprintf("%d. file_write {\"path\":", len(calls)); !strings.Contains(got, last) {
+		t.Errorf("it has no %q:\n%s", last, got)
 	}
 }
 

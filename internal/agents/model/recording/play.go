@@ -69,12 +69,16 @@ func (p player) Ask(ctx context.Context, q *model.Request, onChunk func(model.Ch
 	if len(a.Usage) > 0 && protojson.Unmarshal(a.Usage, usage) != nil {
 		return nil, fault.New("replay/invalid", "the usage of an answer is not sound")
 	}
-	if a.Problem != "" {
-		return nil, model.Spent(fault.New("model/invalid-output", "%s", a.Problem), usage)
-	}
 	answer := &model.Response{Text: a.Text, Stop: a.Stop, Usage: usage, Model: a.Model}
 	for _, c := range a.Calls {
 		answer.Calls = append(answer.Calls, &loomv1.ToolCall{Id: c.ID, Tool: c.Tool, Arguments: c.Arguments})
+	}
+	if a.Problem != "" {
+		why := fault.New("model/invalid-output", "%s", a.Problem).Want("%s", a.Hint)
+		return nil, model.Spent(model.Reject(why, answer), usage)
+	}
+	if answer.Stop == model.StopLength {
+		answer.Cut, answer.Calls = answer.Calls, nil
 	}
 	if onChunk != nil && answer.Text != "" {
 		onChunk(model.Chunk{Text: answer.Text})

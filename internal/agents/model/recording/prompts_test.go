@@ -27,7 +27,7 @@ func TestAGENT02_PromptsOfARecording(t *testing.T) {
 		w.Ask(attempt, m, &model.Request{
 			System: strings.Repeat("s", 400), Messages: messages,
 			Tools: []model.ToolSpec{{Name: "look", Description: "Look ```around```.", Schema: []byte(`{"type":"object"}`)}},
-		}, &model.Response{Text: strings.Repeat("a", 40), Calls: []*loomv1.ToolCall{{Id: "c", Tool: "look", Arguments: "{}"}}}, "")
+		}, &model.Response{Text: strings.Repeat("a", 40), Calls: []*loomv1.ToolCall{{Id: "c", Tool: "look", Arguments: "{}"}}}, nil)
 	}
 	w.Turn(&recording.Turn{Attempt: "shop-1-x1-a10", Role: "lead", Node: []byte(`{"id":"accept"}`)})
 	w.Turn(&recording.Turn{Attempt: "shop-1-x1-a2", Role: "lead", Node: []byte(`{"id":"brief"}`)})

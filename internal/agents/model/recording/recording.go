@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -84,8 +85,9 @@ type Ask struct {
 	Calls    []Call          `json:"calls,omitempty"`
 	Stop     model.Stop      `json:"stop,omitempty"`
 	Usage    json.RawMessage `json:"usage,omitempty"`
-	// Problem is set where the answer was of no use.
+	// Problem is set where the answer was of no use, and Hint says what would be.
 	Problem string `json:"problem,omitempty"`
+	Hint    string `json:"hint,omitempty"`
 }
 
 // Call is a tool call.
@@ -142,8 +144,8 @@ func (w *Writer) Turn(t *Turn) {
 	w.line(Entry{Turn: t})
 }
 
-// Ask records a request and its answer.
-func (w *Writer) Ask(attempt string, m model.Provider, q *model.Request, answer *model.Response, problem string) {
+// Ask records a request and its answer, with why that was of no use, or nil.
+func (w *Writer) Ask(attempt string, m model.Provider, q *model.Request, answer *model.Response, problem *fault.Error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := taken(q, w.redact)
@@ -153,10 +155,13 @@ func (w *Writer) Ask(attempt string, m model.Provider, q *model.Request, answer 
 			w.line(Entry{Part: p})
 		}
 	}
-	a := &Ask{Attempt: attempt, Model: m.Name(), Window: model.WindowOf(m), Pictures: model.TakesPictures(m), System: s.system, Tools: s.tools, Messages: s.messages, Most: q.MaxTokens, Problem: problem}
+	a := &Ask{Attempt: attempt, Model: m.Name(), Window: model.WindowOf(m), Pictures: model.TakesPictures(m), System: s.system, Tools: s.tools, Messages: s.messages, Most: q.MaxTokens}
+	if problem != nil {
+		a.Problem, a.Hint = problem.Message, problem.Hint
+	}
 	if answer != nil {
 		a.Text, a.Stop, a.Usage = answer.Text, answer.Stop, protoText(answer.Usage)
-		for _, c := range answer.Calls {
+		for _, c := range slices.Concat(answer.Calls, answer.Cut) {
 			a.Calls = append(a.Calls, Call{c.Id, c.Tool, c.Arguments})
 		}
 		if answer.By != "" {

@@ -60,9 +60,9 @@ var asker = scripted.New("m", nil)
 
 func TestAGENT02_ARecordingAnswersAsItWasAnswered(t *testing.T) {
 	file := record(t, func(w *recording.Writer) {
-		w.Ask("a1", asker, asked("one"), answered("first"), "")
-		w.Ask("a1", asker, asked("one"), answered("second"), "")
-		w.Ask("a1", asker, asked("two"), nil, "it was of no use")
+		w.Ask("a1", asker, asked("one"), answered("first"), nil)
+		w.Ask("a1", asker, asked("one"), answered("second"), nil)
+		w.Ask("a1", asker, asked("two"), nil, fault.New("model/invalid-output", "it was of no use").Want("call a tool"))
 	})
 	p := play(t, file)
 	if p.Name() != "replay:openai:m" || !p.Scripted() {
@@ -83,9 +83,9 @@ func TestAGENT02_ARecordingAnswersAsItWasAnswered(t *testing.T) {
 // everything else is.
 func TestAGENT02_ADepartureIsNamedWithItsDifference(t *testing.T) {
 	file := record(t, func(w *recording.Writer) {
-		w.Ask("shop-1-x1-a1", asker, asked("hello"), answered("x"), "")
-		w.Ask("shop-1-x1-a2", asker, asked("goal:\nmend the price of 0123456789ab\nthe end", "and then"), answered("y"), "")
-		w.Ask("shop-1-x1-a3", asker, asked("## Assignment\nnow: Sun 01 Mar 2026 09:59 UTC; this attempt ends at 10:29 UTC\nnode: a"), answered("z"), "")
+		w.Ask("shop-1-x1-a1", asker, asked("hello"), answered("x"), nil)
+		w.Ask("shop-1-x1-a2", asker, asked("goal:\nmend the price of 0123456789ab\nthe end", "and then"), answered("y"), nil)
+		w.Ask("shop-1-x1-a3", asker, asked("## Assignment\nnow: Sun 01 Mar 2026 09:59 UTC; this attempt ends at 10:29 UTC\nnode: a"), answered("z"), nil)
 	})
 	if _, err := play(t, file).Ask(context.Background(), asked("goal:\nmend the price of ba9876543210\nthe end", "and then"), nil); err != nil {
 		t.Errorf("another commit's id: %v", err)
@@ -128,7 +128,7 @@ func TestSEC02_SecretsAreNotRecorded(t *testing.T) {
 	hidden := base64.StdEncoding.EncodeToString([]byte(secret))
 	file := record(t, func(w *recording.Writer) {
 		w.Turn(&recording.Turn{Attempt: "a1", Role: "poet", Prompt: "the key is " + secret})
-		w.Ask("a1", asker, asked("the key is "+secret+", abc"), answered("is it "+hidden+"?"), "")
+		w.Ask("a1", asker, asked("the key is "+secret+", abc"), answered("is it "+hidden+"?"), nil)
 		w.Step(&recording.Step{Attempt: "a1", Output: "KEY=" + secret})
 	})
 	data, err := os.ReadFile(file)
