@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -220,17 +222,24 @@ func (j *job) mapText(ctx context.Context, dir string) string {
 	return p.String()
 }
 
-// mapped is what the map is drawn for: what is said of the work, and the files that
-// it touches so far.
+// located is a file with a line in it, as a text names both.
+var located = regexp.MustCompile(`([\w./-]*\w\.\w+):\d+`)
+
+// mapped is what the map is drawn for: what is said of the work, the files that it
+// touches so far, and those that whoever looked before has named with a line.
 func (j *job) mapped() repomap.Work {
 	b := j.brief
 	said := []string{b.Bead.Goal, b.Bead.Description, b.Bead.GetReport().GetMessage(), b.Bead.GetReport().GetStack()}
-	for _, n := range b.Definition.GetNodes() { // who looked before knows better where to look
-		if st := b.Execution.GetNodes()[n.Id]; n.Id != b.Attempt.GetNode() && st.GetOutcome().GetStatus() == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
-			said = append(said, st.Outcome.Summary, st.Outcome.Notes)
+	var w repomap.Work
+	for _, id := range slices.Sorted(maps.Keys(b.Execution.GetNodes())) { // who looked before knows better where to look
+		if o := b.Execution.Nodes[id].GetOutcome(); id != b.Attempt.GetNode() && o.GetStatus() == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
+			said = append(said, o.Summary, o.Notes)
+			for _, m := range located.FindAllStringSubmatch(o.Summary+"\n"+o.Notes, -1) {
+				w.Located = append(w.Located, m[1])
+			}
 		}
 	}
-	w := repomap.Work{Text: strings.Join(said, "\n")}
+	w.Text = strings.Join(said, "\n")
 	for _, f := range b.Execution.GetChange().GetFiles() {
 		w.Touched = append(w.Touched, f.Path)
 	}

@@ -135,7 +135,7 @@ func (p *prompt) bead(b *loomv1.Brief) {
 	}
 	var text strings.Builder
 	if r != nil {
-		fmt.Fprintf(&text, "service: %s\nstatus: %d\nkind: %s\nmessage: %s\n", r.Service, r.Status, r.Kind, r.Message)
+		text.WriteString(reported(r))
 		for _, said := range []string{b.Bead.Goal, b.Bead.Description} {
 			if !strings.Contains(said, r.Message) {
 				fmt.Fprintf(&text, "%s\n", said)
@@ -324,7 +324,8 @@ func (p *prompt) decided(b *loomv1.Brief) {
 // remembered tells what the attempt is offered of the memory.
 func (p *prompt) remembered(b *loomv1.Brief) {
 	m := b.Memory
-	if m.GetText() == "" {
+	known := withoutAnswers(m.GetText(), withoutGoal(b.Context.GetText(), b.Goal), b.Comment)
+	if known == "" {
 		return
 	}
 	p.section("What is remembered")
@@ -333,7 +334,7 @@ func (p *prompt) remembered(b *loomv1.Brief) {
 		fmt.Fprintf(p, "; %d more are left out, memory_search finds them", m.LeftOut)
 	}
 	p.WriteString(":\n")
-	p.data(m.Text)
+	p.data(known)
 	p.WriteByte('\n')
 }
 

@@ -62,9 +62,38 @@ func runShell(ctx context.Context, j job, a shellArguments) (Result, error) {
 	}
 	out.text += j.remarks(out.text)
 	r := told(out)
+	if out.code == 0 && out.err == nil && hasPipe(a.Command) {
+		r.Output += "[a pipe has the exit code of its last command: one before it may have failed]\n"
+	}
 	r.Ran = j.ws.Exec.Ran
 	j.report(ctx, &r, before, known)
 	return r, nil
+}
+
+// hasPipe reports whether a command line has a pipe, whose exit code hides that of the
+// commands before its last. What is quoted is none, nor is "or".
+func hasPipe(line string) bool {
+	if strings.Contains(line, "pipefail") {
+		return false
+	}
+	quote := byte(0)
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '\\' && quote != '\'':
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case c == '|' && strings.HasPrefix(line[i+1:], "|"):
+			i++
+		case c == '|' && (i == 0 || line[i-1] != '>'):
+			return true
+		}
+	}
+	return false
 }
 
 // mostWritten is how many bytes are kept of what a command writes.

@@ -48,6 +48,11 @@ func TestTOOL01_Shell(t *testing.T) {
 		{"if", "", 2},
 		{"printf '\\377\\000'", "\uFFFD\uFFFD\n[exit code 0]\n", 0},
 		{"pwd", root + "\n[exit code 0]\n", 0},
+		{"false | cat", "[exit code 0]\n[a pipe has the exit code of its last command: one before it may have failed]\n", 0}, // which alone tells that something may have failed
+		{"echo \"it's\" \\| | cat", "it's |\n[exit code 0]\n[a pipe has the exit code of its last command: one before it may have failed]\n", 0},
+		{"false | false", "[exit code 1]\n", 1},
+		{"echo '|' \"|\" \\| || false", "| | |\n[exit code 0]\n", 0},
+		{"echo a >| /dev/null", "[exit code 0]\n", 0},
 	} {
 		r := ok(t, do(t, s, "shell", args{"command": tt.command}))
 		if r.ExitCode != tt.code || tt.want != "" && r.Output != tt.want {

@@ -25,7 +25,7 @@ const (
 )
 
 // Rank orders files by how much they have to do with the work, the most first:
-// those that are named, then by words and references. The order of the files
+// those that were located, those that are named, then by words and references. The order of the files
 // that are given does not matter.
 func Rank(files []File, w Work) []Ranked {
 	files = slices.Clone(files)
@@ -36,7 +36,8 @@ func Rank(files []File, w Work) []Ranked {
 		r.weights[i] = f.weight()
 	}
 	fit := r.fit()
-	named := r.named(w.Touched)
+	located := r.named(w.Located)
+	named := r.named(slices.Concat(r.ask.paths, w.Touched, w.Located))
 	start := make([]float64, len(files))
 	for i := range files {
 		start[i] = fit[i] * fit[i] * r.weights[i]
@@ -47,7 +48,7 @@ func Rank(files []File, w Work) []Ranked {
 	flow := r.flow(start)
 	list := make([]Ranked, len(files))
 	for i, f := range files {
-		list[i] = Ranked{f, r.weights[i]*(fit[i]+linked*flow[i]) + 10*named[i], named[i] > 0}
+		list[i] = Ranked{f, r.weights[i]*(fit[i]+linked*flow[i]) + 10*named[i] + 10*located[i], named[i] > 0}
 	}
 	slices.SortFunc(list, func(a, b Ranked) int { return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(a.Path, b.Path)) })
 	return list
@@ -130,15 +131,15 @@ func (r *ranking) fit() []float64 {
 	return scores
 }
 
-// named is over 0 for the files that the work names: 1 where a whole path is
-// given or touched, less where several files have the name.
-func (r *ranking) named(touched []string) []float64 {
+// named is over 0 for the files that paths name: 1 where a whole path is given,
+// less where several files have the name.
+func (r *ranking) named(paths []string) []float64 {
 	score := make([]float64, len(r.files))
 	byBase := map[string][]int{}
 	for i, f := range r.files {
 		byBase[path.Base(f.Path)] = append(byBase[path.Base(f.Path)], i)
 	}
-	for _, p := range slices.Concat(r.ask.paths, touched) {
+	for _, p := range paths {
 		var hits []int
 		for _, i := range byBase[path.Base(p)] {
 			if at := r.files[i].Path; at == p || strings.HasSuffix(at, "/"+p) || strings.HasSuffix(p, "/"+at) {

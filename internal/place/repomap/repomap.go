@@ -34,6 +34,8 @@ type Work struct {
 	Text string
 	// Touched are files that the work has to do with for sure.
 	Touched []string
+	// Located are files in which somebody has found a line: they come first.
+	Located []string
 }
 
 // Outline is what the map knows of one file's content.
