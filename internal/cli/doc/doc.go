@@ -22,7 +22,7 @@ import (
 func (a *Commands) Doc() *cobra.Command {
 	return console.Group("doc", "documents: from a spec to docx, pdf, pptx, xlsx, md and html",
 		"  loom doc new plan --template proposal --set client=Council\n  loom doc review plan.spec.json\n  loom doc render plan.spec.json -o plan.docx",
-		a.newDoc(), a.renderDoc(), a.reviewDoc(), a.patchDoc(), a.diffDoc(), a.openDoc(), a.validateDoc(), a.schemaDoc())
+		a.newDoc(), a.renderDoc(), a.reviewDoc(), a.patchDoc(), a.diffDoc(), a.openDoc(), a.validateDoc(), a.schemaDoc(), a.templateDoc())
 }
 
 // maxDocument is the largest file of an office that is read.

@@ -29,7 +29,8 @@ func (a *Commands) newDoc() *cobra.Command {
 		Long: `New writes NAME.spec.json: of a template, whose places --set fills; of an
 outline, with a section for each of its own; or of a goal, of which it makes a
 minimal outline first, NAME.outline.json. What is to be written is marked, and
-found by "loom doc review". It overwrites nothing. --templates lists templates.`,
+found by "loom doc review". It overwrites nothing. --templates lists templates,
+and "loom doc template add" takes in further ones.`,
 		Example: "  loom doc new --templates\n  loom doc new plan --template memo --set subject=Hours --set to=All\n  loom doc new plan --outline plan.outline.json\n  loom doc new plan --type docx --goal \"Compare three vector stores\"",
 		RunE:    func(_ *cobra.Command, args []string) error { return b.run(args) },
 	}
@@ -44,7 +45,7 @@ found by "loom doc review". It overwrites nothing. --templates lists templates.`
 
 func (b *beginner) run(args []string) error {
 	if b.templates {
-		return b.list()
+		return b.listTemplates()
 	}
 	if len(args) == 0 {
 		return fault.New("usage/argument", "NAME is missing").Want("see \"loom doc new --help\"")
@@ -95,9 +96,9 @@ func (b *beginner) begin() (proto.Message, *loomv1.PlanningOutline, error) {
 			}
 			values[name] = value
 		}
-		t, err := document.FindTemplate(b.template)
+		t, err := pickTemplate(b.template)
 		if err != nil {
-			return nil, nil, fault.From(err).At("--template")
+			return nil, nil, err
 		}
 		m, err := t.Fill(values)
 		return m, nil, err
@@ -122,19 +123,4 @@ func (a *Commands) readOutline(name string) (*loomv1.PlanningOutline, error) {
 		return nil, err
 	}
 	return m.(*loomv1.PlanningOutline), nil //nolint:errcheck,forcetypeassert // the kind says so
-}
-
-func (b *beginner) list() error {
-	all := document.Templates()
-	return b.PrintAny(all, func(w io.Writer) {
-		for i, t := range all {
-			if i > 0 {
-				fmt.Fprintln(w)
-			}
-			fmt.Fprintf(w, "%s (%s, %s): %s\n", t.ID, t.Type, t.Category, t.Purpose)
-			for _, p := range t.Parameters {
-				fmt.Fprintf(w, "  --set %s=%q: %s\n", p.Name, p.Example, p.About)
-			}
-		}
-	})
 }

@@ -58,9 +58,9 @@ func Templates() []Template {
 }
 
 // FindTemplate finds a template by name; usage/argument with the known ones.
-func FindTemplate(id string) (Template, error) {
+func FindTemplate(id string, among []Template) (Template, error) {
 	var names []string
-	for _, t := range Templates() {
+	for _, t := range among {
 		if t.ID == id {
 			return t, nil
 		}
@@ -100,13 +100,37 @@ func ParseTemplate(dir string, manifest, spec []byte) (*Template, error) {
 	for _, name := range slices.Sorted(maps.Keys(used)) {
 		doc.Add(fault.New("document/rule", "the spec has {%s}, which is no parameter", name), "parameters")
 	}
+	if t.ID != "" && !templateID.MatchString(t.ID) {
+		doc.Add(fault.New("document/rule", "a template's name has lower-case letters, digits and hyphens, 64 at most").Got(t.ID), "id")
+	}
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
-	if _, err := t.Fill(values); err != nil {
+	m, err := t.Fill(values)
+	if err != nil {
 		return nil, err
 	}
-	return t, nil
+	if kind := KindOf(m).Name; !slices.Contains(typesOf[kind], t.Type) {
+		doc.Add(fault.New("document/rule", "the spec is a %s, of which no such file is made", kind).Got(t.Type).Want("%s", suggest.Among(t.Type, typesOf[kind])), "type")
+	}
+	return t, doc.Err()
+}
+
+// templateID is what a template is called: also its directory.
+var templateID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
+
+// typesOf are the kinds of files that are made of a spec, the best first.
+var typesOf = map[string][]string{
+	"document": {"docx", "pdf", "html", "md", "pptx"}, "sheet": {"xlsx", "docx", "pdf", "html", "md"}, "presentation": {"pptx", "docx", "pdf", "html", "md"},
+}
+
+// Example is the spec that the template makes with its own examples.
+func (t Template) Example() (proto.Message, error) {
+	values := map[string]string{}
+	for _, p := range t.Parameters {
+		values[p.Name] = p.Example
+	}
+	return t.Fill(values)
 }
 
 // Fill makes a spec of the template. It returns document/invalid for all values that

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,15 +14,16 @@ import (
 // be written.
 func TestDOC07_TemplatesMakeSpecs(t *testing.T) {
 	list := Templates()
-	if len(list) < 6 {
-		t.Fatalf("%d templates", len(list))
+	var names []string
+	for _, x := range list {
+		names = append(names, x.ID+" "+x.Type)
+	}
+	want := []string{"budget xlsx", "business-model xlsx", "contract docx", "memo docx", "minutes docx", "pitch pptx", "proposal docx", "report docx", "specification docx", "status pptx"}
+	if !slices.Equal(names, want) {
+		t.Fatalf("templates %v, want %v", names, want)
 	}
 	for _, x := range list {
-		values := map[string]string{}
-		for _, p := range x.Parameters {
-			values[p.Name] = p.Example
-		}
-		m, err := x.Fill(values)
+		m, err := x.Example()
 		if err != nil {
 			t.Errorf("%s: %v", x.ID, err)
 			continue
@@ -38,7 +40,7 @@ func TestDOC07_TemplatesMakeSpecs(t *testing.T) {
 			t.Errorf("%s without values: %v", x.ID, err)
 		}
 	}
-	_, err := FindTemplate("memmo")
+	_, err := FindTemplate("memmo", list)
 	if fault.Code(err) != "usage/argument" || !strings.Contains(err.Error(), `did you mean "memo"?`) {
 		t.Errorf("FindTemplate(memmo): %v", err)
 	}
@@ -50,6 +52,41 @@ func TestDOC07_TemplatesAreChecked(t *testing.T) {
 	want := "t/manifest.yaml:7:3: the spec has {b}, which is no parameter\nt/manifest.yaml:7:12: the spec has no {a} (got \"a\")"
 	if got := errorLines(err); got != want {
 		t.Errorf("problems:\n%s\nwant:\n%s", got, want)
+	}
+	for _, x := range [][3]string{
+		{"../t", "docx", `a template's name has lower-case letters`},
+		{"t", "xlsx", `the spec is a document, of which no such file is made (got "xlsx")`},
+	} {
+		_, err := ParseTemplate("t", fmt.Appendf(nil, "id: %q\ntitle: T\ncategory: c\npurpose: p\ntype: %s\nparameters:\n  - {name: a, about: x, example: y}\n", x[0], x[1]),
+			[]byte(`{"version": "0.2", "title": "{a}", "sections": [{"id": "s", "heading": "H"}]}`))
+		if fault.Code(err) != "document/rule" || !strings.Contains(err.Error(), x[2]) {
+			t.Errorf("%s of %s: %v, want %q", x[0], x[1], err, x[2])
+		}
+	}
+}
+
+// Legal text of a template is the library's, word for word: none is made up for it.
+func TestDOC07_TemplatesHaveNoLegalTextOfTheirOwn(t *testing.T) {
+	contract, err := FindTemplate("contract", Templates())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := contract.Example()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := m.(*loomv1.DocumentSpec)
+	if len(d.Clauses) < 2 {
+		t.Errorf("the contract has %d clauses", len(d.Clauses))
+	}
+	for _, c := range d.Clauses {
+		if _, right, why := DefaultClauses().approved(c); !right {
+			t.Errorf("%s: %s", c.Name, why)
+		}
+	}
+	i := slices.IndexFunc(d.Sections, func(s *loomv1.DocumentSection) bool { return s.Id == "law" })
+	if i < 0 || !strings.HasPrefix(d.Sections[i].Body, "[PLACEHOLDER]") {
+		t.Errorf("what the library has no clauses for is not left open")
 	}
 }
 

@@ -1,0 +1,224 @@
+package doc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/core/document"
+)
+
+// The files of a template, in a directory of its name.
+const (
+	templateManifest = "manifest.yaml"
+	templateSpec     = "spec.json"
+)
+
+// templatesDir is where the templates of the workspace are.
+func templatesDir() string { return filepath.Join(".loom", "templates") }
+
+// placed is a template and the place that it comes from.
+type placed struct {
+	document.Template
+	From string
+}
+
+// allTemplates are those of the workspace and those of Loom, by name; one of the
+// workspace stands in the place of Loom's.
+func allTemplates() ([]placed, error) {
+	var list []placed
+	dirs, err := os.ReadDir(templatesDir())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New("usage/argument", "cannot be read").At(templatesDir()).Because(errors.Unwrap(err))
+	}
+	for _, d := range dirs {
+		dir := filepath.Join(templatesDir(), d.Name())
+		if strings.HasPrefix(d.Name(), ".") || !console.Exists(filepath.Join(dir, templateManifest)) {
+			continue // also one that was not finished
+		}
+		t, _, err := readTemplate(dir)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, placed{*t, dir})
+	}
+	for _, t := range document.Templates() {
+		if !slices.ContainsFunc(list, func(p placed) bool { return p.ID == t.ID }) {
+			list = append(list, placed{t, "built in"})
+		}
+	}
+	slices.SortFunc(list, func(a, b placed) int { return strings.Compare(a.ID, b.ID) })
+	return list, nil
+}
+
+// pickTemplate finds a template by name.
+func pickTemplate(id string) (*document.Template, error) {
+	list, err := allTemplates()
+	if err != nil {
+		return nil, err
+	}
+	var plain []document.Template
+	for _, p := range list {
+		plain = append(plain, p.Template)
+	}
+	t, err := document.FindTemplate(id, plain)
+	if err != nil {
+		return nil, fault.From(err).At("--template")
+	}
+	return &t, nil
+}
+
+// readTemplate reads and checks the template of a directory; it also returns the two
+// files as they are.
+func readTemplate(dir string) (*document.Template, map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, name := range []string{templateManifest, templateSpec} {
+		data, err := readRegular(filepath.Join(dir, name))
+		if err != nil {
+			return nil, nil, err
+		}
+		files[name] = data
+	}
+	t, err := document.ParseTemplate(dir, files[templateManifest], files[templateSpec])
+	return t, files, err
+}
+
+// readRegular reads a file, of at most the size of an artifact.
+func readRegular(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fault.New("usage/argument", "cannot be read").At(name).Because(errors.Unwrap(err))
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fault.New("usage/argument", "it is no file").At(name)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, document.MaxBytes+1))
+	if err != nil {
+		return nil, fault.New("usage/argument", "cannot be read").At(name).Because(errors.Unwrap(err))
+	}
+	if len(data) > document.MaxBytes {
+		return nil, fault.New("document/limit", "the file has more than %d MiB", document.MaxBytes>>20).At(name)
+	}
+	return data, nil
+}
+
+func (a *Commands) templateDoc() *cobra.Command {
+	list := &cobra.Command{
+		Use: "list", Short: "list the templates, their places and where they come from", Args: console.Takes(),
+		Long: `List shows every template: what it makes, what it is for, where it comes from
+(this workspace or Loom), and its places with an example each.`,
+		Example: "  loom doc template list",
+		RunE:    func(*cobra.Command, []string) error { return a.listTemplates() },
+	}
+	return console.Group("template", "templates of documents: list them, take in your own",
+		"  loom doc template list\n  loom doc template add ./offer\n  loom doc new plan --template offer --set client=Council",
+		list, a.addTemplate())
+}
+
+func (a *Commands) addTemplate() *cobra.Command {
+	j := &judge{}
+	replace := false
+	cmd := &cobra.Command{
+		Use: "add PATH [flags]", Short: "take a template into the workspace, checked", Args: console.Takes("PATH"),
+		Long: `Add checks a template and copies it to .loom/templates/NAME in this workspace. A
+template is a directory with a manifest.yaml and a spec.json; PATH names the
+directory or its manifest. The manifest has id, title, category, purpose, type
+and parameters, each with name, about, example and perhaps default. Every {place}
+of the spec must be a parameter. With the examples filled in, the spec must be
+sound and a review must find no error, so that legal text is in the library of
+clauses. A template of the workspace stands in the place of Loom's of that name.`,
+		Example: "  loom doc template add ./offer\n  loom doc template add ./contract --clauses ours.yaml --replace",
+		RunE:    func(_ *cobra.Command, args []string) error { return a.takeTemplate(args[0], j, replace) },
+	}
+	cmd.Flags().BoolVar(&replace, "replace", false, "take the place of the workspace's one of that name")
+	cmd.Flags().StringVar(&j.rules, "rules", "", "`FILE` of rules in YAML, in the place of Loom's")
+	cmd.Flags().StringVar(&j.clauses, "clauses", "", "`FILE` of approved clauses in YAML, in the place of Loom's")
+	return cmd
+}
+
+// takeTemplate copies a sound template into the workspace, whole or not at all.
+func (a *Commands) takeTemplate(from string, j *judge, replace bool) error {
+	if filepath.Base(from) == templateManifest {
+		from = filepath.Dir(from)
+	}
+	t, files, err := readTemplate(from)
+	if err != nil {
+		return a.Problems(err)
+	}
+	m, err := t.Example()
+	if err != nil {
+		return err
+	}
+	report, _, err := j.review(a, m)
+	if err != nil {
+		return err
+	}
+	if report.GetBlockCommit() {
+		return reviewBlocks(filepath.Join(from, templateSpec), report)
+	}
+	to := filepath.Join(templatesDir(), t.ID)
+	if console.Exists(to) && !replace {
+		return fault.New("process/output", "the workspace has a template %q already", t.ID).At(to).Want("--replace takes its place")
+	}
+	if err := placeTemplate(to, files); err != nil {
+		return err
+	}
+	return a.PrintAny(map[string]string{"id": t.ID, "dir": to}, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: template %s, %s\n", console.Printable(to), t.ID, summaryOf(report))
+	})
+}
+
+// placeTemplate writes the files beside their place and moves them there.
+func placeTemplate(to string, files map[string][]byte) error {
+	fail := func(err error) error {
+		return fault.New("usage/argument", "cannot be written").At(to).Because(errors.Unwrap(err))
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil { //nolint:gosec // the workspace's, and no secret
+		return fail(err)
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(to), ".new-")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.RemoveAll(fresh)
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(fresh, name), data, 0o644); err != nil { //nolint:gosec // as above
+			return fail(err)
+		}
+	}
+	if err := errors.Join(os.Chmod(fresh, 0o755), os.RemoveAll(to)); err != nil { //nolint:gosec // as above
+		return fail(err)
+	}
+	if err := os.Rename(fresh, to); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+func (a *Commands) listTemplates() error {
+	all, err := allTemplates()
+	if err != nil {
+		return err
+	}
+	return a.PrintAny(all, func(w io.Writer) {
+		for i, t := range all {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			fmt.Fprintf(w, "%s (%s, %s, %s): %s\n", t.ID, t.Type, console.Printable(t.Category), console.Printable(t.From), console.Printable(t.Purpose))
+			for _, p := range t.Parameters {
+				fmt.Fprintf(w, "  --set %s=%q: %s\n", p.Name, p.Example, console.Printable(p.About))
+			}
+		}
+	})
+}
