@@ -41,7 +41,7 @@ var arrows = []struct {
 	{net, slices.Concat(contract, cores, store), "the network carries what cores decide and stores keep"},
 	{[]string{"actors"}, slices.Concat(contract, lang, cores, []string{"internal/store/journal"}), "an actor names the methods it needs; the host plugs the effects in"},
 	{agents, slices.Concat(contract, lang, craft, cores, place, []string{"actors"}), "an agent puts models, tools and a place to work in the seat that an actor gives it, and knows neither network nor store"},
-	{[]string{"internal/host/..."}, slices.Concat(contract, lang, cores, store, place, net, agents, []string{"actors"}), "the host wires everything, and no command is below it"},
+	{[]string{"internal/host/..."}, slices.Concat(contract, lang, craft, cores, store, place, net, agents, []string{"actors"}), "the host wires everything, and no command is below it"},
 	{ops, slices.Concat(contract, lang, cores, store, place, net, agents, []string{"internal/host/..."}), "a job of an operator's stands above the host, and below the command"},
 	{cli, slices.Concat(contract, lang, craft, cores, store, place, net, agents, ops, []string{"actors", "internal/host/..."}), "the command line stands above the host and the jobs of operators, and only the command itself is above it"},
 	{[]string{"cmd/..."}, cli, "a command hands its arguments to the command line"},

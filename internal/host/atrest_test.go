@@ -60,6 +60,8 @@ func TestSUB04_SEC01_AStoppedHostsDirectoryAnswersWhatTheHostAnswered(t *testing
 		{"blobs", &loomv1.BlobRequest{Sha256: sum}},
 		{"state", &loomv1.StateRequest{Execution: r.execution, Number: 5}},
 		{"ask", &loomv1.GraphRequest{Project: "shop", Question: loomv1.GraphQuestion_GRAPH_QUESTION_RECENT}},
+		{"artifacts", &loomv1.ArtifactsRequest{Project: "other"}},
+		{"artifact", &loomv1.ArtifactRequest{Project: "other", Id: "a.txt"}},
 		{"why", &loomv1.WhyRequest{Project: "other", Path: "a.txt", Line: 1}},
 		{"history", &loomv1.HistoryRequest{Execution: r.execution}},
 		{"metrics", &loomv1.MetricsRequest{Project: "shop"}},

@@ -160,7 +160,7 @@ func (p *paper) materialize() (*loomv1.Outcome, error) {
 	}
 	making := document.Making{
 		Artifact: baseName(name), Format: made.Format, Spec: spec, Outline: p.outline(), Report: p.report(spec), Data: made.Data,
-		Downgrades: made.Downgrades, Written: written, At: time.Now().UTC().Format(time.RFC3339),
+		Downgrades: made.Downgrades, Written: written, Project: p.brief.Project.GetId(), Path: p.files.File, At: time.Now().UTC().Format(time.RFC3339),
 	}
 	if carried, err := office.Open(old); old != nil && err == nil {
 		making.Before, _ = document.Read(name, carried, "")

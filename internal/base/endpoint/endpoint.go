@@ -68,6 +68,8 @@ type Route struct {
 	Params  []string // the fields that the query may fill
 	With    string   // a query that fills fields in advance
 	Body    string   // the field of the answer that is the whole body, or empty
+	Media   string   // the field of the answer that says what kind of document the body is, or empty
+	Page    bool     // a browser may show the body
 }
 
 // Verb is a way to ask a service over the Model Context Protocol.
@@ -106,7 +108,7 @@ func describe(m protoreflect.MethodDescriptor) *Endpoint {
 	for _, r := range said.GetRoutes() {
 		e.Routes = append(e.Routes, Route{
 			Post: r.GetPost() != "", Path: r.GetPost() + r.GetGet(), Summary: r.GetSummary(), ID: r.GetId(),
-			Params: strings.Fields(r.GetParams()), With: r.GetWith(), Body: r.GetBody(),
+			Params: strings.Fields(r.GetParams()), With: r.GetWith(), Body: r.GetBody(), Media: r.GetMedia(), Page: r.GetPage(),
 		})
 	}
 	for _, v := range said.GetVerbs() {

@@ -263,6 +263,7 @@ var codes = map[string]Exit{
 	"document/patched": WorkFailed,
 	"document/changed": Conflict,
 	"document/foreign": Invalid,
+	"document/unknown": Invalid,
 
 	// Configuration.
 	"config/syntax":        Invalid,

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -123,6 +124,29 @@ type Making struct {
 	Written *loomv1.WrittenArtifacts
 	// At is the time in RFC 3339, UTC.
 	At string
+	// Project is where the file will land, as Path; empty for a file of no project.
+	Project, Path string
+}
+
+// RouteOf is where a host gives a version of a document: the path of its HTTP interface.
+// The version is named by what the file is, which is known before it lands.
+func RouteOf(project, path, fileHash string) string {
+	const named = 16 // of the hash's digits
+	hash := strings.TrimPrefix(fileHash, "sha256:")
+	return "/api/v1/artifacts/" + escaped(path) + "?project=" + escaped(project) + "&v=" + hash[:min(len(hash), named)]
+}
+
+// escaped is a text as a segment of a path, or a value of a query, has it.
+func escaped(s string) string {
+	var b strings.Builder
+	for _, c := range []byte(s) {
+		if c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.IndexByte("-._~", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
 }
 
 // NewRecord is the record of a file that was made.
@@ -131,6 +155,9 @@ func NewRecord(m Making) *loomv1.ArtifactRecord {
 		ArtifactId: m.Artifact, Kind: m.Format, SpecHash: Hash(m.Spec), FileHash: HashBytes(m.Data), ReviewMetrics: Metrics(m.Report),
 		SemanticNodes: proto.Int32(int32(len(Nodes(m.Spec)))), //nolint:gosec // bounded by the spec's limits
 		CreatedAt:     m.At, Downgrades: slices.Clone(m.Downgrades), Mode: "bulk", ChangeRatio: proto.Float64(1), Written: m.Written,
+	}
+	if m.Project != "" {
+		r.Url = RouteOf(m.Project, m.Path, r.FileHash)
 	}
 	if r.OutlineHash = metadataOf(m.Spec).GetOutlineHash(); m.Outline != nil {
 		r.OutlineHash = Hash(m.Outline)

@@ -51,6 +51,22 @@ func TestDOC05_ARecordSaysWhatChanged(t *testing.T) {
 	}
 }
 
+// A record says where a host gives this very version.
+func TestDOC01_ARecordHasTheRouteOfItsVersion(t *testing.T) {
+	making := document.Making{Artifact: "a b.docx", Format: "docx", Spec: document.Skeleton(document.Minimal("docx", "Goal")), Data: []byte("x"), At: "2026-03-01T00:00:00Z"}
+	if r := document.NewRecord(making); r.Url != "" {
+		t.Errorf("of no project: %q", r.Url)
+	}
+	making.Project, making.Path = "shop", "docs/a b.docx"
+	r := document.NewRecord(making)
+	if want := "/api/v1/artifacts/docs%2Fa%20b.docx?project=shop&v=" + strings.TrimPrefix(r.FileHash, "sha256:")[:16]; r.Url != want {
+		t.Errorf("the route is %q, want %q", r.Url, want)
+	}
+	if _, err := document.Read("", document.JSON(r), "record"); err != nil {
+		t.Error(err)
+	}
+}
+
 // Rules and readers judge together: the worse of both counts.
 func TestDOC01_AReviewIsOfRulesAndReaders(t *testing.T) {
 	yes, no := true, false

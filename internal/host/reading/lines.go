@@ -3,7 +3,6 @@ package reading
 import (
 	"context"
 
-	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/host/why"
 	"github.com/loomrun/loom/internal/place/git"
@@ -19,17 +18,11 @@ type Lines struct {
 // Why reads the branches of the repository and never what lies in its checkout:
 // that is its user's, and not for everybody who may read the records.
 func (l *Lines) Why(ctx context.Context, q *loomv1.WhyRequest) (*loomv1.WhyReply, error) {
-	if q.Project == "" {
-		q.Project = l.Projects.Only()
-	}
-	v, err := l.Answer(ctx, project.Projects, &loomv1.Query{Project: q.Project}, nil)
+	p, err := l.registered(ctx, q.Project)
 	if err != nil {
 		return nil, err
 	}
-	if len(v.Projects) != 1 {
-		return nil, fault.New("project/unknown", "no project is named").At("project").Want("name the project")
-	}
-	p := v.Projects[0]
+	q.Project = p.Id
 	if q.Rev == "" {
 		q.Rev = p.TargetBranch
 	}

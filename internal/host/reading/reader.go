@@ -43,6 +43,7 @@ type Reader struct {
 	Transcripts *Transcripts
 	Blobs       *Blobs
 	Lines       *Lines
+	Artifacts   *Artifacts
 }
 
 // New returns a reader of what there is.
@@ -57,6 +58,7 @@ func New(c Config) *Reader {
 		Notices:     &Notices{history: history, States: c.States, Projects: c.Projects, Roles: c.Roles},
 		Transcripts: &Transcripts{Views: views, history: history, blobs: blobs},
 		Lines:       &Lines{Views: views, Graphs: graphs},
+		Artifacts:   &Artifacts{Views: views, Secrets: c.Secrets},
 	}
 }
 
@@ -66,6 +68,8 @@ func (r *Reader) Services() map[string]service.Handler {
 		"notices":    service.Asked(r.Notices.Page),
 		"history":    service.Asked(r.Views.History),
 		"why":        service.Asked(r.Lines.Why),
+		"artifacts":  service.Asked(r.Artifacts.List),
+		"artifact":   service.Asked(r.Artifacts.Part),
 		"state":      service.Asked(r.Executions.At),
 		"transcript": service.Asked(r.Transcripts.Page),
 		"blobs":      service.Asked(r.Blobs.Part),

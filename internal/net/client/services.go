@@ -34,6 +34,16 @@ func (s Services) History(ctx context.Context, q *loomv1.HistoryRequest) (*loomv
 	return ask(ctx, s.host, "history", q, &loomv1.HistoryReply{})
 }
 
+// Artifacts asks the service artifacts; the answer: documents that landed, with their versions.
+func (s Services) Artifacts(ctx context.Context, q *loomv1.ArtifactsRequest) (*loomv1.ArtifactsReply, error) {
+	return ask(ctx, s.host, "artifacts", q, &loomv1.ArtifactsReply{})
+}
+
+// Artifact asks the service artifact; the answer: a part of a document's file, or of its preview as a page.
+func (s Services) Artifact(ctx context.Context, q *loomv1.ArtifactRequest) (*loomv1.ArtifactReply, error) {
+	return ask(ctx, s.host, "artifact", q, &loomv1.ArtifactReply{})
+}
+
 // Why asks the service why; the answer: why a line of code is there, from its commit to its decision.
 func (s Services) Why(ctx context.Context, q *loomv1.WhyRequest) (*loomv1.WhyReply, error) {
 	return ask(ctx, s.host, "why", q, &loomv1.WhyReply{})

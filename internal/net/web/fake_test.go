@@ -61,8 +61,11 @@ func (h *host) Call(_ context.Context, name string, from *loomv1.Identity, kind 
 	if a, ok := h.answers[name]; ok {
 		return a
 	}
-	if name == "blobs" {
+	switch name {
+	case "blobs":
 		return &loomv1.BlobReply{}
+	case "artifact":
+		return &loomv1.ArtifactReply{}
 	}
 	return &loomv1.View{}
 }
@@ -81,6 +84,8 @@ func requestOf(name string) proto.Message {
 		return &loomv1.BlobRequest{}
 	case "transcript":
 		return &loomv1.TranscriptRequest{}
+	case "artifact":
+		return &loomv1.ArtifactRequest{}
 	case "host":
 		return &loomv1.HostRequest{}
 	}

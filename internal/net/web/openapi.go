@@ -95,7 +95,7 @@ func (d *describer) responses(r route) object {
 	case r.pattern == "/metrics":
 		good["content"] = object{"text/plain": object{"schema": object{"type": "string"}}}
 	case r.body != "":
-		for _, kind := range []string{bytesType, textType} {
+		for _, kind := range kindsOf(r) {
 			content[kind] = object{"schema": object{"type": "string"}}
 		}
 		good["content"], part["content"] = content, content
@@ -106,6 +106,17 @@ func (d *describer) responses(r route) object {
 		good["content"] = object{"application/json": object{"schema": object{"type": "object"}}}
 	}
 	return object{"200": good, "default": refused}
+}
+
+// kindsOf are the content types that the bytes of a route can have.
+func kindsOf(r route) []string {
+	switch {
+	case r.page:
+		return []string{media["html"]}
+	case r.media != "":
+		return slices.Sorted(maps.Values(media))
+	}
+	return []string{bytesType, textType}
 }
 
 // parameter is what a query's parameter looks like.

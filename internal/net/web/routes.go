@@ -26,6 +26,8 @@ type route struct {
 	id              string   // field of the request that the pattern's {id} fills
 	params          []string // fields of the request that the query may fill
 	body            string   // field of the reply that is the body; none for all of it as JSON
+	media           string   // field of the reply that says what kind of document the body is
+	page            bool     // a browser may show the body
 	serve           func(s *Server, w http.ResponseWriter, r *http.Request, c caller)
 }
 
@@ -59,7 +61,7 @@ func routes() []route {
 func offered(e *endpoint.Endpoint, r endpoint.Route) route {
 	one := route{
 		pattern: "/api/v1/" + r.Path, summary: r.Summary, scopes: e.Scopes, service: e.Name, slow: e.Slow,
-		request: e.Request.ProtoReflect().New().Interface(), reply: e.Reply, id: r.ID, params: r.Params, body: r.Body,
+		request: e.Request.ProtoReflect().New().Interface(), reply: e.Reply, id: r.ID, params: r.Params, body: r.Body, media: r.Media, page: r.Page,
 	}
 	if r.Post {
 		one.method = http.MethodPost

@@ -214,7 +214,13 @@ type Endpoint_Route struct {
 	With string `protobuf:"bytes,6,opt,name=with,proto3" json:"with,omitempty"`
 	// A field of the answer that has bytes: they are the body, whole or as the ranges
 	// that are asked for. The request has offset and limit, the answer size.
-	Body          string `protobuf:"bytes,7,opt,name=body,proto3" json:"body,omitempty"`
+	Body string `protobuf:"bytes,7,opt,name=body,proto3" json:"body,omitempty"`
+	// A field of the answer that says which kind of document the bytes are: their content
+	// type goes by it. None: they are a text or octets.
+	Media string `protobuf:"bytes,8,opt,name=media,proto3" json:"media,omitempty"`
+	// A browser may show the bytes in place, as a page in which no script runs. Otherwise
+	// they are saved as a file, whatever they are.
+	Page          bool `protobuf:"varint,9,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -307,6 +313,20 @@ func (x *Endpoint_Route) GetBody() string {
 		return x.Body
 	}
 	return ""
+}
+
+func (x *Endpoint_Route) GetMedia() string {
+	if x != nil {
+		return x.Media
+	}
+	return ""
+}
+
+func (x *Endpoint_Route) GetPage() bool {
+	if x != nil {
+		return x.Page
+	}
+	return false
 }
 
 type isEndpoint_Route_Method interface {
@@ -460,7 +480,7 @@ var File_loom_v1_endpoint_proto protoreflect.FileDescriptor
 
 const file_loom_v1_endpoint_proto_rawDesc = "" +
 	"\n" +
-	"\x16loom/v1/endpoint.proto\x12\aloom.v1\x1a google/protobuf/descriptor.proto\"\xa6\x05\n" +
+	"\x16loom/v1/endpoint.proto\x12\aloom.v1\x1a google/protobuf/descriptor.proto\"\xd0\x05\n" +
 	"\bEndpoint\x12&\n" +
 	"\x06scopes\x18\x01 \x03(\x0e2\x0e.loom.v1.ScopeR\x06scopes\x12\x1e\n" +
 	"\n" +
@@ -471,7 +491,7 @@ const file_loom_v1_endpoint_proto_rawDesc = "" +
 	"\x04slow\x18\x04 \x01(\bR\x04slow\x12\x18\n" +
 	"\aanswers\x18\x05 \x01(\tR\aanswers\x12/\n" +
 	"\x06routes\x18\x06 \x03(\v2\x17.loom.v1.Endpoint.RouteR\x06routes\x12,\n" +
-	"\x05verbs\x18\a \x03(\v2\x16.loom.v1.Endpoint.VerbR\x05verbs\x1a\xa5\x01\n" +
+	"\x05verbs\x18\a \x03(\v2\x16.loom.v1.Endpoint.VerbR\x05verbs\x1a\xcf\x01\n" +
 	"\x05Route\x12\x12\n" +
 	"\x03get\x18\x01 \x01(\tH\x00R\x03get\x12\x14\n" +
 	"\x04post\x18\x02 \x01(\tH\x00R\x04post\x12\x18\n" +
@@ -479,7 +499,9 @@ const file_loom_v1_endpoint_proto_rawDesc = "" +
 	"\x02id\x18\x04 \x01(\tR\x02id\x12\x16\n" +
 	"\x06params\x18\x05 \x01(\tR\x06params\x12\x12\n" +
 	"\x04with\x18\x06 \x01(\tR\x04with\x12\x12\n" +
-	"\x04body\x18\a \x01(\tR\x04bodyB\b\n" +
+	"\x04body\x18\a \x01(\tR\x04body\x12\x14\n" +
+	"\x05media\x18\b \x01(\tR\x05media\x12\x12\n" +
+	"\x04page\x18\t \x01(\bR\x04pageB\b\n" +
 	"\x06method\x1a\xf4\x01\n" +
 	"\x04Verb\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +

@@ -24,7 +24,7 @@ var File_loom_v1_loom_proto protoreflect.FileDescriptor
 
 const file_loom_v1_loom_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x15loom/v1/reading.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\xech\n" +
+	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x15loom/v1/reading.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\xc0p\n" +
 	"\vHostService\x12\xf3\x01\n" +
 	"\aProject\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xc8\x01\x92\xb5\x18\xc3\x01\n" +
 	"\x01\x01\x1a\n" +
@@ -54,7 +54,16 @@ const file_loom_v1_loom_proto_rawDesc = "" +
 	"\aHistory\x12\x17.loom.v1.HistoryRequest\x1a\x15.loom.v1.HistoryReply\"\xfe\x01\x92\xb5\x18\xf9\x01\n" +
 	"\x01\x01\x1a\texecution*/`HistoryReply`: the transitions of an execution2A\x1a\x1btransitions of an execution\"\texecution\n" +
 	"\x17executions/{id}/history:u\n" +
-	"\ahistory\x12\x1bShow an execution's history\x1a7Show the transitions of an execution, with their times.*\texecution2\texecution\x12\xec\x03\n" +
+	"\ahistory\x12\x1bShow an execution's history\x1a7Show the transitions of an execution, with their times.*\texecution2\texecution\x12\xbb\x04\n" +
+	"\tArtifacts\x12\x19.loom.v1.ArtifactsRequest\x1a\x17.loom.v1.ArtifactsReply\"\xf9\x03\x92\xb5\x18\xf4\x03\n" +
+	"\x01\x01\x1a\aproject \x01*<`ArtifactsReply`: documents that landed, with their versions2L\x1a*documents that landed, with their versions*\x13project limit after\n" +
+	"\tartifacts2g\x1a?one document with its versions; its path with `%2F` for a slash\"\x02id*\aproject\n" +
+	"\x17artifacts/{id}/versions:\xee\x01\n" +
+	"\tartifacts\x12\x0eList documents\x1a\xb8\x01List the documents that landed in a project's repository, with every version: its commit, hashes, review findings and what its format could not show. Give id, the file's path, for one.*\x16project id limit after\x12\x93\x03\n" +
+	"\bArtifact\x12\x18.loom.v1.ArtifactRequest\x1a\x16.loom.v1.ArtifactReply\"\xd4\x02\x92\xb5\x18\xcf\x02\n" +
+	"\x01\x01\x1a\aproject \x01*I`ArtifactReply`: a part of a document's file, or of its preview as a page2u\x1aHa document's file, whole or in ranges; `v` is a version's number or hash\"\x02id*\tproject v:\x04dataB\x04kind\n" +
+	"\x0eartifacts/{id}2}\x1a8a document as a page without scripts, whole or in ranges\"\x02id*\tproject v2\fform=preview:\x04dataB\x04kindH\x01\n" +
+	"\x16artifacts/{id}/preview\x12\xec\x03\n" +
 	"\x03Why\x12\x13.loom.v1.WhyRequest\x1a\x11.loom.v1.WhyReply\"\xbc\x03\x92\xb5\x18\xb7\x03\n" +
 	"\x01\x01\x1a\aproject*H`WhyReply`: why a line of code is there, from its commit to its decision2L\x1a.why a line of code is there: `path` and `line`*\x15project path line rev\n" +
 	"\x03why:\x90\x02\n" +
@@ -188,137 +197,145 @@ const file_loom_v1_loom_proto_rawDesc = "" +
 var file_loom_v1_loom_proto_goTypes = []any{
 	(*Query)(nil),             // 0: loom.v1.Query
 	(*HistoryRequest)(nil),    // 1: loom.v1.HistoryRequest
-	(*WhyRequest)(nil),        // 2: loom.v1.WhyRequest
-	(*TranscriptRequest)(nil), // 3: loom.v1.TranscriptRequest
-	(*BlobRequest)(nil),       // 4: loom.v1.BlobRequest
-	(*StateRequest)(nil),      // 5: loom.v1.StateRequest
-	(*NoticesRequest)(nil),    // 6: loom.v1.NoticesRequest
-	(*GraphRequest)(nil),      // 7: loom.v1.GraphRequest
-	(*MetricsRequest)(nil),    // 8: loom.v1.MetricsRequest
-	(*CostRequest)(nil),       // 9: loom.v1.CostRequest
-	(*SignedCommand)(nil),     // 10: loom.v1.SignedCommand
-	(*DecideApproval)(nil),    // 11: loom.v1.DecideApproval
-	(*MemoryRequest)(nil),     // 12: loom.v1.MemoryRequest
-	(*IntentRequest)(nil),     // 13: loom.v1.IntentRequest
-	(*HostRequest)(nil),       // 14: loom.v1.HostRequest
-	(*HostsRequest)(nil),      // 15: loom.v1.HostsRequest
-	(*ClusterRequest)(nil),    // 16: loom.v1.ClusterRequest
-	(*Submission)(nil),        // 17: loom.v1.Submission
-	(*ErrorReport)(nil),       // 18: loom.v1.ErrorReport
-	(*BeadRequest)(nil),       // 19: loom.v1.BeadRequest
-	(*DecisionRequest)(nil),   // 20: loom.v1.DecisionRequest
-	(*ForkRequest)(nil),       // 21: loom.v1.ForkRequest
-	(*SayRequest)(nil),        // 22: loom.v1.SayRequest
-	(*ScaleRole)(nil),         // 23: loom.v1.ScaleRole
-	(*DrainHost)(nil),         // 24: loom.v1.DrainHost
-	(*RetentionRequest)(nil),  // 25: loom.v1.RetentionRequest
-	(*ToolkitPart)(nil),       // 26: loom.v1.ToolkitPart
-	(*MembersRequest)(nil),    // 27: loom.v1.MembersRequest
-	(*RegisterRequest)(nil),   // 28: loom.v1.RegisterRequest
-	(*View)(nil),              // 29: loom.v1.View
-	(*HistoryReply)(nil),      // 30: loom.v1.HistoryReply
-	(*WhyReply)(nil),          // 31: loom.v1.WhyReply
-	(*TranscriptReply)(nil),   // 32: loom.v1.TranscriptReply
-	(*BlobReply)(nil),         // 33: loom.v1.BlobReply
-	(*StateReply)(nil),        // 34: loom.v1.StateReply
-	(*NoticesReply)(nil),      // 35: loom.v1.NoticesReply
-	(*GraphReply)(nil),        // 36: loom.v1.GraphReply
-	(*MetricsReply)(nil),      // 37: loom.v1.MetricsReply
-	(*CostReply)(nil),         // 38: loom.v1.CostReply
-	(*Answer)(nil),            // 39: loom.v1.Answer
-	(*SubmitReply)(nil),       // 40: loom.v1.SubmitReply
-	(*HostReply)(nil),         // 41: loom.v1.HostReply
-	(*HostsReply)(nil),        // 42: loom.v1.HostsReply
-	(*ClusterReply)(nil),      // 43: loom.v1.ClusterReply
-	(*StaffingReply)(nil),     // 44: loom.v1.StaffingReply
-	(*RetentionReply)(nil),    // 45: loom.v1.RetentionReply
-	(*ToolkitReply)(nil),      // 46: loom.v1.ToolkitReply
-	(*MembersReply)(nil),      // 47: loom.v1.MembersReply
-	(*RegisterReply)(nil),     // 48: loom.v1.RegisterReply
+	(*ArtifactsRequest)(nil),  // 2: loom.v1.ArtifactsRequest
+	(*ArtifactRequest)(nil),   // 3: loom.v1.ArtifactRequest
+	(*WhyRequest)(nil),        // 4: loom.v1.WhyRequest
+	(*TranscriptRequest)(nil), // 5: loom.v1.TranscriptRequest
+	(*BlobRequest)(nil),       // 6: loom.v1.BlobRequest
+	(*StateRequest)(nil),      // 7: loom.v1.StateRequest
+	(*NoticesRequest)(nil),    // 8: loom.v1.NoticesRequest
+	(*GraphRequest)(nil),      // 9: loom.v1.GraphRequest
+	(*MetricsRequest)(nil),    // 10: loom.v1.MetricsRequest
+	(*CostRequest)(nil),       // 11: loom.v1.CostRequest
+	(*SignedCommand)(nil),     // 12: loom.v1.SignedCommand
+	(*DecideApproval)(nil),    // 13: loom.v1.DecideApproval
+	(*MemoryRequest)(nil),     // 14: loom.v1.MemoryRequest
+	(*IntentRequest)(nil),     // 15: loom.v1.IntentRequest
+	(*HostRequest)(nil),       // 16: loom.v1.HostRequest
+	(*HostsRequest)(nil),      // 17: loom.v1.HostsRequest
+	(*ClusterRequest)(nil),    // 18: loom.v1.ClusterRequest
+	(*Submission)(nil),        // 19: loom.v1.Submission
+	(*ErrorReport)(nil),       // 20: loom.v1.ErrorReport
+	(*BeadRequest)(nil),       // 21: loom.v1.BeadRequest
+	(*DecisionRequest)(nil),   // 22: loom.v1.DecisionRequest
+	(*ForkRequest)(nil),       // 23: loom.v1.ForkRequest
+	(*SayRequest)(nil),        // 24: loom.v1.SayRequest
+	(*ScaleRole)(nil),         // 25: loom.v1.ScaleRole
+	(*DrainHost)(nil),         // 26: loom.v1.DrainHost
+	(*RetentionRequest)(nil),  // 27: loom.v1.RetentionRequest
+	(*ToolkitPart)(nil),       // 28: loom.v1.ToolkitPart
+	(*MembersRequest)(nil),    // 29: loom.v1.MembersRequest
+	(*RegisterRequest)(nil),   // 30: loom.v1.RegisterRequest
+	(*View)(nil),              // 31: loom.v1.View
+	(*HistoryReply)(nil),      // 32: loom.v1.HistoryReply
+	(*ArtifactsReply)(nil),    // 33: loom.v1.ArtifactsReply
+	(*ArtifactReply)(nil),     // 34: loom.v1.ArtifactReply
+	(*WhyReply)(nil),          // 35: loom.v1.WhyReply
+	(*TranscriptReply)(nil),   // 36: loom.v1.TranscriptReply
+	(*BlobReply)(nil),         // 37: loom.v1.BlobReply
+	(*StateReply)(nil),        // 38: loom.v1.StateReply
+	(*NoticesReply)(nil),      // 39: loom.v1.NoticesReply
+	(*GraphReply)(nil),        // 40: loom.v1.GraphReply
+	(*MetricsReply)(nil),      // 41: loom.v1.MetricsReply
+	(*CostReply)(nil),         // 42: loom.v1.CostReply
+	(*Answer)(nil),            // 43: loom.v1.Answer
+	(*SubmitReply)(nil),       // 44: loom.v1.SubmitReply
+	(*HostReply)(nil),         // 45: loom.v1.HostReply
+	(*HostsReply)(nil),        // 46: loom.v1.HostsReply
+	(*ClusterReply)(nil),      // 47: loom.v1.ClusterReply
+	(*StaffingReply)(nil),     // 48: loom.v1.StaffingReply
+	(*RetentionReply)(nil),    // 49: loom.v1.RetentionReply
+	(*ToolkitReply)(nil),      // 50: loom.v1.ToolkitReply
+	(*MembersReply)(nil),      // 51: loom.v1.MembersReply
+	(*RegisterReply)(nil),     // 52: loom.v1.RegisterReply
 }
 var file_loom_v1_loom_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.HostService.Project:input_type -> loom.v1.Query
 	0,  // 1: loom.v1.HostService.Bead:input_type -> loom.v1.Query
 	0,  // 2: loom.v1.HostService.Execution:input_type -> loom.v1.Query
 	1,  // 3: loom.v1.HostService.History:input_type -> loom.v1.HistoryRequest
-	2,  // 4: loom.v1.HostService.Why:input_type -> loom.v1.WhyRequest
-	3,  // 5: loom.v1.HostService.Transcript:input_type -> loom.v1.TranscriptRequest
-	4,  // 6: loom.v1.HostService.Blobs:input_type -> loom.v1.BlobRequest
-	5,  // 7: loom.v1.HostService.State:input_type -> loom.v1.StateRequest
-	0,  // 8: loom.v1.HostService.Inbox:input_type -> loom.v1.Query
-	6,  // 9: loom.v1.HostService.Notices:input_type -> loom.v1.NoticesRequest
-	0,  // 10: loom.v1.HostService.Graph:input_type -> loom.v1.Query
-	7,  // 11: loom.v1.HostService.Ask:input_type -> loom.v1.GraphRequest
-	8,  // 12: loom.v1.HostService.Metrics:input_type -> loom.v1.MetricsRequest
-	9,  // 13: loom.v1.HostService.Cost:input_type -> loom.v1.CostRequest
-	0,  // 14: loom.v1.HostService.Lock:input_type -> loom.v1.Query
-	0,  // 15: loom.v1.HostService.Workflow:input_type -> loom.v1.Query
-	0,  // 16: loom.v1.HostService.Pause:input_type -> loom.v1.Query
-	0,  // 17: loom.v1.HostService.Permission:input_type -> loom.v1.Query
-	0,  // 18: loom.v1.HostService.Key:input_type -> loom.v1.Query
-	10, // 19: loom.v1.HostService.Command:input_type -> loom.v1.SignedCommand
-	11, // 20: loom.v1.HostService.Respond:input_type -> loom.v1.DecideApproval
-	0,  // 21: loom.v1.HostService.Memory:input_type -> loom.v1.Query
-	12, // 22: loom.v1.HostService.Remember:input_type -> loom.v1.MemoryRequest
-	0,  // 23: loom.v1.HostService.Session:input_type -> loom.v1.Query
-	13, // 24: loom.v1.HostService.Intent:input_type -> loom.v1.IntentRequest
-	14, // 25: loom.v1.HostService.Host:input_type -> loom.v1.HostRequest
-	15, // 26: loom.v1.HostService.Hosts:input_type -> loom.v1.HostsRequest
-	16, // 27: loom.v1.HostService.Cluster:input_type -> loom.v1.ClusterRequest
-	17, // 28: loom.v1.HostService.Submit:input_type -> loom.v1.Submission
-	18, // 29: loom.v1.HostService.Report:input_type -> loom.v1.ErrorReport
-	19, // 30: loom.v1.HostService.Update:input_type -> loom.v1.BeadRequest
-	20, // 31: loom.v1.HostService.Decide:input_type -> loom.v1.DecisionRequest
-	21, // 32: loom.v1.HostService.Fork:input_type -> loom.v1.ForkRequest
-	22, // 33: loom.v1.HostService.Say:input_type -> loom.v1.SayRequest
-	23, // 34: loom.v1.HostService.Scale:input_type -> loom.v1.ScaleRole
-	24, // 35: loom.v1.HostService.Drain:input_type -> loom.v1.DrainHost
-	25, // 36: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
-	26, // 37: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
-	27, // 38: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
-	28, // 39: loom.v1.HostService.Register:input_type -> loom.v1.RegisterRequest
-	29, // 40: loom.v1.HostService.Project:output_type -> loom.v1.View
-	29, // 41: loom.v1.HostService.Bead:output_type -> loom.v1.View
-	29, // 42: loom.v1.HostService.Execution:output_type -> loom.v1.View
-	30, // 43: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
-	31, // 44: loom.v1.HostService.Why:output_type -> loom.v1.WhyReply
-	32, // 45: loom.v1.HostService.Transcript:output_type -> loom.v1.TranscriptReply
-	33, // 46: loom.v1.HostService.Blobs:output_type -> loom.v1.BlobReply
-	34, // 47: loom.v1.HostService.State:output_type -> loom.v1.StateReply
-	29, // 48: loom.v1.HostService.Inbox:output_type -> loom.v1.View
-	35, // 49: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
-	29, // 50: loom.v1.HostService.Graph:output_type -> loom.v1.View
-	36, // 51: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
-	37, // 52: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
-	38, // 53: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
-	29, // 54: loom.v1.HostService.Lock:output_type -> loom.v1.View
-	29, // 55: loom.v1.HostService.Workflow:output_type -> loom.v1.View
-	29, // 56: loom.v1.HostService.Pause:output_type -> loom.v1.View
-	29, // 57: loom.v1.HostService.Permission:output_type -> loom.v1.View
-	29, // 58: loom.v1.HostService.Key:output_type -> loom.v1.View
-	39, // 59: loom.v1.HostService.Command:output_type -> loom.v1.Answer
-	40, // 60: loom.v1.HostService.Respond:output_type -> loom.v1.SubmitReply
-	29, // 61: loom.v1.HostService.Memory:output_type -> loom.v1.View
-	39, // 62: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
-	29, // 63: loom.v1.HostService.Session:output_type -> loom.v1.View
-	39, // 64: loom.v1.HostService.Intent:output_type -> loom.v1.Answer
-	41, // 65: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
-	42, // 66: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
-	43, // 67: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
-	40, // 68: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
-	40, // 69: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
-	40, // 70: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
-	39, // 71: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
-	40, // 72: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
-	40, // 73: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
-	44, // 74: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
-	44, // 75: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
-	45, // 76: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
-	46, // 77: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
-	47, // 78: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
-	48, // 79: loom.v1.HostService.Register:output_type -> loom.v1.RegisterReply
-	40, // [40:80] is the sub-list for method output_type
-	0,  // [0:40] is the sub-list for method input_type
+	2,  // 4: loom.v1.HostService.Artifacts:input_type -> loom.v1.ArtifactsRequest
+	3,  // 5: loom.v1.HostService.Artifact:input_type -> loom.v1.ArtifactRequest
+	4,  // 6: loom.v1.HostService.Why:input_type -> loom.v1.WhyRequest
+	5,  // 7: loom.v1.HostService.Transcript:input_type -> loom.v1.TranscriptRequest
+	6,  // 8: loom.v1.HostService.Blobs:input_type -> loom.v1.BlobRequest
+	7,  // 9: loom.v1.HostService.State:input_type -> loom.v1.StateRequest
+	0,  // 10: loom.v1.HostService.Inbox:input_type -> loom.v1.Query
+	8,  // 11: loom.v1.HostService.Notices:input_type -> loom.v1.NoticesRequest
+	0,  // 12: loom.v1.HostService.Graph:input_type -> loom.v1.Query
+	9,  // 13: loom.v1.HostService.Ask:input_type -> loom.v1.GraphRequest
+	10, // 14: loom.v1.HostService.Metrics:input_type -> loom.v1.MetricsRequest
+	11, // 15: loom.v1.HostService.Cost:input_type -> loom.v1.CostRequest
+	0,  // 16: loom.v1.HostService.Lock:input_type -> loom.v1.Query
+	0,  // 17: loom.v1.HostService.Workflow:input_type -> loom.v1.Query
+	0,  // 18: loom.v1.HostService.Pause:input_type -> loom.v1.Query
+	0,  // 19: loom.v1.HostService.Permission:input_type -> loom.v1.Query
+	0,  // 20: loom.v1.HostService.Key:input_type -> loom.v1.Query
+	12, // 21: loom.v1.HostService.Command:input_type -> loom.v1.SignedCommand
+	13, // 22: loom.v1.HostService.Respond:input_type -> loom.v1.DecideApproval
+	0,  // 23: loom.v1.HostService.Memory:input_type -> loom.v1.Query
+	14, // 24: loom.v1.HostService.Remember:input_type -> loom.v1.MemoryRequest
+	0,  // 25: loom.v1.HostService.Session:input_type -> loom.v1.Query
+	15, // 26: loom.v1.HostService.Intent:input_type -> loom.v1.IntentRequest
+	16, // 27: loom.v1.HostService.Host:input_type -> loom.v1.HostRequest
+	17, // 28: loom.v1.HostService.Hosts:input_type -> loom.v1.HostsRequest
+	18, // 29: loom.v1.HostService.Cluster:input_type -> loom.v1.ClusterRequest
+	19, // 30: loom.v1.HostService.Submit:input_type -> loom.v1.Submission
+	20, // 31: loom.v1.HostService.Report:input_type -> loom.v1.ErrorReport
+	21, // 32: loom.v1.HostService.Update:input_type -> loom.v1.BeadRequest
+	22, // 33: loom.v1.HostService.Decide:input_type -> loom.v1.DecisionRequest
+	23, // 34: loom.v1.HostService.Fork:input_type -> loom.v1.ForkRequest
+	24, // 35: loom.v1.HostService.Say:input_type -> loom.v1.SayRequest
+	25, // 36: loom.v1.HostService.Scale:input_type -> loom.v1.ScaleRole
+	26, // 37: loom.v1.HostService.Drain:input_type -> loom.v1.DrainHost
+	27, // 38: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
+	28, // 39: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
+	29, // 40: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
+	30, // 41: loom.v1.HostService.Register:input_type -> loom.v1.RegisterRequest
+	31, // 42: loom.v1.HostService.Project:output_type -> loom.v1.View
+	31, // 43: loom.v1.HostService.Bead:output_type -> loom.v1.View
+	31, // 44: loom.v1.HostService.Execution:output_type -> loom.v1.View
+	32, // 45: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
+	33, // 46: loom.v1.HostService.Artifacts:output_type -> loom.v1.ArtifactsReply
+	34, // 47: loom.v1.HostService.Artifact:output_type -> loom.v1.ArtifactReply
+	35, // 48: loom.v1.HostService.Why:output_type -> loom.v1.WhyReply
+	36, // 49: loom.v1.HostService.Transcript:output_type -> loom.v1.TranscriptReply
+	37, // 50: loom.v1.HostService.Blobs:output_type -> loom.v1.BlobReply
+	38, // 51: loom.v1.HostService.State:output_type -> loom.v1.StateReply
+	31, // 52: loom.v1.HostService.Inbox:output_type -> loom.v1.View
+	39, // 53: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
+	31, // 54: loom.v1.HostService.Graph:output_type -> loom.v1.View
+	40, // 55: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
+	41, // 56: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
+	42, // 57: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
+	31, // 58: loom.v1.HostService.Lock:output_type -> loom.v1.View
+	31, // 59: loom.v1.HostService.Workflow:output_type -> loom.v1.View
+	31, // 60: loom.v1.HostService.Pause:output_type -> loom.v1.View
+	31, // 61: loom.v1.HostService.Permission:output_type -> loom.v1.View
+	31, // 62: loom.v1.HostService.Key:output_type -> loom.v1.View
+	43, // 63: loom.v1.HostService.Command:output_type -> loom.v1.Answer
+	44, // 64: loom.v1.HostService.Respond:output_type -> loom.v1.SubmitReply
+	31, // 65: loom.v1.HostService.Memory:output_type -> loom.v1.View
+	43, // 66: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
+	31, // 67: loom.v1.HostService.Session:output_type -> loom.v1.View
+	43, // 68: loom.v1.HostService.Intent:output_type -> loom.v1.Answer
+	45, // 69: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
+	46, // 70: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
+	47, // 71: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
+	44, // 72: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
+	44, // 73: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
+	44, // 74: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
+	43, // 75: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
+	44, // 76: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
+	44, // 77: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
+	48, // 78: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
+	48, // 79: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
+	49, // 80: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
+	50, // 81: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
+	51, // 82: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
+	52, // 83: loom.v1.HostService.Register:output_type -> loom.v1.RegisterReply
+	42, // [42:84] is the sub-list for method output_type
+	0,  // [0:42] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

@@ -23,6 +23,58 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ArtifactForm is how a document is given.
+type ArtifactForm int32
+
+const (
+	ArtifactForm_ARTIFACT_FORM_UNSPECIFIED ArtifactForm = 0
+	// The file as it was made.
+	ArtifactForm_ARTIFACT_FORM_FILE ArtifactForm = 1
+	// A page in HTML of what it says, which loads nothing and has no script.
+	ArtifactForm_ARTIFACT_FORM_PREVIEW ArtifactForm = 2
+)
+
+// Enum value maps for ArtifactForm.
+var (
+	ArtifactForm_name = map[int32]string{
+		0: "ARTIFACT_FORM_UNSPECIFIED",
+		1: "ARTIFACT_FORM_FILE",
+		2: "ARTIFACT_FORM_PREVIEW",
+	}
+	ArtifactForm_value = map[string]int32{
+		"ARTIFACT_FORM_UNSPECIFIED": 0,
+		"ARTIFACT_FORM_FILE":        1,
+		"ARTIFACT_FORM_PREVIEW":     2,
+	}
+)
+
+func (x ArtifactForm) Enum() *ArtifactForm {
+	p := new(ArtifactForm)
+	*p = x
+	return p
+}
+
+func (x ArtifactForm) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ArtifactForm) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_service_proto_enumTypes[0].Descriptor()
+}
+
+func (ArtifactForm) Type() protoreflect.EnumType {
+	return &file_loom_v1_service_proto_enumTypes[0]
+}
+
+func (x ArtifactForm) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ArtifactForm.Descriptor instead.
+func (ArtifactForm) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{0}
+}
+
 // GraphQuestion is what can be asked of a decision graph.
 type GraphQuestion int32
 
@@ -106,11 +158,11 @@ func (x GraphQuestion) String() string {
 }
 
 func (GraphQuestion) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_service_proto_enumTypes[0].Descriptor()
+	return file_loom_v1_service_proto_enumTypes[1].Descriptor()
 }
 
 func (GraphQuestion) Type() protoreflect.EnumType {
-	return &file_loom_v1_service_proto_enumTypes[0]
+	return &file_loom_v1_service_proto_enumTypes[1]
 }
 
 func (x GraphQuestion) Number() protoreflect.EnumNumber {
@@ -119,7 +171,7 @@ func (x GraphQuestion) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GraphQuestion.Descriptor instead.
 func (GraphQuestion) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{0}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{1}
 }
 
 // CostGroup says what costs are added up by.
@@ -179,11 +231,11 @@ func (x CostGroup) String() string {
 }
 
 func (CostGroup) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_service_proto_enumTypes[1].Descriptor()
+	return file_loom_v1_service_proto_enumTypes[2].Descriptor()
 }
 
 func (CostGroup) Type() protoreflect.EnumType {
-	return &file_loom_v1_service_proto_enumTypes[1]
+	return &file_loom_v1_service_proto_enumTypes[2]
 }
 
 func (x CostGroup) Number() protoreflect.EnumNumber {
@@ -192,7 +244,7 @@ func (x CostGroup) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CostGroup.Descriptor instead.
 func (CostGroup) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{1}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{2}
 }
 
 // Query asks for a view of a project.
@@ -2414,6 +2466,553 @@ func (x *HistoryReply) GetTransitions() []*Transition {
 	return nil
 }
 
+// ArtifactsRequest lists documents that landed: the files of a project's target branch
+// that have a record beside them.
+//
+// Subject: loom.v1.svc.artifacts. Answer: ArtifactsReply.
+type ArtifactsRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// A document's file from the top of the repository, with slashes; empty lists them.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// At most so many, by name; 0 means 50, 200 is the most.
+	Limit uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// List on after this id.
+	After         string `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArtifactsRequest) Reset() {
+	*x = ArtifactsRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArtifactsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArtifactsRequest) ProtoMessage() {}
+
+func (x *ArtifactsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArtifactsRequest.ProtoReflect.Descriptor instead.
+func (*ArtifactsRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ArtifactsRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *ArtifactsRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ArtifactsRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ArtifactsRequest) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+// ArtifactsReply is documents with their versions.
+type ArtifactsReply struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Error     *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	Artifacts []*Artifact            `protobuf:"bytes,2,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
+	// Id to list on after, when there is more.
+	Next          string `protobuf:"bytes,3,opt,name=next,proto3" json:"next,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArtifactsReply) Reset() {
+	*x = ArtifactsReply{}
+	mi := &file_loom_v1_service_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArtifactsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArtifactsReply) ProtoMessage() {}
+
+func (x *ArtifactsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArtifactsReply.ProtoReflect.Descriptor instead.
+func (*ArtifactsReply) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ArtifactsReply) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *ArtifactsReply) GetArtifacts() []*Artifact {
+	if x != nil {
+		return x.Artifacts
+	}
+	return nil
+}
+
+func (x *ArtifactsReply) GetNext() string {
+	if x != nil {
+		return x.Next
+	}
+	return ""
+}
+
+// Artifact is a document that landed.
+type Artifact struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// Its file from the top of the repository.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// Oldest first: one for each time that it was made.
+	Versions []*ArtifactVersion `protobuf:"bytes,3,rep,name=versions,proto3" json:"versions,omitempty"`
+	// The file on the branch is not the one that was made last: somebody changed it, or
+	// took it away.
+	Changed       bool `protobuf:"varint,4,opt,name=changed,proto3" json:"changed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Artifact) Reset() {
+	*x = Artifact{}
+	mi := &file_loom_v1_service_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Artifact) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Artifact) ProtoMessage() {}
+
+func (x *Artifact) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Artifact.ProtoReflect.Descriptor instead.
+func (*Artifact) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Artifact) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *Artifact) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Artifact) GetVersions() []*ArtifactVersion {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
+func (x *Artifact) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
+}
+
+// ArtifactVersion is a document as it was made once.
+type ArtifactVersion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// From 1.
+	Number uint32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// The file's name without directories, and what it is: docx, xlsx, pptx, pdf, md or
+	// html. It differs from the id's where no such file could be made.
+	File string `protobuf:"bytes,2,opt,name=file,proto3" json:"file,omitempty"`
+	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The commit that it landed with.
+	Commit  string                 `protobuf:"bytes,4,opt,name=commit,proto3" json:"commit,omitempty"`
+	Time    *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=time,proto3" json:"time,omitempty"`
+	Author  string                 `protobuf:"bytes,6,opt,name=author,proto3" json:"author,omitempty"`
+	Subject string                 `protobuf:"bytes,7,opt,name=subject,proto3" json:"subject,omitempty"`
+	// Hashes as the record has them, "sha256:...".
+	FileHash    string `protobuf:"bytes,8,opt,name=file_hash,json=fileHash,proto3" json:"file_hash,omitempty"`
+	SpecHash    string `protobuf:"bytes,9,opt,name=spec_hash,json=specHash,proto3" json:"spec_hash,omitempty"`
+	OutlineHash string `protobuf:"bytes,10,opt,name=outline_hash,json=outlineHash,proto3" json:"outline_hash,omitempty"`
+	// Nodes of the document, findings of its review, what the format could not show.
+	Nodes         uint32   `protobuf:"varint,11,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	Findings      uint32   `protobuf:"varint,12,opt,name=findings,proto3" json:"findings,omitempty"`
+	Downgrades    []string `protobuf:"bytes,13,rep,name=downgrades,proto3" json:"downgrades,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArtifactVersion) Reset() {
+	*x = ArtifactVersion{}
+	mi := &file_loom_v1_service_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArtifactVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArtifactVersion) ProtoMessage() {}
+
+func (x *ArtifactVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArtifactVersion.ProtoReflect.Descriptor instead.
+func (*ArtifactVersion) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ArtifactVersion) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *ArtifactVersion) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *ArtifactVersion) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *ArtifactVersion) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
+func (x *ArtifactVersion) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *ArtifactVersion) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *ArtifactVersion) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *ArtifactVersion) GetFileHash() string {
+	if x != nil {
+		return x.FileHash
+	}
+	return ""
+}
+
+func (x *ArtifactVersion) GetSpecHash() string {
+	if x != nil {
+		return x.SpecHash
+	}
+	return ""
+}
+
+func (x *ArtifactVersion) GetOutlineHash() string {
+	if x != nil {
+		return x.OutlineHash
+	}
+	return ""
+}
+
+func (x *ArtifactVersion) GetNodes() uint32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *ArtifactVersion) GetFindings() uint32 {
+	if x != nil {
+		return x.Findings
+	}
+	return 0
+}
+
+func (x *ArtifactVersion) GetDowngrades() []string {
+	if x != nil {
+		return x.Downgrades
+	}
+	return nil
+}
+
+// ArtifactRequest reads a document's bytes.
+//
+// Subject: loom.v1.svc.artifact. Answer: ArtifactReply.
+type ArtifactRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// As Artifact has it.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// Which version: its number, or the beginning of its file's hash, at least 8 of 0-9
+	// and a-f; empty means the newest.
+	V string `protobuf:"bytes,3,opt,name=v,proto3" json:"v,omitempty"`
+	// Unset means the file.
+	Form ArtifactForm `protobuf:"varint,4,opt,name=form,proto3,enum=loom.v1.ArtifactForm" json:"form,omitempty"`
+	// Bytes from here on; one behind the end gives none.
+	Offset uint64 `protobuf:"varint,5,opt,name=offset,proto3" json:"offset,omitempty"`
+	// At most so many; 0 means 524,288, which is the most.
+	Limit         uint32 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArtifactRequest) Reset() {
+	*x = ArtifactRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArtifactRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArtifactRequest) ProtoMessage() {}
+
+func (x *ArtifactRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArtifactRequest.ProtoReflect.Descriptor instead.
+func (*ArtifactRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ArtifactRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *ArtifactRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ArtifactRequest) GetV() string {
+	if x != nil {
+		return x.V
+	}
+	return ""
+}
+
+func (x *ArtifactRequest) GetForm() ArtifactForm {
+	if x != nil {
+		return x.Form
+	}
+	return ArtifactForm_ARTIFACT_FORM_UNSPECIFIED
+}
+
+func (x *ArtifactRequest) GetOffset() uint64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *ArtifactRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// ArtifactReply is a part of a document's file or preview.
+type ArtifactReply struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Error *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	Data  []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	// Of the whole, in bytes.
+	Size uint64 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
+	// What the bytes are: docx, xlsx, pptx, pdf, md or html.
+	Kind string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The file's name without directories.
+	Name    string           `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	Version *ArtifactVersion `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
+	// Which version was read, as v takes it.
+	V             string `protobuf:"bytes,7,opt,name=v,proto3" json:"v,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArtifactReply) Reset() {
+	*x = ArtifactReply{}
+	mi := &file_loom_v1_service_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArtifactReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArtifactReply) ProtoMessage() {}
+
+func (x *ArtifactReply) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArtifactReply.ProtoReflect.Descriptor instead.
+func (*ArtifactReply) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ArtifactReply) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *ArtifactReply) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *ArtifactReply) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *ArtifactReply) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *ArtifactReply) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ArtifactReply) GetVersion() *ArtifactVersion {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
+func (x *ArtifactReply) GetV() string {
+	if x != nil {
+		return x.V
+	}
+	return ""
+}
+
 // WhyRequest asks why a line of code is there.
 //
 // Subject: loom.v1.svc.why. Answer: WhyReply.
@@ -2432,7 +3031,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[20]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2444,7 +3043,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[20]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2457,7 +3056,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WhyRequest) GetProject() string {
@@ -2524,7 +3123,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[21]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2536,7 +3135,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[21]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2549,7 +3148,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *WhyReply) GetError() *Error {
@@ -2690,7 +3289,7 @@ type WhyDecision struct {
 
 func (x *WhyDecision) Reset() {
 	*x = WhyDecision{}
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2702,7 +3301,7 @@ func (x *WhyDecision) String() string {
 func (*WhyDecision) ProtoMessage() {}
 
 func (x *WhyDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2715,7 +3314,7 @@ func (x *WhyDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyDecision.ProtoReflect.Descriptor instead.
 func (*WhyDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WhyDecision) GetDecision() *DecisionNode {
@@ -2750,7 +3349,7 @@ type WhyOption struct {
 
 func (x *WhyOption) Reset() {
 	*x = WhyOption{}
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2762,7 +3361,7 @@ func (x *WhyOption) String() string {
 func (*WhyOption) ProtoMessage() {}
 
 func (x *WhyOption) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2775,7 +3374,7 @@ func (x *WhyOption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyOption.ProtoReflect.Descriptor instead.
 func (*WhyOption) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WhyOption) GetOption() *DecisionNode {
@@ -2811,7 +3410,7 @@ type Transition struct {
 
 func (x *Transition) Reset() {
 	*x = Transition{}
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2823,7 +3422,7 @@ func (x *Transition) String() string {
 func (*Transition) ProtoMessage() {}
 
 func (x *Transition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2836,7 +3435,7 @@ func (x *Transition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transition.ProtoReflect.Descriptor instead.
 func (*Transition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Transition) GetId() string {
@@ -2906,7 +3505,7 @@ type HostRequest struct {
 
 func (x *HostRequest) Reset() {
 	*x = HostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2918,7 +3517,7 @@ func (x *HostRequest) String() string {
 func (*HostRequest) ProtoMessage() {}
 
 func (x *HostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2931,7 +3530,7 @@ func (x *HostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRequest.ProtoReflect.Descriptor instead.
 func (*HostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{31}
 }
 
 // HostReply says what a host is.
@@ -2974,7 +3573,7 @@ type HostReply struct {
 
 func (x *HostReply) Reset() {
 	*x = HostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2986,7 +3585,7 @@ func (x *HostReply) String() string {
 func (*HostReply) ProtoMessage() {}
 
 func (x *HostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2999,7 +3598,7 @@ func (x *HostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostReply.ProtoReflect.Descriptor instead.
 func (*HostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *HostReply) GetError() *Error {
@@ -3135,7 +3734,7 @@ type TablesLag struct {
 
 func (x *TablesLag) Reset() {
 	*x = TablesLag{}
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3147,7 +3746,7 @@ func (x *TablesLag) String() string {
 func (*TablesLag) ProtoMessage() {}
 
 func (x *TablesLag) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3160,7 +3759,7 @@ func (x *TablesLag) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TablesLag.ProtoReflect.Descriptor instead.
 func (*TablesLag) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TablesLag) GetBatches() uint64 {
@@ -3203,7 +3802,7 @@ type ProjectDisk struct {
 
 func (x *ProjectDisk) Reset() {
 	*x = ProjectDisk{}
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3215,7 +3814,7 @@ func (x *ProjectDisk) String() string {
 func (*ProjectDisk) ProtoMessage() {}
 
 func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3228,7 +3827,7 @@ func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectDisk.ProtoReflect.Descriptor instead.
 func (*ProjectDisk) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ProjectDisk) GetProject() string {
@@ -3316,7 +3915,7 @@ type RoleCount struct {
 
 func (x *RoleCount) Reset() {
 	*x = RoleCount{}
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3328,7 +3927,7 @@ func (x *RoleCount) String() string {
 func (*RoleCount) ProtoMessage() {}
 
 func (x *RoleCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3341,7 +3940,7 @@ func (x *RoleCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleCount.ProtoReflect.Descriptor instead.
 func (*RoleCount) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RoleCount) GetRole() string {
@@ -3422,7 +4021,7 @@ type GraphRequest struct {
 
 func (x *GraphRequest) Reset() {
 	*x = GraphRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[30]
+	mi := &file_loom_v1_service_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3434,7 +4033,7 @@ func (x *GraphRequest) String() string {
 func (*GraphRequest) ProtoMessage() {}
 
 func (x *GraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[30]
+	mi := &file_loom_v1_service_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3447,7 +4046,7 @@ func (x *GraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphRequest.ProtoReflect.Descriptor instead.
 func (*GraphRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GraphRequest) GetProject() string {
@@ -3594,7 +4193,7 @@ type GraphReply struct {
 
 func (x *GraphReply) Reset() {
 	*x = GraphReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[31]
+	mi := &file_loom_v1_service_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3606,7 +4205,7 @@ func (x *GraphReply) String() string {
 func (*GraphReply) ProtoMessage() {}
 
 func (x *GraphReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[31]
+	mi := &file_loom_v1_service_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3619,7 +4218,7 @@ func (x *GraphReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphReply.ProtoReflect.Descriptor instead.
 func (*GraphReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GraphReply) GetError() *Error {
@@ -3715,7 +4314,7 @@ type DecisionRequest struct {
 
 func (x *DecisionRequest) Reset() {
 	*x = DecisionRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[32]
+	mi := &file_loom_v1_service_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3727,7 +4326,7 @@ func (x *DecisionRequest) String() string {
 func (*DecisionRequest) ProtoMessage() {}
 
 func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[32]
+	mi := &file_loom_v1_service_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3740,7 +4339,7 @@ func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionRequest.ProtoReflect.Descriptor instead.
 func (*DecisionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DecisionRequest) GetProject() string {
@@ -3888,7 +4487,7 @@ type MemoryRequest struct {
 
 func (x *MemoryRequest) Reset() {
 	*x = MemoryRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[33]
+	mi := &file_loom_v1_service_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3900,7 +4499,7 @@ func (x *MemoryRequest) String() string {
 func (*MemoryRequest) ProtoMessage() {}
 
 func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[33]
+	mi := &file_loom_v1_service_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3913,7 +4512,7 @@ func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryRequest.ProtoReflect.Descriptor instead.
 func (*MemoryRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *MemoryRequest) GetProject() string {
@@ -3996,7 +4595,7 @@ type CostRequest struct {
 
 func (x *CostRequest) Reset() {
 	*x = CostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[34]
+	mi := &file_loom_v1_service_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4008,7 +4607,7 @@ func (x *CostRequest) String() string {
 func (*CostRequest) ProtoMessage() {}
 
 func (x *CostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[34]
+	mi := &file_loom_v1_service_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4021,7 +4620,7 @@ func (x *CostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostRequest.ProtoReflect.Descriptor instead.
 func (*CostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CostRequest) GetBy() CostGroup {
@@ -4068,7 +4667,7 @@ type CostReply struct {
 
 func (x *CostReply) Reset() {
 	*x = CostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[35]
+	mi := &file_loom_v1_service_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4080,7 +4679,7 @@ func (x *CostReply) String() string {
 func (*CostReply) ProtoMessage() {}
 
 func (x *CostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[35]
+	mi := &file_loom_v1_service_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4093,7 +4692,7 @@ func (x *CostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostReply.ProtoReflect.Descriptor instead.
 func (*CostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CostReply) GetError() *Error {
@@ -4168,7 +4767,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_loom_v1_service_proto_msgTypes[36]
+	mi := &file_loom_v1_service_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4180,7 +4779,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[36]
+	mi := &file_loom_v1_service_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4193,7 +4792,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Cost) GetName() string {
@@ -4310,7 +4909,7 @@ type RegisterRequest struct {
 
 func (x *RegisterRequest) Reset() {
 	*x = RegisterRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[37]
+	mi := &file_loom_v1_service_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4322,7 +4921,7 @@ func (x *RegisterRequest) String() string {
 func (*RegisterRequest) ProtoMessage() {}
 
 func (x *RegisterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[37]
+	mi := &file_loom_v1_service_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4335,7 +4934,7 @@ func (x *RegisterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterRequest.ProtoReflect.Descriptor instead.
 func (*RegisterRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RegisterRequest) GetChange() isRegisterRequest_Change {
@@ -4407,7 +5006,7 @@ type RegisterReply struct {
 
 func (x *RegisterReply) Reset() {
 	*x = RegisterReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[38]
+	mi := &file_loom_v1_service_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4419,7 +5018,7 @@ func (x *RegisterReply) String() string {
 func (*RegisterReply) ProtoMessage() {}
 
 func (x *RegisterReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[38]
+	mi := &file_loom_v1_service_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4432,7 +5031,7 @@ func (x *RegisterReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterReply.ProtoReflect.Descriptor instead.
 func (*RegisterReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RegisterReply) GetError() *Error {
@@ -4689,7 +5288,53 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\texecution\x18\x01 \x01(\tR\texecution\"k\n" +
 	"\fHistoryReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x125\n" +
-	"\vtransitions\x18\x02 \x03(\v2\x13.loom.v1.TransitionR\vtransitions\"`\n" +
+	"\vtransitions\x18\x02 \x03(\v2\x13.loom.v1.TransitionR\vtransitions\"h\n" +
+	"\x10ArtifactsRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\x12\x14\n" +
+	"\x05after\x18\x04 \x01(\tR\x05after\"{\n" +
+	"\x0eArtifactsReply\x12$\n" +
+	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12/\n" +
+	"\tartifacts\x18\x02 \x03(\v2\x11.loom.v1.ArtifactR\tartifacts\x12\x12\n" +
+	"\x04next\x18\x03 \x01(\tR\x04next\"\x84\x01\n" +
+	"\bArtifact\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x124\n" +
+	"\bversions\x18\x03 \x03(\v2\x18.loom.v1.ArtifactVersionR\bversions\x12\x18\n" +
+	"\achanged\x18\x04 \x01(\bR\achanged\"\xfa\x02\n" +
+	"\x0fArtifactVersion\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12\x12\n" +
+	"\x04file\x18\x02 \x01(\tR\x04file\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x16\n" +
+	"\x06commit\x18\x04 \x01(\tR\x06commit\x12.\n" +
+	"\x04time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
+	"\x06author\x18\x06 \x01(\tR\x06author\x12\x18\n" +
+	"\asubject\x18\a \x01(\tR\asubject\x12\x1b\n" +
+	"\tfile_hash\x18\b \x01(\tR\bfileHash\x12\x1b\n" +
+	"\tspec_hash\x18\t \x01(\tR\bspecHash\x12!\n" +
+	"\foutline_hash\x18\n" +
+	" \x01(\tR\voutlineHash\x12\x14\n" +
+	"\x05nodes\x18\v \x01(\rR\x05nodes\x12\x1a\n" +
+	"\bfindings\x18\f \x01(\rR\bfindings\x12\x1e\n" +
+	"\n" +
+	"downgrades\x18\r \x03(\tR\n" +
+	"downgrades\"\xa2\x01\n" +
+	"\x0fArtifactRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\f\n" +
+	"\x01v\x18\x03 \x01(\tR\x01v\x12)\n" +
+	"\x04form\x18\x04 \x01(\x0e2\x15.loom.v1.ArtifactFormR\x04form\x12\x16\n" +
+	"\x06offset\x18\x05 \x01(\x04R\x06offset\x12\x14\n" +
+	"\x05limit\x18\x06 \x01(\rR\x05limit\"\xc7\x01\n" +
+	"\rArtifactReply\x12$\n" +
+	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
+	"\x04size\x18\x03 \x01(\x04R\x04size\x12\x12\n" +
+	"\x04kind\x18\x04 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\x122\n" +
+	"\aversion\x18\x06 \x01(\v2\x18.loom.v1.ArtifactVersionR\aversion\x12\f\n" +
+	"\x01v\x18\a \x01(\tR\x01v\"`\n" +
 	"\n" +
 	"WhyRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
@@ -4878,7 +5523,11 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x120\n" +
 	"\aproject\x18\x02 \x01(\v2\x16.loom.v1.ProjectConfigR\aproject\x12\x12\n" +
 	"\x04anew\x18\x03 \x01(\bR\x04anew\x12\x18\n" +
-	"\achanged\x18\x04 \x03(\tR\achanged*\x9c\x03\n" +
+	"\achanged\x18\x04 \x03(\tR\achanged*`\n" +
+	"\fArtifactForm\x12\x1d\n" +
+	"\x19ARTIFACT_FORM_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12ARTIFACT_FORM_FILE\x10\x01\x12\x19\n" +
+	"\x15ARTIFACT_FORM_PREVIEW\x10\x02*\x9c\x03\n" +
 	"\rGraphQuestion\x12\x1e\n" +
 	"\x1aGRAPH_QUESTION_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13GRAPH_QUESTION_LIST\x10\x01\x12\x19\n" +
@@ -4918,224 +5567,238 @@ func file_loom_v1_service_proto_rawDescGZIP() []byte {
 	return file_loom_v1_service_proto_rawDescData
 }
 
-var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_loom_v1_service_proto_goTypes = []any{
-	(GraphQuestion)(0),            // 0: loom.v1.GraphQuestion
-	(CostGroup)(0),                // 1: loom.v1.CostGroup
-	(*Query)(nil),                 // 2: loom.v1.Query
-	(*StoredDefinition)(nil),      // 3: loom.v1.StoredDefinition
-	(*BeadRequest)(nil),           // 4: loom.v1.BeadRequest
-	(*ForkRequest)(nil),           // 5: loom.v1.ForkRequest
-	(*SayRequest)(nil),            // 6: loom.v1.SayRequest
-	(*StateRequest)(nil),          // 7: loom.v1.StateRequest
-	(*StateReply)(nil),            // 8: loom.v1.StateReply
-	(*MetricsRequest)(nil),        // 9: loom.v1.MetricsRequest
-	(*MetricsReply)(nil),          // 10: loom.v1.MetricsReply
-	(*WorkflowMetrics)(nil),       // 11: loom.v1.WorkflowMetrics
-	(*RuleMetrics)(nil),           // 12: loom.v1.RuleMetrics
-	(*Quantiles)(nil),             // 13: loom.v1.Quantiles
-	(*NodeMetrics)(nil),           // 14: loom.v1.NodeMetrics
-	(*Target)(nil),                // 15: loom.v1.Target
-	(*View)(nil),                  // 16: loom.v1.View
-	(*TreeUsage)(nil),             // 17: loom.v1.TreeUsage
-	(*NoticesRequest)(nil),        // 18: loom.v1.NoticesRequest
-	(*NoticesReply)(nil),          // 19: loom.v1.NoticesReply
-	(*HistoryRequest)(nil),        // 20: loom.v1.HistoryRequest
-	(*HistoryReply)(nil),          // 21: loom.v1.HistoryReply
-	(*WhyRequest)(nil),            // 22: loom.v1.WhyRequest
-	(*WhyReply)(nil),              // 23: loom.v1.WhyReply
-	(*WhyDecision)(nil),           // 24: loom.v1.WhyDecision
-	(*WhyOption)(nil),             // 25: loom.v1.WhyOption
-	(*Transition)(nil),            // 26: loom.v1.Transition
-	(*HostRequest)(nil),           // 27: loom.v1.HostRequest
-	(*HostReply)(nil),             // 28: loom.v1.HostReply
-	(*TablesLag)(nil),             // 29: loom.v1.TablesLag
-	(*ProjectDisk)(nil),           // 30: loom.v1.ProjectDisk
-	(*RoleCount)(nil),             // 31: loom.v1.RoleCount
-	(*GraphRequest)(nil),          // 32: loom.v1.GraphRequest
-	(*GraphReply)(nil),            // 33: loom.v1.GraphReply
-	(*DecisionRequest)(nil),       // 34: loom.v1.DecisionRequest
-	(*MemoryRequest)(nil),         // 35: loom.v1.MemoryRequest
-	(*CostRequest)(nil),           // 36: loom.v1.CostRequest
-	(*CostReply)(nil),             // 37: loom.v1.CostReply
-	(*Cost)(nil),                  // 38: loom.v1.Cost
-	(*RegisterRequest)(nil),       // 39: loom.v1.RegisterRequest
-	(*RegisterReply)(nil),         // 40: loom.v1.RegisterReply
-	nil,                           // 41: loom.v1.View.StaleEntry
-	nil,                           // 42: loom.v1.GraphReply.StaleEntry
-	(*timestamppb.Timestamp)(nil), // 43: google.protobuf.Timestamp
-	(*Definition)(nil),            // 44: loom.v1.Definition
-	(*UpdateBead)(nil),            // 45: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 46: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 47: loom.v1.ReopenBead
-	(*Position)(nil),              // 48: loom.v1.Position
-	(*Error)(nil),                 // 49: loom.v1.Error
-	(*Execution)(nil),             // 50: loom.v1.Execution
-	(Severity)(0),                 // 51: loom.v1.Severity
-	(*Bead)(nil),                  // 52: loom.v1.Bead
-	(*Approval)(nil),              // 53: loom.v1.Approval
-	(*DecisionGraph)(nil),         // 54: loom.v1.DecisionGraph
-	(*CommitLock)(nil),            // 55: loom.v1.CommitLock
-	(*ProjectConfig)(nil),         // 56: loom.v1.ProjectConfig
-	(*Pause)(nil),                 // 57: loom.v1.Pause
-	(*FileClaim)(nil),             // 58: loom.v1.FileClaim
-	(*Staffing)(nil),              // 59: loom.v1.Staffing
-	(*ModelBlock)(nil),            // 60: loom.v1.ModelBlock
-	(*Permission)(nil),            // 61: loom.v1.Permission
-	(*SigningKey)(nil),            // 62: loom.v1.SigningKey
-	(*KeyChange)(nil),             // 63: loom.v1.KeyChange
-	(*SignedCommand)(nil),         // 64: loom.v1.SignedCommand
-	(*Toolkit)(nil),               // 65: loom.v1.Toolkit
-	(*MemoryEntry)(nil),           // 66: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 67: loom.v1.MemoryContext
-	(*MemoryOffer)(nil),           // 68: loom.v1.MemoryOffer
-	(*PatternSession)(nil),        // 69: loom.v1.PatternSession
-	(*Usage)(nil),                 // 70: loom.v1.Usage
-	(*Cursor)(nil),                // 71: loom.v1.Cursor
-	(*Notice)(nil),                // 72: loom.v1.Notice
-	(*JournalCut)(nil),            // 73: loom.v1.JournalCut
-	(*DecisionNode)(nil),          // 74: loom.v1.DecisionNode
-	(*Identity)(nil),              // 75: loom.v1.Identity
-	(*durationpb.Duration)(nil),   // 76: google.protobuf.Duration
-	(DecisionType)(0),             // 77: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 78: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 79: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 80: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 81: loom.v1.Narrative
-	(*Pulse)(nil),                 // 82: loom.v1.Pulse
-	(*Ballot)(nil),                // 83: loom.v1.Ballot
-	(*AddDecision)(nil),           // 84: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 85: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 86: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 87: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 88: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 89: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 90: loom.v1.ImportDecisions
-	(*KeepMemory)(nil),            // 91: loom.v1.KeepMemory
-	(*ChangeMemory)(nil),          // 92: loom.v1.ChangeMemory
-	(*ForgetMemory)(nil),          // 93: loom.v1.ForgetMemory
+	(ArtifactForm)(0),             // 0: loom.v1.ArtifactForm
+	(GraphQuestion)(0),            // 1: loom.v1.GraphQuestion
+	(CostGroup)(0),                // 2: loom.v1.CostGroup
+	(*Query)(nil),                 // 3: loom.v1.Query
+	(*StoredDefinition)(nil),      // 4: loom.v1.StoredDefinition
+	(*BeadRequest)(nil),           // 5: loom.v1.BeadRequest
+	(*ForkRequest)(nil),           // 6: loom.v1.ForkRequest
+	(*SayRequest)(nil),            // 7: loom.v1.SayRequest
+	(*StateRequest)(nil),          // 8: loom.v1.StateRequest
+	(*StateReply)(nil),            // 9: loom.v1.StateReply
+	(*MetricsRequest)(nil),        // 10: loom.v1.MetricsRequest
+	(*MetricsReply)(nil),          // 11: loom.v1.MetricsReply
+	(*WorkflowMetrics)(nil),       // 12: loom.v1.WorkflowMetrics
+	(*RuleMetrics)(nil),           // 13: loom.v1.RuleMetrics
+	(*Quantiles)(nil),             // 14: loom.v1.Quantiles
+	(*NodeMetrics)(nil),           // 15: loom.v1.NodeMetrics
+	(*Target)(nil),                // 16: loom.v1.Target
+	(*View)(nil),                  // 17: loom.v1.View
+	(*TreeUsage)(nil),             // 18: loom.v1.TreeUsage
+	(*NoticesRequest)(nil),        // 19: loom.v1.NoticesRequest
+	(*NoticesReply)(nil),          // 20: loom.v1.NoticesReply
+	(*HistoryRequest)(nil),        // 21: loom.v1.HistoryRequest
+	(*HistoryReply)(nil),          // 22: loom.v1.HistoryReply
+	(*ArtifactsRequest)(nil),      // 23: loom.v1.ArtifactsRequest
+	(*ArtifactsReply)(nil),        // 24: loom.v1.ArtifactsReply
+	(*Artifact)(nil),              // 25: loom.v1.Artifact
+	(*ArtifactVersion)(nil),       // 26: loom.v1.ArtifactVersion
+	(*ArtifactRequest)(nil),       // 27: loom.v1.ArtifactRequest
+	(*ArtifactReply)(nil),         // 28: loom.v1.ArtifactReply
+	(*WhyRequest)(nil),            // 29: loom.v1.WhyRequest
+	(*WhyReply)(nil),              // 30: loom.v1.WhyReply
+	(*WhyDecision)(nil),           // 31: loom.v1.WhyDecision
+	(*WhyOption)(nil),             // 32: loom.v1.WhyOption
+	(*Transition)(nil),            // 33: loom.v1.Transition
+	(*HostRequest)(nil),           // 34: loom.v1.HostRequest
+	(*HostReply)(nil),             // 35: loom.v1.HostReply
+	(*TablesLag)(nil),             // 36: loom.v1.TablesLag
+	(*ProjectDisk)(nil),           // 37: loom.v1.ProjectDisk
+	(*RoleCount)(nil),             // 38: loom.v1.RoleCount
+	(*GraphRequest)(nil),          // 39: loom.v1.GraphRequest
+	(*GraphReply)(nil),            // 40: loom.v1.GraphReply
+	(*DecisionRequest)(nil),       // 41: loom.v1.DecisionRequest
+	(*MemoryRequest)(nil),         // 42: loom.v1.MemoryRequest
+	(*CostRequest)(nil),           // 43: loom.v1.CostRequest
+	(*CostReply)(nil),             // 44: loom.v1.CostReply
+	(*Cost)(nil),                  // 45: loom.v1.Cost
+	(*RegisterRequest)(nil),       // 46: loom.v1.RegisterRequest
+	(*RegisterReply)(nil),         // 47: loom.v1.RegisterReply
+	nil,                           // 48: loom.v1.View.StaleEntry
+	nil,                           // 49: loom.v1.GraphReply.StaleEntry
+	(*timestamppb.Timestamp)(nil), // 50: google.protobuf.Timestamp
+	(*Definition)(nil),            // 51: loom.v1.Definition
+	(*UpdateBead)(nil),            // 52: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 53: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 54: loom.v1.ReopenBead
+	(*Position)(nil),              // 55: loom.v1.Position
+	(*Error)(nil),                 // 56: loom.v1.Error
+	(*Execution)(nil),             // 57: loom.v1.Execution
+	(Severity)(0),                 // 58: loom.v1.Severity
+	(*Bead)(nil),                  // 59: loom.v1.Bead
+	(*Approval)(nil),              // 60: loom.v1.Approval
+	(*DecisionGraph)(nil),         // 61: loom.v1.DecisionGraph
+	(*CommitLock)(nil),            // 62: loom.v1.CommitLock
+	(*ProjectConfig)(nil),         // 63: loom.v1.ProjectConfig
+	(*Pause)(nil),                 // 64: loom.v1.Pause
+	(*FileClaim)(nil),             // 65: loom.v1.FileClaim
+	(*Staffing)(nil),              // 66: loom.v1.Staffing
+	(*ModelBlock)(nil),            // 67: loom.v1.ModelBlock
+	(*Permission)(nil),            // 68: loom.v1.Permission
+	(*SigningKey)(nil),            // 69: loom.v1.SigningKey
+	(*KeyChange)(nil),             // 70: loom.v1.KeyChange
+	(*SignedCommand)(nil),         // 71: loom.v1.SignedCommand
+	(*Toolkit)(nil),               // 72: loom.v1.Toolkit
+	(*MemoryEntry)(nil),           // 73: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 74: loom.v1.MemoryContext
+	(*MemoryOffer)(nil),           // 75: loom.v1.MemoryOffer
+	(*PatternSession)(nil),        // 76: loom.v1.PatternSession
+	(*Usage)(nil),                 // 77: loom.v1.Usage
+	(*Cursor)(nil),                // 78: loom.v1.Cursor
+	(*Notice)(nil),                // 79: loom.v1.Notice
+	(*JournalCut)(nil),            // 80: loom.v1.JournalCut
+	(*DecisionNode)(nil),          // 81: loom.v1.DecisionNode
+	(*Identity)(nil),              // 82: loom.v1.Identity
+	(*durationpb.Duration)(nil),   // 83: google.protobuf.Duration
+	(DecisionType)(0),             // 84: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 85: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 86: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 87: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 88: loom.v1.Narrative
+	(*Pulse)(nil),                 // 89: loom.v1.Pulse
+	(*Ballot)(nil),                // 90: loom.v1.Ballot
+	(*AddDecision)(nil),           // 91: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 92: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 93: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 94: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 95: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 96: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 97: loom.v1.ImportDecisions
+	(*KeepMemory)(nil),            // 98: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 99: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 100: loom.v1.ForgetMemory
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
-	43,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
-	44,  // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
-	45,  // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
-	46,  // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
-	47,  // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
-	48,  // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
-	43,  // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
-	48,  // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
-	43,  // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
-	49,  // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
-	50,  // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
-	44,  // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
-	43,  // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
-	48,  // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
-	43,  // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
-	43,  // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
-	49,  // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
-	11,  // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
-	43,  // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
-	13,  // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
-	13,  // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
-	14,  // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
-	15,  // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
-	12,  // 23: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
-	51,  // 24: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
-	13,  // 25: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
-	49,  // 26: loom.v1.View.error:type_name -> loom.v1.Error
-	52,  // 27: loom.v1.View.beads:type_name -> loom.v1.Bead
-	50,  // 28: loom.v1.View.executions:type_name -> loom.v1.Execution
-	53,  // 29: loom.v1.View.approvals:type_name -> loom.v1.Approval
-	54,  // 30: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
-	55,  // 31: loom.v1.View.locks:type_name -> loom.v1.CommitLock
-	56,  // 32: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
-	44,  // 33: loom.v1.View.definition:type_name -> loom.v1.Definition
-	3,   // 34: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
-	57,  // 35: loom.v1.View.pauses:type_name -> loom.v1.Pause
-	58,  // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
-	59,  // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
-	41,  // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
-	60,  // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
-	61,  // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	62,  // 41: loom.v1.View.keys:type_name -> loom.v1.SigningKey
-	63,  // 42: loom.v1.View.key_changes:type_name -> loom.v1.KeyChange
-	64,  // 43: loom.v1.View.key_orders:type_name -> loom.v1.SignedCommand
-	65,  // 44: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
-	66,  // 45: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
-	67,  // 46: loom.v1.View.found:type_name -> loom.v1.MemoryContext
-	68,  // 47: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
-	69,  // 48: loom.v1.View.sessions:type_name -> loom.v1.PatternSession
-	17,  // 49: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
-	70,  // 50: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
-	71,  // 51: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	43,  // 52: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	49,  // 53: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	72,  // 54: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	71,  // 55: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	73,  // 56: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	49,  // 57: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	26,  // 58: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	49,  // 59: loom.v1.WhyReply.error:type_name -> loom.v1.Error
-	43,  // 60: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
-	52,  // 61: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
-	50,  // 62: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
-	53,  // 63: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
-	24,  // 64: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
-	74,  // 65: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
-	25,  // 66: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
-	25,  // 67: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
-	74,  // 68: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
-	43,  // 69: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	75,  // 70: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	49,  // 71: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	31,  // 72: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	43,  // 73: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	30,  // 74: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
-	60,  // 75: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
-	76,  // 76: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
-	49,  // 77: loom.v1.HostReply.damage:type_name -> loom.v1.Error
-	29,  // 78: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
-	76,  // 79: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
-	43,  // 80: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
-	0,   // 81: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	77,  // 82: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	78,  // 83: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	79,  // 84: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	43,  // 85: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	49,  // 86: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	54,  // 87: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	80,  // 88: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	81,  // 89: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	82,  // 90: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	83,  // 91: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	42,  // 92: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	84,  // 93: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	85,  // 94: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	86,  // 95: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	87,  // 96: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	88,  // 97: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	89,  // 98: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	90,  // 99: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	91,  // 100: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
-	92,  // 101: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
-	93,  // 102: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
-	1,   // 103: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	43,  // 104: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	43,  // 105: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	49,  // 106: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	38,  // 107: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	38,  // 108: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	43,  // 109: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	13,  // 110: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	56,  // 111: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
-	49,  // 112: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
-	56,  // 113: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
-	114, // [114:114] is the sub-list for method output_type
-	114, // [114:114] is the sub-list for method input_type
-	114, // [114:114] is the sub-list for extension type_name
-	114, // [114:114] is the sub-list for extension extendee
-	0,   // [0:114] is the sub-list for field type_name
+	50,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
+	51,  // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
+	52,  // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
+	53,  // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
+	54,  // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
+	55,  // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
+	50,  // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
+	55,  // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
+	50,  // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
+	56,  // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
+	57,  // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
+	51,  // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
+	50,  // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
+	55,  // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
+	50,  // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
+	50,  // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
+	56,  // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
+	12,  // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
+	50,  // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
+	14,  // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
+	14,  // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
+	15,  // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
+	16,  // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
+	13,  // 23: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
+	58,  // 24: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
+	14,  // 25: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
+	56,  // 26: loom.v1.View.error:type_name -> loom.v1.Error
+	59,  // 27: loom.v1.View.beads:type_name -> loom.v1.Bead
+	57,  // 28: loom.v1.View.executions:type_name -> loom.v1.Execution
+	60,  // 29: loom.v1.View.approvals:type_name -> loom.v1.Approval
+	61,  // 30: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
+	62,  // 31: loom.v1.View.locks:type_name -> loom.v1.CommitLock
+	63,  // 32: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
+	51,  // 33: loom.v1.View.definition:type_name -> loom.v1.Definition
+	4,   // 34: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
+	64,  // 35: loom.v1.View.pauses:type_name -> loom.v1.Pause
+	65,  // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
+	66,  // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
+	48,  // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
+	67,  // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
+	68,  // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
+	69,  // 41: loom.v1.View.keys:type_name -> loom.v1.SigningKey
+	70,  // 42: loom.v1.View.key_changes:type_name -> loom.v1.KeyChange
+	71,  // 43: loom.v1.View.key_orders:type_name -> loom.v1.SignedCommand
+	72,  // 44: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
+	73,  // 45: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
+	74,  // 46: loom.v1.View.found:type_name -> loom.v1.MemoryContext
+	75,  // 47: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
+	76,  // 48: loom.v1.View.sessions:type_name -> loom.v1.PatternSession
+	18,  // 49: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
+	77,  // 50: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
+	78,  // 51: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	50,  // 52: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	56,  // 53: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	79,  // 54: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	78,  // 55: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	80,  // 56: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	56,  // 57: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	33,  // 58: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	56,  // 59: loom.v1.ArtifactsReply.error:type_name -> loom.v1.Error
+	25,  // 60: loom.v1.ArtifactsReply.artifacts:type_name -> loom.v1.Artifact
+	26,  // 61: loom.v1.Artifact.versions:type_name -> loom.v1.ArtifactVersion
+	50,  // 62: loom.v1.ArtifactVersion.time:type_name -> google.protobuf.Timestamp
+	0,   // 63: loom.v1.ArtifactRequest.form:type_name -> loom.v1.ArtifactForm
+	56,  // 64: loom.v1.ArtifactReply.error:type_name -> loom.v1.Error
+	26,  // 65: loom.v1.ArtifactReply.version:type_name -> loom.v1.ArtifactVersion
+	56,  // 66: loom.v1.WhyReply.error:type_name -> loom.v1.Error
+	50,  // 67: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
+	59,  // 68: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
+	57,  // 69: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
+	60,  // 70: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
+	31,  // 71: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
+	81,  // 72: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
+	32,  // 73: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
+	32,  // 74: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
+	81,  // 75: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
+	50,  // 76: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	82,  // 77: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	56,  // 78: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	38,  // 79: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	50,  // 80: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	37,  // 81: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
+	67,  // 82: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
+	83,  // 83: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
+	56,  // 84: loom.v1.HostReply.damage:type_name -> loom.v1.Error
+	36,  // 85: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
+	83,  // 86: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
+	50,  // 87: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	1,   // 88: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	84,  // 89: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	85,  // 90: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	86,  // 91: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	50,  // 92: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	56,  // 93: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	61,  // 94: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	87,  // 95: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	88,  // 96: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	89,  // 97: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	90,  // 98: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	49,  // 99: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	91,  // 100: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	92,  // 101: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	93,  // 102: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	94,  // 103: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	95,  // 104: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	96,  // 105: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	97,  // 106: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	98,  // 107: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
+	99,  // 108: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
+	100, // 109: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
+	2,   // 110: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	50,  // 111: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	50,  // 112: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	56,  // 113: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	45,  // 114: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	45,  // 115: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	50,  // 116: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	14,  // 117: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	63,  // 118: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
+	56,  // 119: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
+	63,  // 120: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
+	121, // [121:121] is the sub-list for method output_type
+	121, // [121:121] is the sub-list for method input_type
+	121, // [121:121] is the sub-list for extension type_name
+	121, // [121:121] is the sub-list for extension extendee
+	0,   // [0:121] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -5166,9 +5829,9 @@ func file_loom_v1_service_proto_init() {
 	file_loom_v1_service_proto_msgTypes[9].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[12].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[13].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[21].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[30].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[32].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[27].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[36].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[38].OneofWrappers = []any{
 		(*DecisionRequest_Add)(nil),
 		(*DecisionRequest_Link)(nil),
 		(*DecisionRequest_Supersede)(nil),
@@ -5177,13 +5840,13 @@ func file_loom_v1_service_proto_init() {
 		(*DecisionRequest_Abandon)(nil),
 		(*DecisionRequest_Import)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[33].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[39].OneofWrappers = []any{
 		(*MemoryRequest_Keep)(nil),
 		(*MemoryRequest_Change)(nil),
 		(*MemoryRequest_Forget)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[36].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[37].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[42].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[43].OneofWrappers = []any{
 		(*RegisterRequest_Add)(nil),
 		(*RegisterRequest_Remove)(nil),
 	}
@@ -5192,8 +5855,8 @@ func file_loom_v1_service_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_service_proto_rawDesc), len(file_loom_v1_service_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   41,
+			NumEnums:      3,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,53 @@
+package git
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/loomrun/loom/internal/base/fault"
+)
+
+// Commits that added or changed a file are told oldest first, under its own name, with
+// those of a branch that was merged; one that took it away is none.
+func TestDOC06_ChangesOfFiles(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	commit := func(path, content, message string) string {
+		f.write(path, content)
+		f.user("add", "-A")
+		f.user("commit", "-q", "-m", message)
+		return f.head("HEAD")
+	}
+	first := commit("dir/a b.json", "1", "add\ttwo words")
+	f.user("checkout", "-q", "-b", "side")
+	second := commit("dir/a b.json", "2", "on the side")
+	f.user("checkout", "-q", "main")
+	other := commit("c.json", "x", "other")
+	f.user("merge", "-q", "--no-ff", "-m", "merge", "side")
+	f.user("rm", "-q", "c.json")
+	f.user("commit", "-q", "-m", "take it away")
+	head, names, err := f.repo.FilesNamed(t.Context(), "main", ".json")
+	if err != nil || head != f.head("main") || !slices.Equal(names, []string{"dir/a b.json"}) {
+		t.Fatalf("FilesNamed: %s %q %v", head, names, err)
+	}
+	changes, err := f.repo.Changes(t.Context(), head, []string{"dir/a b.json", "c.json", "never.json"})
+	if err != nil || len(changes) != 2 {
+		t.Fatalf("Changes: %v %v", changes, err)
+	}
+	got := changes["dir/a b.json"]
+	if len(got) != 2 || got[0].Commit != first || got[1].Commit != second || got[1].Subject != "on the side" || got[0].Author != "User" || got[0].Time.IsZero() {
+		t.Errorf("of a b.json: %+v", got)
+	}
+	if c := changes["c.json"]; len(c) != 1 || c[0].Commit != other {
+		t.Errorf("of c.json: %+v", c)
+	}
+	if data, there, err := f.repo.FileAt(t.Context(), first, "dir/a b.json"); err != nil || !there || string(data) != "1" {
+		t.Errorf("FileAt: %q %t %v", data, there, err)
+	}
+	if _, there, err := f.repo.FileAt(t.Context(), head, "c.json"); err != nil || there {
+		t.Errorf("FileAt of a file that was taken away: %t %v", there, err)
+	}
+	if _, _, err := f.repo.FilesNamed(t.Context(), "--all", ".json"); fault.Code(err) != "git/unknown-branch" {
+		t.Errorf("FilesNamed(--all): %v", err)
+	}
+}
