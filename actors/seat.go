@@ -52,6 +52,9 @@ type Seat interface {
 	// each, in order. The attempt is parked when one of them waits. The same calls
 	// again give and ask nothing twice.
 	Team(ctx context.Context, calls []*loomv1.TeamCall) ([]*loomv1.TeamReply, error)
+	// Interview has the session that the attempt asks for hear a turn of its model, and
+	// returns how it stands. The attempt is parked where it waits for an answer.
+	Interview(ctx context.Context, c *loomv1.InterviewTurn) (*loomv1.InterviewBrief, error)
 	// AddDecision adds to the decision graph; request makes it repeatable.
 	AddDecision(ctx context.Context, c *loomv1.AddDecision) (*loomv1.DecisionNode, error)
 	// Ask asks the decision graph as it is now. What the answer holds is the
@@ -257,6 +260,12 @@ func (s *seat) Team(ctx context.Context, calls []*loomv1.TeamCall) ([]*loomv1.Te
 		return nil, fault.New("internal/error", "%d replies to %d calls of a team", n, len(calls))
 	}
 	return answer.GetTeam().GetReplies(), err
+}
+
+func (s *seat) Interview(ctx context.Context, c *loomv1.InterviewTurn) (*loomv1.InterviewBrief, error) {
+	c.Attempt, c.Claimant = s.attempt, s.who
+	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_InterviewTurn{InterviewTurn: c}})
+	return answer.GetInterview(), err
 }
 
 func (s *seat) AddDecision(ctx context.Context, c *loomv1.AddDecision) (*loomv1.DecisionNode, error) {

@@ -59,6 +59,28 @@ func SessionWorkflow(p *loomv1.Pattern, criteria int, rs *roles.Set) (*loomv1.De
 	return r.def, nil
 }
 
+// InterviewProcess names the workflow in which a model asks in primacy.
+const InterviewProcess = "primacy-interview"
+
+// InterviewNode is its one node of work.
+const InterviewNode = "interview"
+
+// InterviewWorkflow is the workflow in which a model asks a person what a session is for.
+// It is optional: without it the pattern's own questions are asked.
+func InterviewWorkflow() *loomv1.Definition {
+	node := func(id string, kind loomv1.NodeType, text string) *loomv1.NodeDefinition {
+		return &loomv1.NodeDefinition{Id: id, Type: kind, Description: text}
+	}
+	ask := node(InterviewNode, task, "Ask the person what the session is for, one question at a time, and bring in nothing of your own.")
+	ask.Role, ask.Criticality, ask.MaxAttempts, ask.Phase = Analyst, optional, 2, &loomv1.Phase{Part: loomv1.PhasePart_PHASE_PART_INTERVIEW}
+	def := &loomv1.Definition{
+		Name: InterviewProcess, Version: "1.0", Description: "A model asks what a session of a pattern is for. The runtime files such a bead for each session.", Pattern: InterviewProcess,
+		Nodes: []*loomv1.NodeDefinition{node("start", start, "A session was opened, or is revised."), ask, node("end", end, "Nothing is left to ask.")},
+		Edges: []*loomv1.EdgeDefinition{{Id: "e1", From: "start", To: InterviewNode}, {Id: "e2", From: InterviewNode, To: "end"}},
+	}
+	return Complete(def, roles.Builtin())
+}
+
 // MetField names the outcome field that says whether success criterion n is met.
 func MetField(n int) string { return fmt.Sprintf("success_%d", n) }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/host/reading"
@@ -91,7 +92,7 @@ func (h *Host) openSession(ctx context.Context, act *loomv1.ActInSession, open *
 	if err != nil {
 		return err
 	}
-	act.Command.Body = &loomv1.IntentCommand_Open{Open: &loomv1.OpenSession{Pattern: p, Request: open.Request, WithoutModel: true}}
+	act.Command.Body = &loomv1.IntentCommand_Open{Open: &loomv1.OpenSession{Pattern: p, Request: open.Request, WithoutModel: open.WithoutModel || !h.asksModel()}}
 	kinds := map[string]string{}
 	for _, in := range p.Inputs {
 		kinds[in.Name] = in.Type
@@ -107,6 +108,16 @@ func (h *Host) openSession(ctx context.Context, act *loomv1.ActInSession, open *
 		act.Inputs = append(act.Inputs, &loomv1.PreparedInput{Name: in.GetName(), Type: kinds[in.GetName()], Content: ref})
 	}
 	return nil
+}
+
+// asksModel says whether this host has a model that can ask in primacy.
+func (h *Host) asksModel() bool {
+	m, ok := h.config.Models[processes.Analyst]
+	if !ok {
+		m = h.model
+	}
+	_, none := m.(model.None)
+	return m != nil && !none
 }
 
 // pattern returns the pattern that a session is opened for: one that comes with this

@@ -203,6 +203,8 @@ func (s *sitting) bind(ctx context.Context, cmd *loomv1.Command) error {
 		c.ReserveCall.Attempt, c.ReserveCall.Claimant = s.attempt, s.who
 	case *loomv1.Command_SettleCall:
 		c.SettleCall.Attempt, c.SettleCall.Claimant = s.attempt, s.who
+	case *loomv1.Command_InterviewTurn:
+		c.InterviewTurn.Attempt, c.InterviewTurn.Claimant = s.attempt, s.who
 	case *loomv1.Command_AskPermission:
 		c.AskPermission.Attempt, c.AskPermission.Claimant = s.attempt, s.who
 	case *loomv1.Command_KeepMemory, *loomv1.Command_OfferMemory:

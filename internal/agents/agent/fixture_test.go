@@ -210,7 +210,9 @@ type seat struct {
 	reserved []*loomv1.CallReservation
 	settled  []*loomv1.Usage
 	verdict  loomv1.Verdict // on reservations; unset lets them through
-	needed   bool           // only calls that the work cannot do without are let through
+	heard    []*loomv1.InterviewTurn
+	answer   func(*loomv1.InterviewTurn) *loomv1.InterviewBrief // of the session to a turn of an interview
+	needed   bool                                               // only calls that the work cannot do without are let through
 }
 
 func (s *seat) Told() []*loomv1.Said { return s.told }
@@ -238,6 +240,11 @@ func (s *seat) Record(ctx context.Context, recs ...*loomv1.Event) error {
 		return errCut
 	}
 	return ctx.Err()
+}
+
+func (s *seat) Interview(_ context.Context, c *loomv1.InterviewTurn) (*loomv1.InterviewBrief, error) {
+	s.heard = append(s.heard, c)
+	return s.answer(c), nil
 }
 
 func (s *seat) AcquireLock(context.Context) (*loomv1.LockClaim, error) {

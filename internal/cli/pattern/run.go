@@ -22,6 +22,7 @@ const builtinLayer = "built in"
 func (a *Commands) runPattern() *cobra.Command {
 	var project, answers string
 	var inputs []string
+	var own bool
 	cmd := &cobra.Command{
 		Use: "run NAME|FILE REQUEST [flags]", Short: "open a session of a pattern, and talk it through", Args: console.Takes("NAME|FILE", "REQUEST"),
 		Long: `Run opens a session on the host and asks what it asks, one question at a time,
@@ -29,12 +30,15 @@ with what was understood so far. Nothing is proposed, and nothing is done before
 you have sealed the envelope that is made of your words, and is shown whole.
 Ctrl-C leaves the session as it is; "loom pattern resume SESSION" goes on.
 
+A model of the host asks, and can do nothing else; without one, with
+--own-questions, or where its questions are held back, the pattern asks its own.
+
 --intent FILE answers the questions by what they are about: a file with the
 fields goal, constraints, audience, scope and success, each a list of texts. It
 still asks for the seal. It exits 10 where the session waits for an answer.`,
 		Example: "  loom pattern run option-burst \"Names for the app\" --input prompt=p.txt\n  loom pattern run clarity-pass \"Tidy it\" --input original=guide.md",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			open := &loomv1.OpenPattern{Request: args[1]}
+			open := &loomv1.OpenPattern{Request: args[1], WithoutModel: own}
 			if err := a.choosePattern(open, args[0]); err != nil {
 				return err
 			}
@@ -56,6 +60,7 @@ still asks for the seal. It exits 10 where the session waits for an answer.`,
 		},
 	}
 	cmd.Flags().StringVar(&answers, "intent", "", "answer from this `FILE`: lists of texts by field")
+	cmd.Flags().BoolVar(&own, "own-questions", false, "have the pattern ask its own questions, and no model")
 	cmd.Flags().StringArrayVar(&inputs, "input", nil, "`NAME=FILE` an input of the pattern; may be given again")
 	console.ProjectFlag(cmd, &project)
 	return cmd

@@ -64,6 +64,8 @@ func waitsFor(s *loomv1.PatternSession) string {
 		return "nothing, it was aborted"
 	case s.Question != nil:
 		return "an answer"
+	case s.Phase == intent.Primacy:
+		return "the interviewer"
 	case s.Phase == intent.Capture:
 		return "the seal"
 	case s.Phase == intent.Meta && intent.Blocks(s.Findings):

@@ -69,6 +69,8 @@ func (t *talk) goOn(ctx context.Context) error {
 			return t.end(nil)
 		case s.Question != nil:
 			err = t.answer(ctx)
+		case asks(s):
+			err = t.await(ctx)
 		case s.Shown != nil:
 			err = t.seal(ctx)
 		default:
@@ -78,6 +80,35 @@ func (t *talk) goOn(ctx context.Context) error {
 			return t.end(err)
 		}
 	}
+}
+
+// asks says whether it is the interviewer's turn in a session.
+func asks(s *loomv1.PatternSession) bool {
+	return s.Phase == intent.Primacy && s.Question == nil && s.Aborted == nil
+}
+
+// errAsked ends the wait for the interviewer.
+var errAsked = errors.New("it is a person's turn")
+
+// await waits until it is the person's turn: a model thinks of a question.
+func (t *talk) await(ctx context.Context) error {
+	q := &loomv1.NoticesRequest{Project: t.project, Kinds: []string{"session-advanced"}, Since: t.s.ChangedAt}
+	err := t.c.Follow(ctx, q, true, func(n *loomv1.Notice) error {
+		if n.Event.GetSessionAdvanced().GetSession() != t.s.Id {
+			return nil
+		}
+		if err := t.look(ctx, t.s.Id); err != nil {
+			return err
+		}
+		if !asks(t.s) {
+			return errAsked
+		}
+		return nil
+	})
+	if errors.Is(err, errAsked) {
+		return nil
+	}
+	return err
 }
 
 // end says how the session stands. One that was left in the middle waits: status 10.

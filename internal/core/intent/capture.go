@@ -22,6 +22,9 @@ func (d *decision) draft(draft *loomv1.DraftIntent) error {
 	if missing := d.missing(); d.is(agent) && missing != "" {
 		return fault.New("intent/incomplete", "nothing was said about %s", missing).Want("ask")
 	}
+	if d.is(agent) && d.round > 0 && len(d.answers) == d.round {
+		return fault.New("intent/incomplete", "nothing was said since the intent is revised").Want("ask")
+	}
 	if err := CheckQuotations(d.compose(draft)); err != nil {
 		return err
 	}

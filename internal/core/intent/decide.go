@@ -15,6 +15,7 @@ import (
 const (
 	MaxAnswer    = 4 << 10 // bytes of an answer
 	MaxRefusals  = 3       // of a round of primacy; then the pattern asks
+	MaxWithheld  = 6       // turns of a model without a question, one after the other
 	maxAnswers   = 64
 	maxQuestions = 24 // of models, in a session
 	maxRuns      = 64 // of steps
@@ -156,6 +157,8 @@ func (d *decision) command(c *loomv1.IntentCommand) error {
 		return d.propose(b.ProposeQuestion)
 	case *loomv1.IntentCommand_OfferText:
 		return d.offer(b.OfferText)
+	case *loomv1.IntentCommand_LeaveQuestions:
+		return d.leave(b.LeaveQuestions)
 	case *loomv1.IntentCommand_Answer:
 		return d.answer(b.Answer)
 	case *loomv1.IntentCommand_Draft:

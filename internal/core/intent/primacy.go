@@ -127,6 +127,24 @@ func (d *decision) offer(o *loomv1.OfferText) error {
 		return err
 	}
 	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Withheld{Withheld: &loomv1.TextWithheld{Sha256: digest([]byte(o.GetText())), Size: uint64(len(o.GetText()))}}})
+	if d.withheld >= MaxWithheld && d.AwaitsModel() {
+		d.askOwn("the model asked nothing")
+	}
+	return nil
+}
+
+// leave has the pattern ask where no model does.
+func (d *decision) leave(l *loomv1.LeaveQuestions) error {
+	if err := d.allowed(host, "that the pattern asks", Primacy); err != nil {
+		return err
+	}
+	switch {
+	case !d.AwaitsModel():
+		return fault.New("intent/phase", "it is not a model's turn")
+	case l.GetReason() == "" || len(l.Reason) > maxLine:
+		return fault.New("intent/invalid", "a reason has 1 to %d bytes", maxLine).At("reason")
+	}
+	d.askOwn(l.Reason)
 	return nil
 }
 

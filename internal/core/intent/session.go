@@ -46,6 +46,9 @@ type Session struct {
 	refusals    uint32
 	patternAsks bool
 	noModel     bool
+	heard       uint32 // turns of models, in all
+	revision    string // why the intent is revised
+	withheld    int    // turns without a question since the last one
 
 	// The envelope.
 	shown     *loomv1.IntentDrafted
@@ -94,6 +97,29 @@ func (s *Session) Phase() loomv1.LifecyclePhase { return s.phase }
 
 // Pending returns the question that waits for its answer, or nil.
 func (s *Session) Pending() *loomv1.QuestionAsked { return s.pending }
+
+// AwaitsModel says whether it is a model's turn: to ask, or to say that it has no
+// question left.
+func (s *Session) AwaitsModel() bool {
+	return s.phase == Primacy && s.aborted == nil && s.pending == nil && !s.patternAsks && !s.noModel
+}
+
+// Heard returns how many questions, refused ones too, and withheld texts of models there
+// were.
+func (s *Session) Heard() uint32 { return s.heard }
+
+// Revision returns why the intent is revised, "" where it is not.
+func (s *Session) Revision() string { return s.revision }
+
+// AskedByModels returns the questions of models that were asked, in order.
+func (s *Session) AskedByModels() (list []*loomv1.QuestionAsked) {
+	for _, q := range s.asked {
+		if !q.OfPattern {
+			list = append(list, q)
+		}
+	}
+	return list
+}
 
 // PatternAsks says whether the pattern's own questions are asked, and no model's.
 func (s *Session) PatternAsks() bool { return s.patternAsks }
@@ -230,8 +256,15 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 	case *loomv1.IntentFact_Asked:
 		s.pending = f.Asked
 		s.asked = append(s.asked, f.Asked)
+		if s.withheld = 0; !f.Asked.OfPattern {
+			s.heard++
+		}
 	case *loomv1.IntentFact_Refused:
 		s.refusals = f.Refused.Count
+		s.heard++
+	case *loomv1.IntentFact_Withheld:
+		s.heard++
+		s.withheld++
 	case *loomv1.IntentFact_PatternAsks:
 		s.patternAsks = true
 	case *loomv1.IntentFact_Answered:
@@ -249,9 +282,9 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 		s.judged, s.passed = false, false
 	case *loomv1.IntentFact_Revised:
 		s.replaces, s.envelope, s.seal, s.round = s.seal.Digest, nil, nil, len(s.answers)
-		s.refusals, s.patternAsks, s.judged, s.passed = 0, false, false, false
+		s.refusals, s.withheld, s.patternAsks, s.judged, s.passed = 0, 0, false, false, false
 		s.first, s.step, s.stopped, s.failed, s.unmet = 1, nil, false, false, nil
-		s.steering, s.back = nil, Primacy
+		s.steering, s.back, s.revision = nil, Primacy, f.Revised.Reason
 		clear(s.outputs)
 	case *loomv1.IntentFact_Validated:
 		s.findings, s.judged, s.passed = f.Validated.Findings, true, f.Validated.Passed

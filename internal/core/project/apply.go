@@ -11,6 +11,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fact"
 	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/core/workflow"
+	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -164,7 +165,11 @@ func (s *State) applyFiled(e *loomv1.Event, f *loomv1.BeadFiled) error {
 		s.applyGovernor(e)
 	}
 	if r := s.p.Sessions[b.Session]; r != nil {
-		r.Bead = b.Id
+		if b.Process == processes.InterviewProcess {
+			r.Interview = b.Id
+		} else {
+			r.Bead = b.Id
+		}
 	}
 	s.indexFiled(b)
 	s.remember(e, f.Request, b.Id, f.RequestDigest)

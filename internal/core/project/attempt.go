@@ -124,6 +124,9 @@ func (d *decision) park(c *loomv1.ParkAttempt) error {
 	if c.WaitsFor == workflow.WaitsForPermission {
 		return fault.New("command/malformed", "an attempt is parked for a permission when it asks for one").At("waits_for")
 	}
+	if c.WaitsFor == workflow.WaitsForAnswer {
+		return fault.New("command/malformed", "an attempt is parked for an answer when its session asks").At("waits_for")
+	}
 	if err := d.run(x).Park(c.Attempt, c.Claimant, c.WaitsFor); err != nil {
 		return err
 	}

@@ -48,6 +48,7 @@ func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt, now time.Time) *lo
 	b.Overlaps = s.inTheWay(x, b.Node)
 	b.Team = s.teamView(x, a)
 	b.Step = s.stepBrief(x, a)
+	b.Interview = s.interviewBrief(x)
 	return b
 }
 

@@ -22,7 +22,7 @@ var carrier = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_HOST, Nam
 func (d *decision) followSession(e *loomv1.Event) {
 	id := e.GetSessionAdvanced().GetSession()
 	f := e.GetSessionAdvanced().GetFact()
-	if f.GetEntered() != nil || f.GetAborted() != nil || f.GetRevised() != nil || f.GetEnded() != nil {
+	if f.GetEntered() != nil || f.GetAnswered() != nil || f.GetPatternAsks() != nil || f.GetAborted() != nil || f.GetRevised() != nil || f.GetEnded() != nil {
 		d.later(func() error { return d.carryOn(id) })
 	}
 }
@@ -32,6 +32,9 @@ func (d *decision) carryOn(id string) error {
 	for s := d.s.sessions[id]; s != nil; {
 		cmd := d.s.dueIn(s, d.s.p.Sessions[id])
 		if cmd == nil {
+			if err := d.interview(id); err != nil {
+				return err
+			}
 			return d.work(id)
 		}
 		if err := d.carry(id, cmd); err != nil {
@@ -43,7 +46,12 @@ func (d *decision) carryOn(id string) error {
 
 // carry has a session decide a command of the runtime.
 func (d *decision) carry(id string, cmd *loomv1.IntentCommand) error {
-	cmd.By, cmd.At = carrier, d.at
+	return d.carryFor(id, carrier, cmd)
+}
+
+// carryFor is carry for somebody.
+func (d *decision) carryFor(id string, by *loomv1.Identity, cmd *loomv1.IntentCommand) error {
+	cmd.By, cmd.At = by, d.at
 	facts, err := d.s.sessions[id].Decide(cmd)
 	if err != nil {
 		return err
@@ -124,7 +132,7 @@ func (d *decision) fileSteps(id string, s *intent.Session, run *loomv1.StepStart
 		return d.stepEnded(id, run, nil, err.Error())
 	}
 	d.bead, d.execution, d.node, d.attempt = "", "", "", ""
-	if err := d.store(def, false); err != nil {
+	if err := d.storeOwn(def); err != nil {
 		return d.stepEnded(id, run, nil, err.Error())
 	}
 	b := &loomv1.Bead{
@@ -232,6 +240,14 @@ func (d *decision) judged(id string, out *loomv1.Outcome) error {
 func (d *decision) followSteps(e *loomv1.Event) {
 	x := d.s.execution(e.Execution)
 	s := d.s.sessionOf(x)
+	if d.s.interviewOf(x) != nil && s.AwaitsModel() {
+		d.later(func() error {
+			if on := d.s.sessions[s.ID()]; on == nil || !on.AwaitsModel() {
+				return nil
+			}
+			return d.leaveQuestions(s.ID(), "nobody asked")
+		})
+	}
 	if s == nil || !goesOn(s) || d.s.p.Sessions[s.ID()].GetBead() != x.Bead {
 		return
 	}

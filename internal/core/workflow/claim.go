@@ -98,6 +98,8 @@ func (r Run) Unpark(attempt string) error {
 		why = "its team has answered"
 	case WaitsForMail:
 		why = "what it asked its team is answered"
+	case WaitsForAnswer:
+		why = "its question is answered"
 	case WaitsForBudget:
 		why = "there may be room in the budget"
 	}

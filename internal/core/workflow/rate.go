@@ -28,6 +28,9 @@ const (
 	// WaitsForOperator is for a model that cannot be asked before somebody mends
 	// its key, its account or its name. That is tried again without end.
 	WaitsForOperator = "operator"
+	// WaitsForAnswer is for the answer of a person in a session: its time is not the
+	// attempt's.
+	WaitsForAnswer = "answer"
 )
 
 // ratePatience is how long an attempt waits for rate limits in all.
@@ -75,7 +78,7 @@ func (r Run) rateOver(n *node, a *loomv1.Attempt) error {
 // others reports whether a parked attempt waits for what is not its own doing,
 // at no cost of its time.
 func others(waitsFor string) bool {
-	return waitsFor == WaitsForRate || waitsFor == WaitsForPermission || waitsFor == WaitsForTeam || waitsFor == WaitsForMail || waitsFor == WaitsForBudget || waitsFor == WaitsForOperator
+	return waitsFor == WaitsForRate || waitsFor == WaitsForPermission || waitsFor == WaitsForTeam || waitsFor == WaitsForMail || waitsFor == WaitsForBudget || waitsFor == WaitsForOperator || waitsFor == WaitsForAnswer
 }
 
 // The waits between two tries of a model that the operator has to mend: doubled

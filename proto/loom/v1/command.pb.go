@@ -141,6 +141,7 @@ type Command struct {
 	//	*Command_RecordDraft
 	//	*Command_RemoveProject
 	//	*Command_ActInSession
+	//	*Command_InterviewTurn
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -656,6 +657,15 @@ func (x *Command) GetActInSession() *ActInSession {
 	return nil
 }
 
+func (x *Command) GetInterviewTurn() *InterviewTurn {
+	if x != nil {
+		if x, ok := x.Body.(*Command_InterviewTurn); ok {
+			return x.InterviewTurn
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -865,6 +875,10 @@ type Command_ActInSession struct {
 	ActInSession *ActInSession `protobuf:"bytes,80,opt,name=act_in_session,json=actInSession,proto3,oneof"`
 }
 
+type Command_InterviewTurn struct {
+	InterviewTurn *InterviewTurn `protobuf:"bytes,81,opt,name=interview_turn,json=interviewTurn,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -967,6 +981,8 @@ func (*Command_RemoveProject) isCommand_Body() {}
 
 func (*Command_ActInSession) isCommand_Body() {}
 
+func (*Command_InterviewTurn) isCommand_Body() {}
+
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
 type Answer struct {
@@ -987,6 +1003,7 @@ type Answer struct {
 	//	*Answer_Memory
 	//	*Answer_Memories
 	//	*Answer_Session
+	//	*Answer_Interview
 	Body isAnswer_Body `protobuf_oneof:"body"`
 	// Number of the project's last event when it was carried out; what is asked
 	// with this as at_least has seen it. 0 where nothing was.
@@ -1156,6 +1173,15 @@ func (x *Answer) GetSession() *PatternSession {
 	return nil
 }
 
+func (x *Answer) GetInterview() *InterviewBrief {
+	if x != nil {
+		if x, ok := x.Body.(*Answer_Interview); ok {
+			return x.Interview
+		}
+	}
+	return nil
+}
+
 func (x *Answer) GetNumber() uint64 {
 	if x != nil {
 		return x.Number
@@ -1220,6 +1246,10 @@ type Answer_Session struct {
 	Session *PatternSession `protobuf:"bytes,15,opt,name=session,proto3,oneof"`
 }
 
+type Answer_Interview struct {
+	Interview *InterviewBrief `protobuf:"bytes,16,opt,name=interview,proto3,oneof"`
+}
+
 func (*Answer_Done) isAnswer_Body() {}
 
 func (*Answer_Submit) isAnswer_Body() {}
@@ -1245,6 +1275,8 @@ func (*Answer_Memory) isAnswer_Body() {}
 func (*Answer_Memories) isAnswer_Body() {}
 
 func (*Answer_Session) isAnswer_Body() {}
+
+func (*Answer_Interview) isAnswer_Body() {}
 
 // Done says that a command was carried out.
 type Done struct {
@@ -4811,7 +4843,9 @@ type Brief struct {
 	// What the attempt's agent knows of its team; unset where it has none.
 	Team *TeamView `protobuf:"bytes,20,opt,name=team,proto3" json:"team,omitempty"`
 	// The step of a session that the attempt is; unset where it is none.
-	Step          *StepBrief `protobuf:"bytes,21,opt,name=step,proto3" json:"step,omitempty"`
+	Step *StepBrief `protobuf:"bytes,21,opt,name=step,proto3" json:"step,omitempty"`
+	// The session that the attempt is the interview of; unset where it is none.
+	Interview     *InterviewBrief `protobuf:"bytes,22,opt,name=interview,proto3" json:"interview,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4989,6 +5023,13 @@ func (x *Brief) GetTeam() *TeamView {
 func (x *Brief) GetStep() *StepBrief {
 	if x != nil {
 		return x.Step
+	}
+	return nil
+}
+
+func (x *Brief) GetInterview() *InterviewBrief {
+	if x != nil {
+		return x.Interview
 	}
 	return nil
 }
@@ -5268,7 +5309,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x9f\x19\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xe0\x19\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -5335,8 +5376,9 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\frecord_lives\x18< \x01(\v2\x14.loom.v1.RecordLivesH\x00R\vrecordLives\x129\n" +
 	"\frecord_draft\x18= \x01(\v2\x14.loom.v1.RecordDraftH\x00R\vrecordDraft\x12?\n" +
 	"\x0eremove_project\x18F \x01(\v2\x16.loom.v1.RemoveProjectH\x00R\rremoveProject\x12=\n" +
-	"\x0eact_in_session\x18P \x01(\v2\x15.loom.v1.ActInSessionH\x00R\factInSessionB\x06\n" +
-	"\x04body\"\xa6\x05\n" +
+	"\x0eact_in_session\x18P \x01(\v2\x15.loom.v1.ActInSessionH\x00R\factInSession\x12?\n" +
+	"\x0einterview_turn\x18Q \x01(\v2\x16.loom.v1.InterviewTurnH\x00R\rinterviewTurnB\x06\n" +
+	"\x04body\"\xdf\x05\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x04done\x18\x02 \x01(\v2\r.loom.v1.DoneH\x00R\x04done\x12.\n" +
@@ -5353,7 +5395,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x04call\x18\v \x01(\v2\x14.loom.v1.CallVerdictH\x00R\x04call\x12.\n" +
 	"\x06memory\x18\r \x01(\v2\x14.loom.v1.MemoryEntryH\x00R\x06memory\x124\n" +
 	"\bmemories\x18\x0e \x01(\v2\x16.loom.v1.MemoryContextH\x00R\bmemories\x123\n" +
-	"\asession\x18\x0f \x01(\v2\x17.loom.v1.PatternSessionH\x00R\asession\x12\x16\n" +
+	"\asession\x18\x0f \x01(\v2\x17.loom.v1.PatternSessionH\x00R\asession\x127\n" +
+	"\tinterview\x18\x10 \x01(\v2\x17.loom.v1.InterviewBriefH\x00R\tinterview\x12\x16\n" +
 	"\x06number\x18\f \x01(\x04R\x06numberB\x06\n" +
 	"\x04body\")\n" +
 	"\x04Done\x12!\n" +
@@ -5598,7 +5641,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x125\n" +
 	"\bdecision\x18\x03 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
 	"\acomment\x18\x04 \x01(\tR\acomment\x12\x16\n" +
-	"\x06choice\x18\x05 \x01(\tR\x06choice\"\x8b\a\n" +
+	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xc2\a\n" +
 	"\x05Brief\x12*\n" +
 	"\aattempt\x18\x01 \x01(\v2\x10.loom.v1.AttemptR\aattempt\x12+\n" +
 	"\x04node\x18\x02 \x01(\v2\x17.loom.v1.NodeDefinitionR\x04node\x12!\n" +
@@ -5625,7 +5668,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\bmemories\x18\x12 \x01(\x04R\bmemories\x12.\n" +
 	"\x06memory\x18\x13 \x01(\v2\x16.loom.v1.MemoryContextR\x06memory\x12%\n" +
 	"\x04team\x18\x14 \x01(\v2\x11.loom.v1.TeamViewR\x04team\x12&\n" +
-	"\x04step\x18\x15 \x01(\v2\x12.loom.v1.StepBriefR\x04step\"\x8a\x01\n" +
+	"\x04step\x18\x15 \x01(\v2\x12.loom.v1.StepBriefR\x04step\x125\n" +
+	"\tinterview\x18\x16 \x01(\v2\x17.loom.v1.InterviewBriefR\tinterview\"\x8a\x01\n" +
 	"\rAskPermission\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x120\n" +
@@ -5740,59 +5784,61 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*OfferMemory)(nil),           // 72: loom.v1.OfferMemory
 	(*RecordLives)(nil),           // 73: loom.v1.RecordLives
 	(*ActInSession)(nil),          // 74: loom.v1.ActInSession
-	(*Error)(nil),                 // 75: loom.v1.Error
-	(*SubmitReply)(nil),           // 76: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 77: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 78: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 79: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 80: loom.v1.TeamReplies
-	(*MemoryEntry)(nil),           // 81: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 82: loom.v1.MemoryContext
-	(*PatternSession)(nil),        // 83: loom.v1.PatternSession
-	(*Said)(nil),                  // 84: loom.v1.Said
-	(*ProjectConfig)(nil),         // 85: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 86: loom.v1.Definition
-	(*Submission)(nil),            // 87: loom.v1.Submission
-	(*ErrorReport)(nil),           // 88: loom.v1.ErrorReport
-	(*JournalCut)(nil),            // 89: loom.v1.JournalCut
-	(*Claimant)(nil),              // 90: loom.v1.Claimant
-	(*Event)(nil),                 // 91: loom.v1.Event
-	(*CallReservation)(nil),       // 92: loom.v1.CallReservation
-	(*Usage)(nil),                 // 93: loom.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 94: google.protobuf.Timestamp
-	(*ModelBlock)(nil),            // 95: loom.v1.ModelBlock
-	(*Outcome)(nil),               // 96: loom.v1.Outcome
-	(*HostRoles)(nil),             // 97: loom.v1.HostRoles
-	(*Bead)(nil),                  // 98: loom.v1.Bead
-	(*Draft)(nil),                 // 99: loom.v1.Draft
-	(*Execution)(nil),             // 100: loom.v1.Execution
-	(*Change)(nil),                // 101: loom.v1.Change
-	(*Candidate)(nil),             // 102: loom.v1.Candidate
-	(*Checkout)(nil),              // 103: loom.v1.Checkout
-	(*Landing)(nil),               // 104: loom.v1.Landing
-	(*DecisionEdge)(nil),          // 105: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 106: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 107: loom.v1.Ballot
-	(*Vote)(nil),                  // 108: loom.v1.Vote
-	(*EnrolKey)(nil),              // 109: loom.v1.EnrolKey
-	(*TrustTools)(nil),            // 110: loom.v1.TrustTools
-	(*DistrustTools)(nil),         // 111: loom.v1.DistrustTools
-	(*RevokeKey)(nil),             // 112: loom.v1.RevokeKey
-	(PauseScope)(0),               // 113: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 114: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 115: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 116: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 117: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 118: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 119: loom.v1.DecisionContext
-	(*Permission)(nil),            // 120: loom.v1.Permission
-	(*FileClaim)(nil),             // 121: loom.v1.FileClaim
-	(*Toolkit)(nil),               // 122: loom.v1.Toolkit
-	(*TeamView)(nil),              // 123: loom.v1.TeamView
-	(*StepBrief)(nil),             // 124: loom.v1.StepBrief
-	(*ToolCall)(nil),              // 125: loom.v1.ToolCall
-	(*Permit)(nil),                // 126: loom.v1.Permit
-	(*Car)(nil),                   // 127: loom.v1.Car
+	(*InterviewTurn)(nil),         // 75: loom.v1.InterviewTurn
+	(*Error)(nil),                 // 76: loom.v1.Error
+	(*SubmitReply)(nil),           // 77: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 78: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 79: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 80: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 81: loom.v1.TeamReplies
+	(*MemoryEntry)(nil),           // 82: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 83: loom.v1.MemoryContext
+	(*PatternSession)(nil),        // 84: loom.v1.PatternSession
+	(*InterviewBrief)(nil),        // 85: loom.v1.InterviewBrief
+	(*Said)(nil),                  // 86: loom.v1.Said
+	(*ProjectConfig)(nil),         // 87: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 88: loom.v1.Definition
+	(*Submission)(nil),            // 89: loom.v1.Submission
+	(*ErrorReport)(nil),           // 90: loom.v1.ErrorReport
+	(*JournalCut)(nil),            // 91: loom.v1.JournalCut
+	(*Claimant)(nil),              // 92: loom.v1.Claimant
+	(*Event)(nil),                 // 93: loom.v1.Event
+	(*CallReservation)(nil),       // 94: loom.v1.CallReservation
+	(*Usage)(nil),                 // 95: loom.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 96: google.protobuf.Timestamp
+	(*ModelBlock)(nil),            // 97: loom.v1.ModelBlock
+	(*Outcome)(nil),               // 98: loom.v1.Outcome
+	(*HostRoles)(nil),             // 99: loom.v1.HostRoles
+	(*Bead)(nil),                  // 100: loom.v1.Bead
+	(*Draft)(nil),                 // 101: loom.v1.Draft
+	(*Execution)(nil),             // 102: loom.v1.Execution
+	(*Change)(nil),                // 103: loom.v1.Change
+	(*Candidate)(nil),             // 104: loom.v1.Candidate
+	(*Checkout)(nil),              // 105: loom.v1.Checkout
+	(*Landing)(nil),               // 106: loom.v1.Landing
+	(*DecisionEdge)(nil),          // 107: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 108: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 109: loom.v1.Ballot
+	(*Vote)(nil),                  // 110: loom.v1.Vote
+	(*EnrolKey)(nil),              // 111: loom.v1.EnrolKey
+	(*TrustTools)(nil),            // 112: loom.v1.TrustTools
+	(*DistrustTools)(nil),         // 113: loom.v1.DistrustTools
+	(*RevokeKey)(nil),             // 114: loom.v1.RevokeKey
+	(PauseScope)(0),               // 115: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 116: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 117: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 118: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 119: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 120: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 121: loom.v1.DecisionContext
+	(*Permission)(nil),            // 122: loom.v1.Permission
+	(*FileClaim)(nil),             // 123: loom.v1.FileClaim
+	(*Toolkit)(nil),               // 124: loom.v1.Toolkit
+	(*TeamView)(nil),              // 125: loom.v1.TeamView
+	(*StepBrief)(nil),             // 126: loom.v1.StepBrief
+	(*ToolCall)(nil),              // 127: loom.v1.ToolCall
+	(*Permit)(nil),                // 128: loom.v1.Permit
+	(*Car)(nil),                   // 129: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
 	63,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
@@ -5847,119 +5893,122 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	28,  // 49: loom.v1.Command.record_draft:type_name -> loom.v1.RecordDraft
 	6,   // 50: loom.v1.Command.remove_project:type_name -> loom.v1.RemoveProject
 	74,  // 51: loom.v1.Command.act_in_session:type_name -> loom.v1.ActInSession
-	75,  // 52: loom.v1.Answer.error:type_name -> loom.v1.Error
-	3,   // 53: loom.v1.Answer.done:type_name -> loom.v1.Done
-	76,  // 54: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	56,  // 55: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	77,  // 56: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	78,  // 57: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	59,  // 58: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	79,  // 59: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	34,  // 60: loom.v1.Answer.train:type_name -> loom.v1.Train
-	80,  // 61: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
-	17,  // 62: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
-	81,  // 63: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
-	82,  // 64: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
-	83,  // 65: loom.v1.Answer.session:type_name -> loom.v1.PatternSession
-	84,  // 66: loom.v1.Done.said:type_name -> loom.v1.Said
-	85,  // 67: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	66,  // 68: loom.v1.RegisterProject.keys:type_name -> loom.v1.SignedCommand
-	63,  // 69: loom.v1.RegisterProject.asked_by:type_name -> loom.v1.Identity
-	86,  // 70: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	87,  // 71: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	88,  // 72: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	75,  // 73: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	89,  // 74: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
-	90,  // 75: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	90,  // 76: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	91,  // 77: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
-	90,  // 78: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	92,  // 79: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
-	90,  // 80: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	93,  // 81: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	0,   // 82: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
-	90,  // 83: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	94,  // 84: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	95,  // 85: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
-	90,  // 86: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	96,  // 87: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	20,  // 88: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
-	90,  // 89: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	22,  // 90: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
-	97,  // 91: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	98,  // 92: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	99,  // 93: loom.v1.RecordDraft.draft:type_name -> loom.v1.Draft
-	100, // 94: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	90,  // 95: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	90,  // 96: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	90,  // 97: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	90,  // 98: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	35,  // 99: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	101, // 100: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	102, // 101: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	103, // 102: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
-	62,  // 103: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	90,  // 104: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	90,  // 105: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	104, // 106: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	90,  // 107: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
-	104, // 108: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
-	78,  // 109: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	105, // 110: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	42,  // 111: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	105, // 112: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	106, // 113: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	107, // 114: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	108, // 115: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	94,  // 116: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	94,  // 117: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	55,  // 118: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	49,  // 119: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	50,  // 120: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	51,  // 121: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	52,  // 122: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	54,  // 123: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	53,  // 124: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	109, // 125: loom.v1.CeoCommand.enrol_key:type_name -> loom.v1.EnrolKey
-	60,  // 126: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	61,  // 127: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	42,  // 128: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	110, // 129: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
-	111, // 130: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
-	48,  // 131: loom.v1.CeoCommand.recheck:type_name -> loom.v1.RecheckExecution
-	112, // 132: loom.v1.CeoCommand.revoke_key:type_name -> loom.v1.RevokeKey
-	113, // 133: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	113, // 134: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	86,  // 135: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	114, // 136: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	115, // 137: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	116, // 138: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	98,  // 139: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	100, // 140: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	85,  // 141: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	117, // 142: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	78,  // 143: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	118, // 144: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	119, // 145: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	86,  // 146: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	120, // 147: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	121, // 148: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	122, // 149: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
-	103, // 150: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
-	82,  // 151: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
-	123, // 152: loom.v1.Brief.team:type_name -> loom.v1.TeamView
-	124, // 153: loom.v1.Brief.step:type_name -> loom.v1.StepBrief
-	90,  // 154: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	58,  // 155: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	125, // 156: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	126, // 157: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	120, // 158: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	127, // 159: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	160, // [160:160] is the sub-list for method output_type
-	160, // [160:160] is the sub-list for method input_type
-	160, // [160:160] is the sub-list for extension type_name
-	160, // [160:160] is the sub-list for extension extendee
-	0,   // [0:160] is the sub-list for field type_name
+	75,  // 52: loom.v1.Command.interview_turn:type_name -> loom.v1.InterviewTurn
+	76,  // 53: loom.v1.Answer.error:type_name -> loom.v1.Error
+	3,   // 54: loom.v1.Answer.done:type_name -> loom.v1.Done
+	77,  // 55: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	56,  // 56: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	78,  // 57: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	79,  // 58: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	59,  // 59: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	80,  // 60: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	34,  // 61: loom.v1.Answer.train:type_name -> loom.v1.Train
+	81,  // 62: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	17,  // 63: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
+	82,  // 64: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
+	83,  // 65: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
+	84,  // 66: loom.v1.Answer.session:type_name -> loom.v1.PatternSession
+	85,  // 67: loom.v1.Answer.interview:type_name -> loom.v1.InterviewBrief
+	86,  // 68: loom.v1.Done.said:type_name -> loom.v1.Said
+	87,  // 69: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	66,  // 70: loom.v1.RegisterProject.keys:type_name -> loom.v1.SignedCommand
+	63,  // 71: loom.v1.RegisterProject.asked_by:type_name -> loom.v1.Identity
+	88,  // 72: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	89,  // 73: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	90,  // 74: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	76,  // 75: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	91,  // 76: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
+	92,  // 77: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	92,  // 78: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	93,  // 79: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
+	92,  // 80: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	94,  // 81: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	92,  // 82: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	95,  // 83: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	0,   // 84: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
+	92,  // 85: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	96,  // 86: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	97,  // 87: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
+	92,  // 88: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	98,  // 89: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	20,  // 90: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
+	92,  // 91: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	22,  // 92: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
+	99,  // 93: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	100, // 94: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	101, // 95: loom.v1.RecordDraft.draft:type_name -> loom.v1.Draft
+	102, // 96: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	92,  // 97: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	92,  // 98: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	92,  // 99: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	92,  // 100: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	35,  // 101: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	103, // 102: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	104, // 103: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	105, // 104: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
+	62,  // 105: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	92,  // 106: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	92,  // 107: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	106, // 108: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	92,  // 109: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	106, // 110: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	79,  // 111: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	107, // 112: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	42,  // 113: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	107, // 114: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	108, // 115: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	109, // 116: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	110, // 117: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	96,  // 118: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	96,  // 119: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	55,  // 120: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	49,  // 121: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	50,  // 122: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	51,  // 123: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	52,  // 124: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	54,  // 125: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	53,  // 126: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	111, // 127: loom.v1.CeoCommand.enrol_key:type_name -> loom.v1.EnrolKey
+	60,  // 128: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	61,  // 129: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	42,  // 130: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	112, // 131: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
+	113, // 132: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
+	48,  // 133: loom.v1.CeoCommand.recheck:type_name -> loom.v1.RecheckExecution
+	114, // 134: loom.v1.CeoCommand.revoke_key:type_name -> loom.v1.RevokeKey
+	115, // 135: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	115, // 136: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	88,  // 137: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	116, // 138: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	117, // 139: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	118, // 140: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	100, // 141: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	102, // 142: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	87,  // 143: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	119, // 144: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	79,  // 145: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	120, // 146: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	121, // 147: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	88,  // 148: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	122, // 149: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	123, // 150: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	124, // 151: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
+	105, // 152: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
+	83,  // 153: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
+	125, // 154: loom.v1.Brief.team:type_name -> loom.v1.TeamView
+	126, // 155: loom.v1.Brief.step:type_name -> loom.v1.StepBrief
+	85,  // 156: loom.v1.Brief.interview:type_name -> loom.v1.InterviewBrief
+	92,  // 157: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	58,  // 158: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	127, // 159: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	128, // 160: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	122, // 161: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	129, // 162: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	163, // [163:163] is the sub-list for method output_type
+	163, // [163:163] is the sub-list for method input_type
+	163, // [163:163] is the sub-list for extension type_name
+	163, // [163:163] is the sub-list for extension extendee
+	0,   // [0:163] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -6037,6 +6086,7 @@ func file_loom_v1_command_proto_init() {
 		(*Command_RecordDraft)(nil),
 		(*Command_RemoveProject)(nil),
 		(*Command_ActInSession)(nil),
+		(*Command_InterviewTurn)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),
@@ -6052,6 +6102,7 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_Memory)(nil),
 		(*Answer_Memories)(nil),
 		(*Answer_Session)(nil),
+		(*Answer_Interview)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[46].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),

@@ -1753,6 +1753,7 @@ type IntentCommand struct {
 	//	*IntentCommand_Deliver
 	//	*IntentCommand_UpdateMemory
 	//	*IntentCommand_Reintegrate
+	//	*IntentCommand_LeaveQuestions
 	Body          isIntentCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2007,6 +2008,15 @@ func (x *IntentCommand) GetReintegrate() *Reintegrate {
 	return nil
 }
 
+func (x *IntentCommand) GetLeaveQuestions() *LeaveQuestions {
+	if x != nil {
+		if x, ok := x.Body.(*IntentCommand_LeaveQuestions); ok {
+			return x.LeaveQuestions
+		}
+	}
+	return nil
+}
+
 type isIntentCommand_Body interface {
 	isIntentCommand_Body()
 }
@@ -2099,6 +2109,10 @@ type IntentCommand_Reintegrate struct {
 	Reintegrate *Reintegrate `protobuf:"bytes,24,opt,name=reintegrate,proto3,oneof"`
 }
 
+type IntentCommand_LeaveQuestions struct {
+	LeaveQuestions *LeaveQuestions `protobuf:"bytes,25,opt,name=leave_questions,json=leaveQuestions,proto3,oneof"`
+}
+
 func (*IntentCommand_Open) isIntentCommand_Body() {}
 
 func (*IntentCommand_ProposeQuestion) isIntentCommand_Body() {}
@@ -2142,6 +2156,8 @@ func (*IntentCommand_Deliver) isIntentCommand_Body() {}
 func (*IntentCommand_UpdateMemory) isIntentCommand_Body() {}
 
 func (*IntentCommand_Reintegrate) isIntentCommand_Body() {}
+
+func (*IntentCommand_LeaveQuestions) isIntentCommand_Body() {}
 
 // OpenSession begins a session in primacy.
 type OpenSession struct {
@@ -2394,6 +2410,53 @@ func (x *OfferText) GetText() string {
 	return ""
 }
 
+// LeaveQuestions has the pattern ask its own questions from here on: no model can be
+// asked, or none asks anything.
+type LeaveQuestions struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A sentence of the runtime's own.
+	Reason        string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaveQuestions) Reset() {
+	*x = LeaveQuestions{}
+	mi := &file_loom_v1_intent_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaveQuestions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaveQuestions) ProtoMessage() {}
+
+func (x *LeaveQuestions) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_intent_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaveQuestions.ProtoReflect.Descriptor instead.
+func (*LeaveQuestions) Descriptor() ([]byte, []int) {
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *LeaveQuestions) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // AnswerQuestion is what a person says in primacy.
 type AnswerQuestion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2407,7 +2470,7 @@ type AnswerQuestion struct {
 
 func (x *AnswerQuestion) Reset() {
 	*x = AnswerQuestion{}
-	mi := &file_loom_v1_intent_proto_msgTypes[21]
+	mi := &file_loom_v1_intent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2419,7 +2482,7 @@ func (x *AnswerQuestion) String() string {
 func (*AnswerQuestion) ProtoMessage() {}
 
 func (x *AnswerQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[21]
+	mi := &file_loom_v1_intent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2432,7 +2495,7 @@ func (x *AnswerQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerQuestion.ProtoReflect.Descriptor instead.
 func (*AnswerQuestion) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AnswerQuestion) GetQuestion() uint32 {
@@ -2471,7 +2534,7 @@ type DraftIntent struct {
 
 func (x *DraftIntent) Reset() {
 	*x = DraftIntent{}
-	mi := &file_loom_v1_intent_proto_msgTypes[22]
+	mi := &file_loom_v1_intent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2483,7 +2546,7 @@ func (x *DraftIntent) String() string {
 func (*DraftIntent) ProtoMessage() {}
 
 func (x *DraftIntent) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[22]
+	mi := &file_loom_v1_intent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2496,7 +2559,7 @@ func (x *DraftIntent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DraftIntent.ProtoReflect.Descriptor instead.
 func (*DraftIntent) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DraftIntent) GetGoal() []*Quotation {
@@ -2545,7 +2608,7 @@ type SealIntent struct {
 
 func (x *SealIntent) Reset() {
 	*x = SealIntent{}
-	mi := &file_loom_v1_intent_proto_msgTypes[23]
+	mi := &file_loom_v1_intent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2557,7 +2620,7 @@ func (x *SealIntent) String() string {
 func (*SealIntent) ProtoMessage() {}
 
 func (x *SealIntent) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[23]
+	mi := &file_loom_v1_intent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2570,7 +2633,7 @@ func (x *SealIntent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SealIntent.ProtoReflect.Descriptor instead.
 func (*SealIntent) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SealIntent) GetDigest() string {
@@ -2591,7 +2654,7 @@ type ReviseIntent struct {
 
 func (x *ReviseIntent) Reset() {
 	*x = ReviseIntent{}
-	mi := &file_loom_v1_intent_proto_msgTypes[24]
+	mi := &file_loom_v1_intent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2603,7 +2666,7 @@ func (x *ReviseIntent) String() string {
 func (*ReviseIntent) ProtoMessage() {}
 
 func (x *ReviseIntent) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[24]
+	mi := &file_loom_v1_intent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2616,7 +2679,7 @@ func (x *ReviseIntent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviseIntent.ProtoReflect.Descriptor instead.
 func (*ReviseIntent) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReviseIntent) GetReason() string {
@@ -2636,7 +2699,7 @@ type ValidateIntent struct {
 
 func (x *ValidateIntent) Reset() {
 	*x = ValidateIntent{}
-	mi := &file_loom_v1_intent_proto_msgTypes[25]
+	mi := &file_loom_v1_intent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2648,7 +2711,7 @@ func (x *ValidateIntent) String() string {
 func (*ValidateIntent) ProtoMessage() {}
 
 func (x *ValidateIntent) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[25]
+	mi := &file_loom_v1_intent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2661,7 +2724,7 @@ func (x *ValidateIntent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateIntent.ProtoReflect.Descriptor instead.
 func (*ValidateIntent) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ValidateIntent) GetMeans() *IntentMeans {
@@ -2683,7 +2746,7 @@ type ActivatePattern struct {
 
 func (x *ActivatePattern) Reset() {
 	*x = ActivatePattern{}
-	mi := &file_loom_v1_intent_proto_msgTypes[26]
+	mi := &file_loom_v1_intent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2695,7 +2758,7 @@ func (x *ActivatePattern) String() string {
 func (*ActivatePattern) ProtoMessage() {}
 
 func (x *ActivatePattern) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[26]
+	mi := &file_loom_v1_intent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2708,7 +2771,7 @@ func (x *ActivatePattern) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivatePattern.ProtoReflect.Descriptor instead.
 func (*ActivatePattern) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ActivatePattern) GetAgents() []string {
@@ -2735,7 +2798,7 @@ type PrepareInputs struct {
 
 func (x *PrepareInputs) Reset() {
 	*x = PrepareInputs{}
-	mi := &file_loom_v1_intent_proto_msgTypes[27]
+	mi := &file_loom_v1_intent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2747,7 +2810,7 @@ func (x *PrepareInputs) String() string {
 func (*PrepareInputs) ProtoMessage() {}
 
 func (x *PrepareInputs) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[27]
+	mi := &file_loom_v1_intent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2760,7 +2823,7 @@ func (x *PrepareInputs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareInputs.ProtoReflect.Descriptor instead.
 func (*PrepareInputs) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PrepareInputs) GetInputs() []*PreparedInput {
@@ -2783,7 +2846,7 @@ type WriteLayer struct {
 
 func (x *WriteLayer) Reset() {
 	*x = WriteLayer{}
-	mi := &file_loom_v1_intent_proto_msgTypes[28]
+	mi := &file_loom_v1_intent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2795,7 +2858,7 @@ func (x *WriteLayer) String() string {
 func (*WriteLayer) ProtoMessage() {}
 
 func (x *WriteLayer) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[28]
+	mi := &file_loom_v1_intent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2808,7 +2871,7 @@ func (x *WriteLayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteLayer.ProtoReflect.Descriptor instead.
 func (*WriteLayer) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WriteLayer) GetStep() uint32 {
@@ -2854,7 +2917,7 @@ type EndStep struct {
 
 func (x *EndStep) Reset() {
 	*x = EndStep{}
-	mi := &file_loom_v1_intent_proto_msgTypes[29]
+	mi := &file_loom_v1_intent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2866,7 +2929,7 @@ func (x *EndStep) String() string {
 func (*EndStep) ProtoMessage() {}
 
 func (x *EndStep) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[29]
+	mi := &file_loom_v1_intent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2879,7 +2942,7 @@ func (x *EndStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndStep.ProtoReflect.Descriptor instead.
 func (*EndStep) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *EndStep) GetStep() uint32 {
@@ -2921,7 +2984,7 @@ type Proceed struct {
 
 func (x *Proceed) Reset() {
 	*x = Proceed{}
-	mi := &file_loom_v1_intent_proto_msgTypes[30]
+	mi := &file_loom_v1_intent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2933,7 +2996,7 @@ func (x *Proceed) String() string {
 func (*Proceed) ProtoMessage() {}
 
 func (x *Proceed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[30]
+	mi := &file_loom_v1_intent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2946,7 +3009,7 @@ func (x *Proceed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proceed.ProtoReflect.Descriptor instead.
 func (*Proceed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Proceed) GetStep() uint32 {
@@ -2968,7 +3031,7 @@ type Steer struct {
 
 func (x *Steer) Reset() {
 	*x = Steer{}
-	mi := &file_loom_v1_intent_proto_msgTypes[31]
+	mi := &file_loom_v1_intent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2980,7 +3043,7 @@ func (x *Steer) String() string {
 func (*Steer) ProtoMessage() {}
 
 func (x *Steer) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[31]
+	mi := &file_loom_v1_intent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2993,7 +3056,7 @@ func (x *Steer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Steer.ProtoReflect.Descriptor instead.
 func (*Steer) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Steer) GetText() string {
@@ -3021,7 +3084,7 @@ type SetTempo struct {
 
 func (x *SetTempo) Reset() {
 	*x = SetTempo{}
-	mi := &file_loom_v1_intent_proto_msgTypes[32]
+	mi := &file_loom_v1_intent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3033,7 +3096,7 @@ func (x *SetTempo) String() string {
 func (*SetTempo) ProtoMessage() {}
 
 func (x *SetTempo) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[32]
+	mi := &file_loom_v1_intent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3046,7 +3109,7 @@ func (x *SetTempo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTempo.ProtoReflect.Descriptor instead.
 func (*SetTempo) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SetTempo) GetTempo() Tempo {
@@ -3068,7 +3131,7 @@ type AbortPattern struct {
 
 func (x *AbortPattern) Reset() {
 	*x = AbortPattern{}
-	mi := &file_loom_v1_intent_proto_msgTypes[33]
+	mi := &file_loom_v1_intent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3080,7 +3143,7 @@ func (x *AbortPattern) String() string {
 func (*AbortPattern) ProtoMessage() {}
 
 func (x *AbortPattern) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[33]
+	mi := &file_loom_v1_intent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3093,7 +3156,7 @@ func (x *AbortPattern) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortPattern.ProtoReflect.Descriptor instead.
 func (*AbortPattern) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AbortPattern) GetReason() string {
@@ -3122,7 +3185,7 @@ type ResumePattern struct {
 
 func (x *ResumePattern) Reset() {
 	*x = ResumePattern{}
-	mi := &file_loom_v1_intent_proto_msgTypes[34]
+	mi := &file_loom_v1_intent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3134,7 +3197,7 @@ func (x *ResumePattern) String() string {
 func (*ResumePattern) ProtoMessage() {}
 
 func (x *ResumePattern) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[34]
+	mi := &file_loom_v1_intent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3147,7 +3210,7 @@ func (x *ResumePattern) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumePattern.ProtoReflect.Descriptor instead.
 func (*ResumePattern) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ResumePattern) GetRerun() bool {
@@ -3167,7 +3230,7 @@ type JudgeCompletion struct {
 
 func (x *JudgeCompletion) Reset() {
 	*x = JudgeCompletion{}
-	mi := &file_loom_v1_intent_proto_msgTypes[35]
+	mi := &file_loom_v1_intent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3179,7 +3242,7 @@ func (x *JudgeCompletion) String() string {
 func (*JudgeCompletion) ProtoMessage() {}
 
 func (x *JudgeCompletion) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[35]
+	mi := &file_loom_v1_intent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3192,7 +3255,7 @@ func (x *JudgeCompletion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JudgeCompletion.ProtoReflect.Descriptor instead.
 func (*JudgeCompletion) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *JudgeCompletion) GetVerdicts() []*CompletionVerdict {
@@ -3214,7 +3277,7 @@ type ChooseCompletion struct {
 
 func (x *ChooseCompletion) Reset() {
 	*x = ChooseCompletion{}
-	mi := &file_loom_v1_intent_proto_msgTypes[36]
+	mi := &file_loom_v1_intent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3226,7 +3289,7 @@ func (x *ChooseCompletion) String() string {
 func (*ChooseCompletion) ProtoMessage() {}
 
 func (x *ChooseCompletion) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[36]
+	mi := &file_loom_v1_intent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3239,7 +3302,7 @@ func (x *ChooseCompletion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChooseCompletion.ProtoReflect.Descriptor instead.
 func (*ChooseCompletion) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ChooseCompletion) GetChoice() CompletionChoice {
@@ -3266,7 +3329,7 @@ type DeliverOutputs struct {
 
 func (x *DeliverOutputs) Reset() {
 	*x = DeliverOutputs{}
-	mi := &file_loom_v1_intent_proto_msgTypes[37]
+	mi := &file_loom_v1_intent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3278,7 +3341,7 @@ func (x *DeliverOutputs) String() string {
 func (*DeliverOutputs) ProtoMessage() {}
 
 func (x *DeliverOutputs) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[37]
+	mi := &file_loom_v1_intent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3291,7 +3354,7 @@ func (x *DeliverOutputs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliverOutputs.ProtoReflect.Descriptor instead.
 func (*DeliverOutputs) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DeliverOutputs) GetOutputs() []*DeliveredOutput {
@@ -3313,7 +3376,7 @@ type DeliveredOutput struct {
 
 func (x *DeliveredOutput) Reset() {
 	*x = DeliveredOutput{}
-	mi := &file_loom_v1_intent_proto_msgTypes[38]
+	mi := &file_loom_v1_intent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3325,7 +3388,7 @@ func (x *DeliveredOutput) String() string {
 func (*DeliveredOutput) ProtoMessage() {}
 
 func (x *DeliveredOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[38]
+	mi := &file_loom_v1_intent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3338,7 +3401,7 @@ func (x *DeliveredOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveredOutput.ProtoReflect.Descriptor instead.
 func (*DeliveredOutput) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DeliveredOutput) GetName() string {
@@ -3372,7 +3435,7 @@ type UpdateMemory struct {
 
 func (x *UpdateMemory) Reset() {
 	*x = UpdateMemory{}
-	mi := &file_loom_v1_intent_proto_msgTypes[39]
+	mi := &file_loom_v1_intent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3384,7 +3447,7 @@ func (x *UpdateMemory) String() string {
 func (*UpdateMemory) ProtoMessage() {}
 
 func (x *UpdateMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[39]
+	mi := &file_loom_v1_intent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3397,7 +3460,7 @@ func (x *UpdateMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMemory.ProtoReflect.Descriptor instead.
 func (*UpdateMemory) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *UpdateMemory) GetEntries() []*MemoryUpdate {
@@ -3420,7 +3483,7 @@ type MemoryUpdate struct {
 
 func (x *MemoryUpdate) Reset() {
 	*x = MemoryUpdate{}
-	mi := &file_loom_v1_intent_proto_msgTypes[40]
+	mi := &file_loom_v1_intent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3432,7 +3495,7 @@ func (x *MemoryUpdate) String() string {
 func (*MemoryUpdate) ProtoMessage() {}
 
 func (x *MemoryUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[40]
+	mi := &file_loom_v1_intent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3445,7 +3508,7 @@ func (x *MemoryUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryUpdate.ProtoReflect.Descriptor instead.
 func (*MemoryUpdate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *MemoryUpdate) GetLayer() SessionLayer {
@@ -3484,7 +3547,7 @@ type Reintegrate struct {
 
 func (x *Reintegrate) Reset() {
 	*x = Reintegrate{}
-	mi := &file_loom_v1_intent_proto_msgTypes[41]
+	mi := &file_loom_v1_intent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3496,7 +3559,7 @@ func (x *Reintegrate) String() string {
 func (*Reintegrate) ProtoMessage() {}
 
 func (x *Reintegrate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[41]
+	mi := &file_loom_v1_intent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3509,7 +3572,7 @@ func (x *Reintegrate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reintegrate.ProtoReflect.Descriptor instead.
 func (*Reintegrate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Reintegrate) GetDecisions() []string {
@@ -3577,7 +3640,7 @@ type IntentFact struct {
 
 func (x *IntentFact) Reset() {
 	*x = IntentFact{}
-	mi := &file_loom_v1_intent_proto_msgTypes[42]
+	mi := &file_loom_v1_intent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3589,7 +3652,7 @@ func (x *IntentFact) String() string {
 func (*IntentFact) ProtoMessage() {}
 
 func (x *IntentFact) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[42]
+	mi := &file_loom_v1_intent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3602,7 +3665,7 @@ func (x *IntentFact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentFact.ProtoReflect.Descriptor instead.
 func (*IntentFact) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *IntentFact) GetAt() *timestamppb.Timestamp {
@@ -4062,7 +4125,7 @@ type LifecycleEntered struct {
 
 func (x *LifecycleEntered) Reset() {
 	*x = LifecycleEntered{}
-	mi := &file_loom_v1_intent_proto_msgTypes[43]
+	mi := &file_loom_v1_intent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4074,7 +4137,7 @@ func (x *LifecycleEntered) String() string {
 func (*LifecycleEntered) ProtoMessage() {}
 
 func (x *LifecycleEntered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[43]
+	mi := &file_loom_v1_intent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4087,7 +4150,7 @@ func (x *LifecycleEntered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LifecycleEntered.ProtoReflect.Descriptor instead.
 func (*LifecycleEntered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *LifecycleEntered) GetPhase() LifecyclePhase {
@@ -4122,7 +4185,7 @@ type QuestionAsked struct {
 
 func (x *QuestionAsked) Reset() {
 	*x = QuestionAsked{}
-	mi := &file_loom_v1_intent_proto_msgTypes[44]
+	mi := &file_loom_v1_intent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4134,7 +4197,7 @@ func (x *QuestionAsked) String() string {
 func (*QuestionAsked) ProtoMessage() {}
 
 func (x *QuestionAsked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[44]
+	mi := &file_loom_v1_intent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4147,7 +4210,7 @@ func (x *QuestionAsked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuestionAsked.ProtoReflect.Descriptor instead.
 func (*QuestionAsked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *QuestionAsked) GetNumber() uint32 {
@@ -4202,7 +4265,7 @@ type QuestionRefused struct {
 
 func (x *QuestionRefused) Reset() {
 	*x = QuestionRefused{}
-	mi := &file_loom_v1_intent_proto_msgTypes[45]
+	mi := &file_loom_v1_intent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4214,7 +4277,7 @@ func (x *QuestionRefused) String() string {
 func (*QuestionRefused) ProtoMessage() {}
 
 func (x *QuestionRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[45]
+	mi := &file_loom_v1_intent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4227,7 +4290,7 @@ func (x *QuestionRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuestionRefused.ProtoReflect.Descriptor instead.
 func (*QuestionRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *QuestionRefused) GetRule() string {
@@ -4276,7 +4339,7 @@ type TextWithheld struct {
 
 func (x *TextWithheld) Reset() {
 	*x = TextWithheld{}
-	mi := &file_loom_v1_intent_proto_msgTypes[46]
+	mi := &file_loom_v1_intent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4288,7 +4351,7 @@ func (x *TextWithheld) String() string {
 func (*TextWithheld) ProtoMessage() {}
 
 func (x *TextWithheld) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[46]
+	mi := &file_loom_v1_intent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4301,7 +4364,7 @@ func (x *TextWithheld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextWithheld.ProtoReflect.Descriptor instead.
 func (*TextWithheld) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *TextWithheld) GetSha256() string {
@@ -4329,7 +4392,7 @@ type PatternAsks struct {
 
 func (x *PatternAsks) Reset() {
 	*x = PatternAsks{}
-	mi := &file_loom_v1_intent_proto_msgTypes[47]
+	mi := &file_loom_v1_intent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4341,7 +4404,7 @@ func (x *PatternAsks) String() string {
 func (*PatternAsks) ProtoMessage() {}
 
 func (x *PatternAsks) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[47]
+	mi := &file_loom_v1_intent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4354,7 +4417,7 @@ func (x *PatternAsks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatternAsks.ProtoReflect.Descriptor instead.
 func (*PatternAsks) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PatternAsks) GetReason() string {
@@ -4375,7 +4438,7 @@ type IntentDrafted struct {
 
 func (x *IntentDrafted) Reset() {
 	*x = IntentDrafted{}
-	mi := &file_loom_v1_intent_proto_msgTypes[48]
+	mi := &file_loom_v1_intent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4387,7 +4450,7 @@ func (x *IntentDrafted) String() string {
 func (*IntentDrafted) ProtoMessage() {}
 
 func (x *IntentDrafted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[48]
+	mi := &file_loom_v1_intent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4400,7 +4463,7 @@ func (x *IntentDrafted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentDrafted.ProtoReflect.Descriptor instead.
 func (*IntentDrafted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *IntentDrafted) GetEnvelope() *IntentEnvelope {
@@ -4430,7 +4493,7 @@ type IntentSealed struct {
 
 func (x *IntentSealed) Reset() {
 	*x = IntentSealed{}
-	mi := &file_loom_v1_intent_proto_msgTypes[49]
+	mi := &file_loom_v1_intent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4442,7 +4505,7 @@ func (x *IntentSealed) String() string {
 func (*IntentSealed) ProtoMessage() {}
 
 func (x *IntentSealed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[49]
+	mi := &file_loom_v1_intent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4455,7 +4518,7 @@ func (x *IntentSealed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentSealed.ProtoReflect.Descriptor instead.
 func (*IntentSealed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *IntentSealed) GetDigest() string {
@@ -4490,7 +4553,7 @@ type MetaValidated struct {
 
 func (x *MetaValidated) Reset() {
 	*x = MetaValidated{}
-	mi := &file_loom_v1_intent_proto_msgTypes[50]
+	mi := &file_loom_v1_intent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4502,7 +4565,7 @@ func (x *MetaValidated) String() string {
 func (*MetaValidated) ProtoMessage() {}
 
 func (x *MetaValidated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[50]
+	mi := &file_loom_v1_intent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4515,7 +4578,7 @@ func (x *MetaValidated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetaValidated.ProtoReflect.Descriptor instead.
 func (*MetaValidated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *MetaValidated) GetFindings() []*IntentFinding {
@@ -4546,7 +4609,7 @@ type StepStarted struct {
 
 func (x *StepStarted) Reset() {
 	*x = StepStarted{}
-	mi := &file_loom_v1_intent_proto_msgTypes[51]
+	mi := &file_loom_v1_intent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4558,7 +4621,7 @@ func (x *StepStarted) String() string {
 func (*StepStarted) ProtoMessage() {}
 
 func (x *StepStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[51]
+	mi := &file_loom_v1_intent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4571,7 +4634,7 @@ func (x *StepStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepStarted.ProtoReflect.Descriptor instead.
 func (*StepStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *StepStarted) GetStep() uint32 {
@@ -4616,7 +4679,7 @@ type StepEnded struct {
 
 func (x *StepEnded) Reset() {
 	*x = StepEnded{}
-	mi := &file_loom_v1_intent_proto_msgTypes[52]
+	mi := &file_loom_v1_intent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4628,7 +4691,7 @@ func (x *StepEnded) String() string {
 func (*StepEnded) ProtoMessage() {}
 
 func (x *StepEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[52]
+	mi := &file_loom_v1_intent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4641,7 +4704,7 @@ func (x *StepEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepEnded.ProtoReflect.Descriptor instead.
 func (*StepEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *StepEnded) GetStep() uint32 {
@@ -4691,7 +4754,7 @@ type Steered struct {
 
 func (x *Steered) Reset() {
 	*x = Steered{}
-	mi := &file_loom_v1_intent_proto_msgTypes[53]
+	mi := &file_loom_v1_intent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4703,7 +4766,7 @@ func (x *Steered) String() string {
 func (*Steered) ProtoMessage() {}
 
 func (x *Steered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[53]
+	mi := &file_loom_v1_intent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4716,7 +4779,7 @@ func (x *Steered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Steered.ProtoReflect.Descriptor instead.
 func (*Steered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Steered) GetText() string {
@@ -4752,7 +4815,7 @@ type PatternAborted struct {
 
 func (x *PatternAborted) Reset() {
 	*x = PatternAborted{}
-	mi := &file_loom_v1_intent_proto_msgTypes[54]
+	mi := &file_loom_v1_intent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4764,7 +4827,7 @@ func (x *PatternAborted) String() string {
 func (*PatternAborted) ProtoMessage() {}
 
 func (x *PatternAborted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[54]
+	mi := &file_loom_v1_intent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4777,7 +4840,7 @@ func (x *PatternAborted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatternAborted.ProtoReflect.Descriptor instead.
 func (*PatternAborted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *PatternAborted) GetRecord() *PatternAbort {
@@ -4805,7 +4868,7 @@ type ActiveFlushed struct {
 
 func (x *ActiveFlushed) Reset() {
 	*x = ActiveFlushed{}
-	mi := &file_loom_v1_intent_proto_msgTypes[55]
+	mi := &file_loom_v1_intent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4817,7 +4880,7 @@ func (x *ActiveFlushed) String() string {
 func (*ActiveFlushed) ProtoMessage() {}
 
 func (x *ActiveFlushed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[55]
+	mi := &file_loom_v1_intent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4830,7 +4893,7 @@ func (x *ActiveFlushed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActiveFlushed.ProtoReflect.Descriptor instead.
 func (*ActiveFlushed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ActiveFlushed) GetEntries() uint32 {
@@ -4851,7 +4914,7 @@ type PatternResumed struct {
 
 func (x *PatternResumed) Reset() {
 	*x = PatternResumed{}
-	mi := &file_loom_v1_intent_proto_msgTypes[56]
+	mi := &file_loom_v1_intent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4863,7 +4926,7 @@ func (x *PatternResumed) String() string {
 func (*PatternResumed) ProtoMessage() {}
 
 func (x *PatternResumed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[56]
+	mi := &file_loom_v1_intent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4876,7 +4939,7 @@ func (x *PatternResumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatternResumed.ProtoReflect.Descriptor instead.
 func (*PatternResumed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PatternResumed) GetStep() uint32 {
@@ -4904,7 +4967,7 @@ type SessionEnded struct {
 
 func (x *SessionEnded) Reset() {
 	*x = SessionEnded{}
-	mi := &file_loom_v1_intent_proto_msgTypes[57]
+	mi := &file_loom_v1_intent_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4916,7 +4979,7 @@ func (x *SessionEnded) String() string {
 func (*SessionEnded) ProtoMessage() {}
 
 func (x *SessionEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[57]
+	mi := &file_loom_v1_intent_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4929,7 +4992,7 @@ func (x *SessionEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionEnded.ProtoReflect.Descriptor instead.
 func (*SessionEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *SessionEnded) GetGaps() []string {
@@ -5056,7 +5119,8 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"pattern_id\x18\x02 \x01(\tR\tpatternId\x12&\n" +
 	"\x0faborted_at_step\x18\x03 \x01(\rR\rabortedAtStep\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x120\n" +
-	"\x14partial_output_saved\x18\x05 \x01(\bR\x12partialOutputSaved\"\xc7\t\n" +
+	"\x14partial_output_saved\x18\x05 \x01(\bR\x12partialOutputSaved\"\x8b\n" +
+	"\n" +
 	"\rIntentCommand\x12!\n" +
 	"\x02by\x18\x01 \x01(\v2\x11.loom.v1.IdentityR\x02by\x12*\n" +
 	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12*\n" +
@@ -5083,7 +5147,8 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\x06choose\x18\x15 \x01(\v2\x19.loom.v1.ChooseCompletionH\x00R\x06choose\x123\n" +
 	"\adeliver\x18\x16 \x01(\v2\x17.loom.v1.DeliverOutputsH\x00R\adeliver\x12<\n" +
 	"\rupdate_memory\x18\x17 \x01(\v2\x15.loom.v1.UpdateMemoryH\x00R\fupdateMemory\x128\n" +
-	"\vreintegrate\x18\x18 \x01(\v2\x14.loom.v1.ReintegrateH\x00R\vreintegrateB\x06\n" +
+	"\vreintegrate\x18\x18 \x01(\v2\x14.loom.v1.ReintegrateH\x00R\vreintegrate\x12B\n" +
+	"\x0fleave_questions\x18\x19 \x01(\v2\x17.loom.v1.LeaveQuestionsH\x00R\x0eleaveQuestionsB\x06\n" +
 	"\x04body\"\xd0\x01\n" +
 	"\vOpenSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12*\n" +
@@ -5100,7 +5165,9 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\x05about\x18\x02 \x01(\x0e2\x14.loom.v1.IntentFieldR\x05about\x12#\n" +
 	"\rjudged_unfair\x18\x03 \x01(\bR\fjudgedUnfair\"\x1f\n" +
 	"\tOfferText\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text\"l\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\"(\n" +
+	"\x0eLeaveQuestions\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"l\n" +
 	"\x0eAnswerQuestion\x12\x1a\n" +
 	"\bquestion\x18\x01 \x01(\rR\bquestion\x12*\n" +
 	"\x05about\x18\x02 \x01(\x0e2\x14.loom.v1.IntentFieldR\x05about\x12\x12\n" +
@@ -5317,7 +5384,7 @@ func file_loom_v1_intent_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_intent_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_loom_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_loom_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_loom_v1_intent_proto_goTypes = []any{
 	(Tempo)(0),                    // 0: loom.v1.Tempo
 	(IntentField)(0),              // 1: loom.v1.IntentField
@@ -5346,47 +5413,48 @@ var file_loom_v1_intent_proto_goTypes = []any{
 	(*InheritedIntent)(nil),       // 24: loom.v1.InheritedIntent
 	(*ProposeQuestion)(nil),       // 25: loom.v1.ProposeQuestion
 	(*OfferText)(nil),             // 26: loom.v1.OfferText
-	(*AnswerQuestion)(nil),        // 27: loom.v1.AnswerQuestion
-	(*DraftIntent)(nil),           // 28: loom.v1.DraftIntent
-	(*SealIntent)(nil),            // 29: loom.v1.SealIntent
-	(*ReviseIntent)(nil),          // 30: loom.v1.ReviseIntent
-	(*ValidateIntent)(nil),        // 31: loom.v1.ValidateIntent
-	(*ActivatePattern)(nil),       // 32: loom.v1.ActivatePattern
-	(*PrepareInputs)(nil),         // 33: loom.v1.PrepareInputs
-	(*WriteLayer)(nil),            // 34: loom.v1.WriteLayer
-	(*EndStep)(nil),               // 35: loom.v1.EndStep
-	(*Proceed)(nil),               // 36: loom.v1.Proceed
-	(*Steer)(nil),                 // 37: loom.v1.Steer
-	(*SetTempo)(nil),              // 38: loom.v1.SetTempo
-	(*AbortPattern)(nil),          // 39: loom.v1.AbortPattern
-	(*ResumePattern)(nil),         // 40: loom.v1.ResumePattern
-	(*JudgeCompletion)(nil),       // 41: loom.v1.JudgeCompletion
-	(*ChooseCompletion)(nil),      // 42: loom.v1.ChooseCompletion
-	(*DeliverOutputs)(nil),        // 43: loom.v1.DeliverOutputs
-	(*DeliveredOutput)(nil),       // 44: loom.v1.DeliveredOutput
-	(*UpdateMemory)(nil),          // 45: loom.v1.UpdateMemory
-	(*MemoryUpdate)(nil),          // 46: loom.v1.MemoryUpdate
-	(*Reintegrate)(nil),           // 47: loom.v1.Reintegrate
-	(*IntentFact)(nil),            // 48: loom.v1.IntentFact
-	(*LifecycleEntered)(nil),      // 49: loom.v1.LifecycleEntered
-	(*QuestionAsked)(nil),         // 50: loom.v1.QuestionAsked
-	(*QuestionRefused)(nil),       // 51: loom.v1.QuestionRefused
-	(*TextWithheld)(nil),          // 52: loom.v1.TextWithheld
-	(*PatternAsks)(nil),           // 53: loom.v1.PatternAsks
-	(*IntentDrafted)(nil),         // 54: loom.v1.IntentDrafted
-	(*IntentSealed)(nil),          // 55: loom.v1.IntentSealed
-	(*MetaValidated)(nil),         // 56: loom.v1.MetaValidated
-	(*StepStarted)(nil),           // 57: loom.v1.StepStarted
-	(*StepEnded)(nil),             // 58: loom.v1.StepEnded
-	(*Steered)(nil),               // 59: loom.v1.Steered
-	(*PatternAborted)(nil),        // 60: loom.v1.PatternAborted
-	(*ActiveFlushed)(nil),         // 61: loom.v1.ActiveFlushed
-	(*PatternResumed)(nil),        // 62: loom.v1.PatternResumed
-	(*SessionEnded)(nil),          // 63: loom.v1.SessionEnded
-	(*durationpb.Duration)(nil),   // 64: google.protobuf.Duration
-	(*Identity)(nil),              // 65: loom.v1.Identity
-	(*timestamppb.Timestamp)(nil), // 66: google.protobuf.Timestamp
-	(*BlobRef)(nil),               // 67: loom.v1.BlobRef
+	(*LeaveQuestions)(nil),        // 27: loom.v1.LeaveQuestions
+	(*AnswerQuestion)(nil),        // 28: loom.v1.AnswerQuestion
+	(*DraftIntent)(nil),           // 29: loom.v1.DraftIntent
+	(*SealIntent)(nil),            // 30: loom.v1.SealIntent
+	(*ReviseIntent)(nil),          // 31: loom.v1.ReviseIntent
+	(*ValidateIntent)(nil),        // 32: loom.v1.ValidateIntent
+	(*ActivatePattern)(nil),       // 33: loom.v1.ActivatePattern
+	(*PrepareInputs)(nil),         // 34: loom.v1.PrepareInputs
+	(*WriteLayer)(nil),            // 35: loom.v1.WriteLayer
+	(*EndStep)(nil),               // 36: loom.v1.EndStep
+	(*Proceed)(nil),               // 37: loom.v1.Proceed
+	(*Steer)(nil),                 // 38: loom.v1.Steer
+	(*SetTempo)(nil),              // 39: loom.v1.SetTempo
+	(*AbortPattern)(nil),          // 40: loom.v1.AbortPattern
+	(*ResumePattern)(nil),         // 41: loom.v1.ResumePattern
+	(*JudgeCompletion)(nil),       // 42: loom.v1.JudgeCompletion
+	(*ChooseCompletion)(nil),      // 43: loom.v1.ChooseCompletion
+	(*DeliverOutputs)(nil),        // 44: loom.v1.DeliverOutputs
+	(*DeliveredOutput)(nil),       // 45: loom.v1.DeliveredOutput
+	(*UpdateMemory)(nil),          // 46: loom.v1.UpdateMemory
+	(*MemoryUpdate)(nil),          // 47: loom.v1.MemoryUpdate
+	(*Reintegrate)(nil),           // 48: loom.v1.Reintegrate
+	(*IntentFact)(nil),            // 49: loom.v1.IntentFact
+	(*LifecycleEntered)(nil),      // 50: loom.v1.LifecycleEntered
+	(*QuestionAsked)(nil),         // 51: loom.v1.QuestionAsked
+	(*QuestionRefused)(nil),       // 52: loom.v1.QuestionRefused
+	(*TextWithheld)(nil),          // 53: loom.v1.TextWithheld
+	(*PatternAsks)(nil),           // 54: loom.v1.PatternAsks
+	(*IntentDrafted)(nil),         // 55: loom.v1.IntentDrafted
+	(*IntentSealed)(nil),          // 56: loom.v1.IntentSealed
+	(*MetaValidated)(nil),         // 57: loom.v1.MetaValidated
+	(*StepStarted)(nil),           // 58: loom.v1.StepStarted
+	(*StepEnded)(nil),             // 59: loom.v1.StepEnded
+	(*Steered)(nil),               // 60: loom.v1.Steered
+	(*PatternAborted)(nil),        // 61: loom.v1.PatternAborted
+	(*ActiveFlushed)(nil),         // 62: loom.v1.ActiveFlushed
+	(*PatternResumed)(nil),        // 63: loom.v1.PatternResumed
+	(*SessionEnded)(nil),          // 64: loom.v1.SessionEnded
+	(*durationpb.Duration)(nil),   // 65: google.protobuf.Duration
+	(*Identity)(nil),              // 66: loom.v1.Identity
+	(*timestamppb.Timestamp)(nil), // 67: google.protobuf.Timestamp
+	(*BlobRef)(nil),               // 68: loom.v1.BlobRef
 }
 var file_loom_v1_intent_proto_depIdxs = []int32{
 	0,   // 0: loom.v1.TempoLimits.tempo:type_name -> loom.v1.Tempo
@@ -5399,10 +5467,10 @@ var file_loom_v1_intent_proto_depIdxs = []int32{
 	1,   // 7: loom.v1.PatternQuestion.about:type_name -> loom.v1.IntentField
 	2,   // 8: loom.v1.PatternStep.writes:type_name -> loom.v1.SessionLayer
 	0,   // 9: loom.v1.PatternStep.tempo:type_name -> loom.v1.Tempo
-	64,  // 10: loom.v1.PatternStep.timeout:type_name -> google.protobuf.Duration
+	65,  // 10: loom.v1.PatternStep.timeout:type_name -> google.protobuf.Duration
 	1,   // 11: loom.v1.IntentAnswer.about:type_name -> loom.v1.IntentField
-	65,  // 12: loom.v1.IntentAnswer.by:type_name -> loom.v1.Identity
-	66,  // 13: loom.v1.IntentAnswer.time:type_name -> google.protobuf.Timestamp
+	66,  // 12: loom.v1.IntentAnswer.by:type_name -> loom.v1.Identity
+	67,  // 13: loom.v1.IntentAnswer.time:type_name -> google.protobuf.Timestamp
 	14,  // 14: loom.v1.IntentEnvelope.goal:type_name -> loom.v1.Quotation
 	14,  // 15: loom.v1.IntentEnvelope.constraints:type_name -> loom.v1.Quotation
 	14,  // 16: loom.v1.IntentEnvelope.audience:type_name -> loom.v1.Quotation
@@ -5410,102 +5478,103 @@ var file_loom_v1_intent_proto_depIdxs = []int32{
 	14,  // 18: loom.v1.IntentEnvelope.success:type_name -> loom.v1.Quotation
 	13,  // 19: loom.v1.IntentEnvelope.answers:type_name -> loom.v1.IntentAnswer
 	1,   // 20: loom.v1.IntentFinding.field:type_name -> loom.v1.IntentField
-	67,  // 21: loom.v1.PreparedInput.content:type_name -> loom.v1.BlobRef
-	67,  // 22: loom.v1.StepOutput.content:type_name -> loom.v1.BlobRef
-	65,  // 23: loom.v1.IntentCommand.by:type_name -> loom.v1.Identity
-	66,  // 24: loom.v1.IntentCommand.at:type_name -> google.protobuf.Timestamp
+	68,  // 21: loom.v1.PreparedInput.content:type_name -> loom.v1.BlobRef
+	68,  // 22: loom.v1.StepOutput.content:type_name -> loom.v1.BlobRef
+	66,  // 23: loom.v1.IntentCommand.by:type_name -> loom.v1.Identity
+	67,  // 24: loom.v1.IntentCommand.at:type_name -> google.protobuf.Timestamp
 	23,  // 25: loom.v1.IntentCommand.open:type_name -> loom.v1.OpenSession
 	25,  // 26: loom.v1.IntentCommand.propose_question:type_name -> loom.v1.ProposeQuestion
 	26,  // 27: loom.v1.IntentCommand.offer_text:type_name -> loom.v1.OfferText
-	27,  // 28: loom.v1.IntentCommand.answer:type_name -> loom.v1.AnswerQuestion
-	28,  // 29: loom.v1.IntentCommand.draft:type_name -> loom.v1.DraftIntent
-	29,  // 30: loom.v1.IntentCommand.seal:type_name -> loom.v1.SealIntent
-	30,  // 31: loom.v1.IntentCommand.revise:type_name -> loom.v1.ReviseIntent
-	31,  // 32: loom.v1.IntentCommand.validate:type_name -> loom.v1.ValidateIntent
-	32,  // 33: loom.v1.IntentCommand.activate:type_name -> loom.v1.ActivatePattern
-	33,  // 34: loom.v1.IntentCommand.prepare:type_name -> loom.v1.PrepareInputs
-	34,  // 35: loom.v1.IntentCommand.write:type_name -> loom.v1.WriteLayer
-	35,  // 36: loom.v1.IntentCommand.end_step:type_name -> loom.v1.EndStep
-	36,  // 37: loom.v1.IntentCommand.proceed:type_name -> loom.v1.Proceed
-	37,  // 38: loom.v1.IntentCommand.steer:type_name -> loom.v1.Steer
-	38,  // 39: loom.v1.IntentCommand.set_tempo:type_name -> loom.v1.SetTempo
-	39,  // 40: loom.v1.IntentCommand.abort:type_name -> loom.v1.AbortPattern
-	40,  // 41: loom.v1.IntentCommand.resume:type_name -> loom.v1.ResumePattern
-	41,  // 42: loom.v1.IntentCommand.judge:type_name -> loom.v1.JudgeCompletion
-	42,  // 43: loom.v1.IntentCommand.choose:type_name -> loom.v1.ChooseCompletion
-	43,  // 44: loom.v1.IntentCommand.deliver:type_name -> loom.v1.DeliverOutputs
-	45,  // 45: loom.v1.IntentCommand.update_memory:type_name -> loom.v1.UpdateMemory
-	47,  // 46: loom.v1.IntentCommand.reintegrate:type_name -> loom.v1.Reintegrate
-	7,   // 47: loom.v1.OpenSession.pattern:type_name -> loom.v1.Pattern
-	24,  // 48: loom.v1.OpenSession.parent:type_name -> loom.v1.InheritedIntent
-	15,  // 49: loom.v1.InheritedIntent.envelope:type_name -> loom.v1.IntentEnvelope
-	55,  // 50: loom.v1.InheritedIntent.seal:type_name -> loom.v1.IntentSealed
-	1,   // 51: loom.v1.ProposeQuestion.about:type_name -> loom.v1.IntentField
-	1,   // 52: loom.v1.AnswerQuestion.about:type_name -> loom.v1.IntentField
-	14,  // 53: loom.v1.DraftIntent.goal:type_name -> loom.v1.Quotation
-	14,  // 54: loom.v1.DraftIntent.constraints:type_name -> loom.v1.Quotation
-	14,  // 55: loom.v1.DraftIntent.audience:type_name -> loom.v1.Quotation
-	14,  // 56: loom.v1.DraftIntent.scope:type_name -> loom.v1.Quotation
-	14,  // 57: loom.v1.DraftIntent.success:type_name -> loom.v1.Quotation
-	17,  // 58: loom.v1.ValidateIntent.means:type_name -> loom.v1.IntentMeans
-	18,  // 59: loom.v1.PrepareInputs.inputs:type_name -> loom.v1.PreparedInput
-	2,   // 60: loom.v1.WriteLayer.layer:type_name -> loom.v1.SessionLayer
-	67,  // 61: loom.v1.WriteLayer.content:type_name -> loom.v1.BlobRef
-	4,   // 62: loom.v1.EndStep.status:type_name -> loom.v1.StepStatus
-	0,   // 63: loom.v1.SetTempo.tempo:type_name -> loom.v1.Tempo
-	20,  // 64: loom.v1.JudgeCompletion.verdicts:type_name -> loom.v1.CompletionVerdict
-	5,   // 65: loom.v1.ChooseCompletion.choice:type_name -> loom.v1.CompletionChoice
-	44,  // 66: loom.v1.DeliverOutputs.outputs:type_name -> loom.v1.DeliveredOutput
-	67,  // 67: loom.v1.DeliveredOutput.content:type_name -> loom.v1.BlobRef
-	46,  // 68: loom.v1.UpdateMemory.entries:type_name -> loom.v1.MemoryUpdate
-	2,   // 69: loom.v1.MemoryUpdate.layer:type_name -> loom.v1.SessionLayer
-	66,  // 70: loom.v1.IntentFact.at:type_name -> google.protobuf.Timestamp
-	65,  // 71: loom.v1.IntentFact.by:type_name -> loom.v1.Identity
-	23,  // 72: loom.v1.IntentFact.opened:type_name -> loom.v1.OpenSession
-	49,  // 73: loom.v1.IntentFact.entered:type_name -> loom.v1.LifecycleEntered
-	50,  // 74: loom.v1.IntentFact.asked:type_name -> loom.v1.QuestionAsked
-	51,  // 75: loom.v1.IntentFact.refused:type_name -> loom.v1.QuestionRefused
-	52,  // 76: loom.v1.IntentFact.withheld:type_name -> loom.v1.TextWithheld
-	53,  // 77: loom.v1.IntentFact.pattern_asks:type_name -> loom.v1.PatternAsks
-	13,  // 78: loom.v1.IntentFact.answered:type_name -> loom.v1.IntentAnswer
-	54,  // 79: loom.v1.IntentFact.drafted:type_name -> loom.v1.IntentDrafted
-	55,  // 80: loom.v1.IntentFact.sealed:type_name -> loom.v1.IntentSealed
-	30,  // 81: loom.v1.IntentFact.revised:type_name -> loom.v1.ReviseIntent
-	56,  // 82: loom.v1.IntentFact.validated:type_name -> loom.v1.MetaValidated
-	32,  // 83: loom.v1.IntentFact.activated:type_name -> loom.v1.ActivatePattern
-	33,  // 84: loom.v1.IntentFact.prepared:type_name -> loom.v1.PrepareInputs
-	57,  // 85: loom.v1.IntentFact.step_started:type_name -> loom.v1.StepStarted
-	34,  // 86: loom.v1.IntentFact.written:type_name -> loom.v1.WriteLayer
-	58,  // 87: loom.v1.IntentFact.step_ended:type_name -> loom.v1.StepEnded
-	59,  // 88: loom.v1.IntentFact.steered:type_name -> loom.v1.Steered
-	38,  // 89: loom.v1.IntentFact.tempo_set:type_name -> loom.v1.SetTempo
-	39,  // 90: loom.v1.IntentFact.abort_asked:type_name -> loom.v1.AbortPattern
-	60,  // 91: loom.v1.IntentFact.aborted:type_name -> loom.v1.PatternAborted
-	61,  // 92: loom.v1.IntentFact.flushed:type_name -> loom.v1.ActiveFlushed
-	62,  // 93: loom.v1.IntentFact.resumed:type_name -> loom.v1.PatternResumed
-	41,  // 94: loom.v1.IntentFact.judged:type_name -> loom.v1.JudgeCompletion
-	42,  // 95: loom.v1.IntentFact.chosen:type_name -> loom.v1.ChooseCompletion
-	43,  // 96: loom.v1.IntentFact.delivered:type_name -> loom.v1.DeliverOutputs
-	45,  // 97: loom.v1.IntentFact.memory_updated:type_name -> loom.v1.UpdateMemory
-	47,  // 98: loom.v1.IntentFact.reintegrated:type_name -> loom.v1.Reintegrate
-	63,  // 99: loom.v1.IntentFact.ended:type_name -> loom.v1.SessionEnded
-	3,   // 100: loom.v1.LifecycleEntered.phase:type_name -> loom.v1.LifecyclePhase
-	1,   // 101: loom.v1.QuestionAsked.about:type_name -> loom.v1.IntentField
-	15,  // 102: loom.v1.IntentDrafted.envelope:type_name -> loom.v1.IntentEnvelope
-	65,  // 103: loom.v1.IntentSealed.by:type_name -> loom.v1.Identity
-	66,  // 104: loom.v1.IntentSealed.time:type_name -> google.protobuf.Timestamp
-	16,  // 105: loom.v1.MetaValidated.findings:type_name -> loom.v1.IntentFinding
-	6,   // 106: loom.v1.StepStarted.limits:type_name -> loom.v1.TempoLimits
-	66,  // 107: loom.v1.StepStarted.deadline:type_name -> google.protobuf.Timestamp
-	4,   // 108: loom.v1.StepEnded.status:type_name -> loom.v1.StepStatus
-	19,  // 109: loom.v1.StepEnded.outputs:type_name -> loom.v1.StepOutput
-	21,  // 110: loom.v1.PatternAborted.record:type_name -> loom.v1.PatternAbort
-	19,  // 111: loom.v1.PatternAborted.draft:type_name -> loom.v1.StepOutput
-	112, // [112:112] is the sub-list for method output_type
-	112, // [112:112] is the sub-list for method input_type
-	112, // [112:112] is the sub-list for extension type_name
-	112, // [112:112] is the sub-list for extension extendee
-	0,   // [0:112] is the sub-list for field type_name
+	28,  // 28: loom.v1.IntentCommand.answer:type_name -> loom.v1.AnswerQuestion
+	29,  // 29: loom.v1.IntentCommand.draft:type_name -> loom.v1.DraftIntent
+	30,  // 30: loom.v1.IntentCommand.seal:type_name -> loom.v1.SealIntent
+	31,  // 31: loom.v1.IntentCommand.revise:type_name -> loom.v1.ReviseIntent
+	32,  // 32: loom.v1.IntentCommand.validate:type_name -> loom.v1.ValidateIntent
+	33,  // 33: loom.v1.IntentCommand.activate:type_name -> loom.v1.ActivatePattern
+	34,  // 34: loom.v1.IntentCommand.prepare:type_name -> loom.v1.PrepareInputs
+	35,  // 35: loom.v1.IntentCommand.write:type_name -> loom.v1.WriteLayer
+	36,  // 36: loom.v1.IntentCommand.end_step:type_name -> loom.v1.EndStep
+	37,  // 37: loom.v1.IntentCommand.proceed:type_name -> loom.v1.Proceed
+	38,  // 38: loom.v1.IntentCommand.steer:type_name -> loom.v1.Steer
+	39,  // 39: loom.v1.IntentCommand.set_tempo:type_name -> loom.v1.SetTempo
+	40,  // 40: loom.v1.IntentCommand.abort:type_name -> loom.v1.AbortPattern
+	41,  // 41: loom.v1.IntentCommand.resume:type_name -> loom.v1.ResumePattern
+	42,  // 42: loom.v1.IntentCommand.judge:type_name -> loom.v1.JudgeCompletion
+	43,  // 43: loom.v1.IntentCommand.choose:type_name -> loom.v1.ChooseCompletion
+	44,  // 44: loom.v1.IntentCommand.deliver:type_name -> loom.v1.DeliverOutputs
+	46,  // 45: loom.v1.IntentCommand.update_memory:type_name -> loom.v1.UpdateMemory
+	48,  // 46: loom.v1.IntentCommand.reintegrate:type_name -> loom.v1.Reintegrate
+	27,  // 47: loom.v1.IntentCommand.leave_questions:type_name -> loom.v1.LeaveQuestions
+	7,   // 48: loom.v1.OpenSession.pattern:type_name -> loom.v1.Pattern
+	24,  // 49: loom.v1.OpenSession.parent:type_name -> loom.v1.InheritedIntent
+	15,  // 50: loom.v1.InheritedIntent.envelope:type_name -> loom.v1.IntentEnvelope
+	56,  // 51: loom.v1.InheritedIntent.seal:type_name -> loom.v1.IntentSealed
+	1,   // 52: loom.v1.ProposeQuestion.about:type_name -> loom.v1.IntentField
+	1,   // 53: loom.v1.AnswerQuestion.about:type_name -> loom.v1.IntentField
+	14,  // 54: loom.v1.DraftIntent.goal:type_name -> loom.v1.Quotation
+	14,  // 55: loom.v1.DraftIntent.constraints:type_name -> loom.v1.Quotation
+	14,  // 56: loom.v1.DraftIntent.audience:type_name -> loom.v1.Quotation
+	14,  // 57: loom.v1.DraftIntent.scope:type_name -> loom.v1.Quotation
+	14,  // 58: loom.v1.DraftIntent.success:type_name -> loom.v1.Quotation
+	17,  // 59: loom.v1.ValidateIntent.means:type_name -> loom.v1.IntentMeans
+	18,  // 60: loom.v1.PrepareInputs.inputs:type_name -> loom.v1.PreparedInput
+	2,   // 61: loom.v1.WriteLayer.layer:type_name -> loom.v1.SessionLayer
+	68,  // 62: loom.v1.WriteLayer.content:type_name -> loom.v1.BlobRef
+	4,   // 63: loom.v1.EndStep.status:type_name -> loom.v1.StepStatus
+	0,   // 64: loom.v1.SetTempo.tempo:type_name -> loom.v1.Tempo
+	20,  // 65: loom.v1.JudgeCompletion.verdicts:type_name -> loom.v1.CompletionVerdict
+	5,   // 66: loom.v1.ChooseCompletion.choice:type_name -> loom.v1.CompletionChoice
+	45,  // 67: loom.v1.DeliverOutputs.outputs:type_name -> loom.v1.DeliveredOutput
+	68,  // 68: loom.v1.DeliveredOutput.content:type_name -> loom.v1.BlobRef
+	47,  // 69: loom.v1.UpdateMemory.entries:type_name -> loom.v1.MemoryUpdate
+	2,   // 70: loom.v1.MemoryUpdate.layer:type_name -> loom.v1.SessionLayer
+	67,  // 71: loom.v1.IntentFact.at:type_name -> google.protobuf.Timestamp
+	66,  // 72: loom.v1.IntentFact.by:type_name -> loom.v1.Identity
+	23,  // 73: loom.v1.IntentFact.opened:type_name -> loom.v1.OpenSession
+	50,  // 74: loom.v1.IntentFact.entered:type_name -> loom.v1.LifecycleEntered
+	51,  // 75: loom.v1.IntentFact.asked:type_name -> loom.v1.QuestionAsked
+	52,  // 76: loom.v1.IntentFact.refused:type_name -> loom.v1.QuestionRefused
+	53,  // 77: loom.v1.IntentFact.withheld:type_name -> loom.v1.TextWithheld
+	54,  // 78: loom.v1.IntentFact.pattern_asks:type_name -> loom.v1.PatternAsks
+	13,  // 79: loom.v1.IntentFact.answered:type_name -> loom.v1.IntentAnswer
+	55,  // 80: loom.v1.IntentFact.drafted:type_name -> loom.v1.IntentDrafted
+	56,  // 81: loom.v1.IntentFact.sealed:type_name -> loom.v1.IntentSealed
+	31,  // 82: loom.v1.IntentFact.revised:type_name -> loom.v1.ReviseIntent
+	57,  // 83: loom.v1.IntentFact.validated:type_name -> loom.v1.MetaValidated
+	33,  // 84: loom.v1.IntentFact.activated:type_name -> loom.v1.ActivatePattern
+	34,  // 85: loom.v1.IntentFact.prepared:type_name -> loom.v1.PrepareInputs
+	58,  // 86: loom.v1.IntentFact.step_started:type_name -> loom.v1.StepStarted
+	35,  // 87: loom.v1.IntentFact.written:type_name -> loom.v1.WriteLayer
+	59,  // 88: loom.v1.IntentFact.step_ended:type_name -> loom.v1.StepEnded
+	60,  // 89: loom.v1.IntentFact.steered:type_name -> loom.v1.Steered
+	39,  // 90: loom.v1.IntentFact.tempo_set:type_name -> loom.v1.SetTempo
+	40,  // 91: loom.v1.IntentFact.abort_asked:type_name -> loom.v1.AbortPattern
+	61,  // 92: loom.v1.IntentFact.aborted:type_name -> loom.v1.PatternAborted
+	62,  // 93: loom.v1.IntentFact.flushed:type_name -> loom.v1.ActiveFlushed
+	63,  // 94: loom.v1.IntentFact.resumed:type_name -> loom.v1.PatternResumed
+	42,  // 95: loom.v1.IntentFact.judged:type_name -> loom.v1.JudgeCompletion
+	43,  // 96: loom.v1.IntentFact.chosen:type_name -> loom.v1.ChooseCompletion
+	44,  // 97: loom.v1.IntentFact.delivered:type_name -> loom.v1.DeliverOutputs
+	46,  // 98: loom.v1.IntentFact.memory_updated:type_name -> loom.v1.UpdateMemory
+	48,  // 99: loom.v1.IntentFact.reintegrated:type_name -> loom.v1.Reintegrate
+	64,  // 100: loom.v1.IntentFact.ended:type_name -> loom.v1.SessionEnded
+	3,   // 101: loom.v1.LifecycleEntered.phase:type_name -> loom.v1.LifecyclePhase
+	1,   // 102: loom.v1.QuestionAsked.about:type_name -> loom.v1.IntentField
+	15,  // 103: loom.v1.IntentDrafted.envelope:type_name -> loom.v1.IntentEnvelope
+	66,  // 104: loom.v1.IntentSealed.by:type_name -> loom.v1.Identity
+	67,  // 105: loom.v1.IntentSealed.time:type_name -> google.protobuf.Timestamp
+	16,  // 106: loom.v1.MetaValidated.findings:type_name -> loom.v1.IntentFinding
+	6,   // 107: loom.v1.StepStarted.limits:type_name -> loom.v1.TempoLimits
+	67,  // 108: loom.v1.StepStarted.deadline:type_name -> google.protobuf.Timestamp
+	4,   // 109: loom.v1.StepEnded.status:type_name -> loom.v1.StepStatus
+	19,  // 110: loom.v1.StepEnded.outputs:type_name -> loom.v1.StepOutput
+	21,  // 111: loom.v1.PatternAborted.record:type_name -> loom.v1.PatternAbort
+	19,  // 112: loom.v1.PatternAborted.draft:type_name -> loom.v1.StepOutput
+	113, // [113:113] is the sub-list for method output_type
+	113, // [113:113] is the sub-list for method input_type
+	113, // [113:113] is the sub-list for extension type_name
+	113, // [113:113] is the sub-list for extension extendee
+	0,   // [0:113] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_intent_proto_init() }
@@ -5537,8 +5606,9 @@ func file_loom_v1_intent_proto_init() {
 		(*IntentCommand_Deliver)(nil),
 		(*IntentCommand_UpdateMemory)(nil),
 		(*IntentCommand_Reintegrate)(nil),
+		(*IntentCommand_LeaveQuestions)(nil),
 	}
-	file_loom_v1_intent_proto_msgTypes[42].OneofWrappers = []any{
+	file_loom_v1_intent_proto_msgTypes[43].OneofWrappers = []any{
 		(*IntentFact_Opened)(nil),
 		(*IntentFact_Entered)(nil),
 		(*IntentFact_Asked)(nil),
@@ -5574,7 +5644,7 @@ func file_loom_v1_intent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_intent_proto_rawDesc), len(file_loom_v1_intent_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   58,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -111,7 +111,9 @@ type SessionRecord struct {
 	Facts  []*IntentFact          `protobuf:"bytes,2,rep,name=facts,proto3" json:"facts,omitempty"`
 	Inputs []*PreparedInput       `protobuf:"bytes,3,rep,name=inputs,proto3" json:"inputs,omitempty"`
 	// The bead of its steps; empty before the first.
-	Bead          string `protobuf:"bytes,4,opt,name=bead,proto3" json:"bead,omitempty"`
+	Bead string `protobuf:"bytes,4,opt,name=bead,proto3" json:"bead,omitempty"`
+	// The bead in which a model asks in primacy, the newest; empty where none does.
+	Interview     string `protobuf:"bytes,5,opt,name=interview,proto3" json:"interview,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -174,6 +176,288 @@ func (x *SessionRecord) GetBead() string {
 	return ""
 }
 
+func (x *SessionRecord) GetInterview() string {
+	if x != nil {
+		return x.Interview
+	}
+	return ""
+}
+
+// InterviewTurn says what the model of an interview has answered, or that it did not. No
+// word of it is kept but a question that the session asks.
+type InterviewTurn struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Attempt  string                 `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Claimant *Claimant              `protobuf:"bytes,2,opt,name=claimant,proto3" json:"claimant,omitempty"`
+	// InterviewBrief.heard as the agent knows it. With another number nothing changes.
+	Heard uint32 `protobuf:"varint,3,opt,name=heard,proto3" json:"heard,omitempty"`
+	// The call that was reserved, which ends with this; empty where none was.
+	Request string `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"`
+	Usage   *Usage `protobuf:"bytes,5,opt,name=usage,proto3" json:"usage,omitempty"`
+	// What the model said beside.
+	Beside string `protobuf:"bytes,6,opt,name=beside,proto3" json:"beside,omitempty"`
+	// Types that are valid to be assigned to Said:
+	//
+	//	*InterviewTurn_Ask
+	//	*InterviewTurn_Finish
+	//	*InterviewTurn_Unanswered
+	Said          isInterviewTurn_Said `protobuf_oneof:"said"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InterviewTurn) Reset() {
+	*x = InterviewTurn{}
+	mi := &file_loom_v1_session_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InterviewTurn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InterviewTurn) ProtoMessage() {}
+
+func (x *InterviewTurn) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_session_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InterviewTurn.ProtoReflect.Descriptor instead.
+func (*InterviewTurn) Descriptor() ([]byte, []int) {
+	return file_loom_v1_session_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *InterviewTurn) GetAttempt() string {
+	if x != nil {
+		return x.Attempt
+	}
+	return ""
+}
+
+func (x *InterviewTurn) GetClaimant() *Claimant {
+	if x != nil {
+		return x.Claimant
+	}
+	return nil
+}
+
+func (x *InterviewTurn) GetHeard() uint32 {
+	if x != nil {
+		return x.Heard
+	}
+	return 0
+}
+
+func (x *InterviewTurn) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+func (x *InterviewTurn) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *InterviewTurn) GetBeside() string {
+	if x != nil {
+		return x.Beside
+	}
+	return ""
+}
+
+func (x *InterviewTurn) GetSaid() isInterviewTurn_Said {
+	if x != nil {
+		return x.Said
+	}
+	return nil
+}
+
+func (x *InterviewTurn) GetAsk() *ProposeQuestion {
+	if x != nil {
+		if x, ok := x.Said.(*InterviewTurn_Ask); ok {
+			return x.Ask
+		}
+	}
+	return nil
+}
+
+func (x *InterviewTurn) GetFinish() *DraftIntent {
+	if x != nil {
+		if x, ok := x.Said.(*InterviewTurn_Finish); ok {
+			return x.Finish
+		}
+	}
+	return nil
+}
+
+func (x *InterviewTurn) GetUnanswered() string {
+	if x != nil {
+		if x, ok := x.Said.(*InterviewTurn_Unanswered); ok {
+			return x.Unanswered
+		}
+	}
+	return ""
+}
+
+type isInterviewTurn_Said interface {
+	isInterviewTurn_Said()
+}
+
+type InterviewTurn_Ask struct {
+	Ask *ProposeQuestion `protobuf:"bytes,7,opt,name=ask,proto3,oneof"`
+}
+
+type InterviewTurn_Finish struct {
+	Finish *DraftIntent `protobuf:"bytes,8,opt,name=finish,proto3,oneof"`
+}
+
+type InterviewTurn_Unanswered struct {
+	// Code of why there is no answer.
+	Unanswered string `protobuf:"bytes,9,opt,name=unanswered,proto3,oneof"`
+}
+
+func (*InterviewTurn_Ask) isInterviewTurn_Said() {}
+
+func (*InterviewTurn_Finish) isInterviewTurn_Said() {}
+
+func (*InterviewTurn_Unanswered) isInterviewTurn_Said() {}
+
+// InterviewBrief is what whoever interviews knows of the session.
+type InterviewBrief struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Session string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	Request string                 `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
+	Pattern *Pattern               `protobuf:"bytes,3,opt,name=pattern,proto3" json:"pattern,omitempty"`
+	Answers []*IntentAnswer        `protobuf:"bytes,4,rep,name=answers,proto3" json:"answers,omitempty"`
+	// Questions of models that were asked, in order.
+	Asked []*QuestionAsked `protobuf:"bytes,5,rep,name=asked,proto3" json:"asked,omitempty"`
+	// How many turns of the model the session has heard.
+	Heard uint32 `protobuf:"varint,6,opt,name=heard,proto3" json:"heard,omitempty"`
+	// A question waits for its answer: the attempt is parked.
+	Waits bool `protobuf:"varint,7,opt,name=waits,proto3" json:"waits,omitempty"`
+	// Nothing is left for a model to ask.
+	Over bool `protobuf:"varint,8,opt,name=over,proto3" json:"over,omitempty"`
+	// What the model is told of its last turn, where nothing came of it.
+	Refusal string `protobuf:"bytes,9,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	// Why the intent is revised; empty where none was sealed before.
+	Revision      string `protobuf:"bytes,10,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InterviewBrief) Reset() {
+	*x = InterviewBrief{}
+	mi := &file_loom_v1_session_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InterviewBrief) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InterviewBrief) ProtoMessage() {}
+
+func (x *InterviewBrief) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_session_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InterviewBrief.ProtoReflect.Descriptor instead.
+func (*InterviewBrief) Descriptor() ([]byte, []int) {
+	return file_loom_v1_session_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *InterviewBrief) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
+func (x *InterviewBrief) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+func (x *InterviewBrief) GetPattern() *Pattern {
+	if x != nil {
+		return x.Pattern
+	}
+	return nil
+}
+
+func (x *InterviewBrief) GetAnswers() []*IntentAnswer {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
+func (x *InterviewBrief) GetAsked() []*QuestionAsked {
+	if x != nil {
+		return x.Asked
+	}
+	return nil
+}
+
+func (x *InterviewBrief) GetHeard() uint32 {
+	if x != nil {
+		return x.Heard
+	}
+	return 0
+}
+
+func (x *InterviewBrief) GetWaits() bool {
+	if x != nil {
+		return x.Waits
+	}
+	return false
+}
+
+func (x *InterviewBrief) GetOver() bool {
+	if x != nil {
+		return x.Over
+	}
+	return false
+}
+
+func (x *InterviewBrief) GetRefusal() string {
+	if x != nil {
+		return x.Refusal
+	}
+	return ""
+}
+
+func (x *InterviewBrief) GetRevision() string {
+	if x != nil {
+		return x.Revision
+	}
+	return ""
+}
+
 // StepBrief is what an agent knows of the session whose step it works on.
 type StepBrief struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -194,7 +478,7 @@ type StepBrief struct {
 
 func (x *StepBrief) Reset() {
 	*x = StepBrief{}
-	mi := &file_loom_v1_session_proto_msgTypes[2]
+	mi := &file_loom_v1_session_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -206,7 +490,7 @@ func (x *StepBrief) String() string {
 func (*StepBrief) ProtoMessage() {}
 
 func (x *StepBrief) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_session_proto_msgTypes[2]
+	mi := &file_loom_v1_session_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -219,7 +503,7 @@ func (x *StepBrief) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepBrief.ProtoReflect.Descriptor instead.
 func (*StepBrief) Descriptor() ([]byte, []int) {
-	return file_loom_v1_session_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_session_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *StepBrief) GetSession() string {
@@ -295,7 +579,7 @@ type ActInSession struct {
 
 func (x *ActInSession) Reset() {
 	*x = ActInSession{}
-	mi := &file_loom_v1_session_proto_msgTypes[3]
+	mi := &file_loom_v1_session_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -307,7 +591,7 @@ func (x *ActInSession) String() string {
 func (*ActInSession) ProtoMessage() {}
 
 func (x *ActInSession) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_session_proto_msgTypes[3]
+	mi := &file_loom_v1_session_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -320,7 +604,7 @@ func (x *ActInSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActInSession.ProtoReflect.Descriptor instead.
 func (*ActInSession) Descriptor() ([]byte, []int) {
-	return file_loom_v1_session_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_session_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ActInSession) GetSession() string {
@@ -399,7 +683,7 @@ type PatternSession struct {
 
 func (x *PatternSession) Reset() {
 	*x = PatternSession{}
-	mi := &file_loom_v1_session_proto_msgTypes[4]
+	mi := &file_loom_v1_session_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -411,7 +695,7 @@ func (x *PatternSession) String() string {
 func (*PatternSession) ProtoMessage() {}
 
 func (x *PatternSession) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_session_proto_msgTypes[4]
+	mi := &file_loom_v1_session_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -424,7 +708,7 @@ func (x *PatternSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatternSession.ProtoReflect.Descriptor instead.
 func (*PatternSession) Descriptor() ([]byte, []int) {
-	return file_loom_v1_session_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_session_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PatternSession) GetId() string {
@@ -610,15 +894,17 @@ type OpenPattern struct {
 	// Or the text of a pattern file.
 	File string `protobuf:"bytes,2,opt,name=file,proto3" json:"file,omitempty"`
 	// What the person asks for, in their words.
-	Request       string          `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
-	Inputs        []*SessionInput `protobuf:"bytes,4,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	Request string          `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
+	Inputs  []*SessionInput `protobuf:"bytes,4,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	// Whether the pattern's own questions are to be asked, and no model's.
+	WithoutModel  bool `protobuf:"varint,5,opt,name=without_model,json=withoutModel,proto3" json:"without_model,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OpenPattern) Reset() {
 	*x = OpenPattern{}
-	mi := &file_loom_v1_session_proto_msgTypes[5]
+	mi := &file_loom_v1_session_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -630,7 +916,7 @@ func (x *OpenPattern) String() string {
 func (*OpenPattern) ProtoMessage() {}
 
 func (x *OpenPattern) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_session_proto_msgTypes[5]
+	mi := &file_loom_v1_session_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -643,7 +929,7 @@ func (x *OpenPattern) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenPattern.ProtoReflect.Descriptor instead.
 func (*OpenPattern) Descriptor() ([]byte, []int) {
-	return file_loom_v1_session_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_session_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *OpenPattern) GetPattern() string {
@@ -674,6 +960,13 @@ func (x *OpenPattern) GetInputs() []*SessionInput {
 	return nil
 }
 
+func (x *OpenPattern) GetWithoutModel() bool {
+	if x != nil {
+		return x.WithoutModel
+	}
+	return false
+}
+
 // SessionInput is something that a session starts from.
 type SessionInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -687,7 +980,7 @@ type SessionInput struct {
 
 func (x *SessionInput) Reset() {
 	*x = SessionInput{}
-	mi := &file_loom_v1_session_proto_msgTypes[6]
+	mi := &file_loom_v1_session_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -699,7 +992,7 @@ func (x *SessionInput) String() string {
 func (*SessionInput) ProtoMessage() {}
 
 func (x *SessionInput) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_session_proto_msgTypes[6]
+	mi := &file_loom_v1_session_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -712,7 +1005,7 @@ func (x *SessionInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionInput.ProtoReflect.Descriptor instead.
 func (*SessionInput) Descriptor() ([]byte, []int) {
-	return file_loom_v1_session_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_session_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SessionInput) GetName() string {
@@ -761,7 +1054,7 @@ type IntentRequest struct {
 
 func (x *IntentRequest) Reset() {
 	*x = IntentRequest{}
-	mi := &file_loom_v1_session_proto_msgTypes[7]
+	mi := &file_loom_v1_session_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -773,7 +1066,7 @@ func (x *IntentRequest) String() string {
 func (*IntentRequest) ProtoMessage() {}
 
 func (x *IntentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_session_proto_msgTypes[7]
+	mi := &file_loom_v1_session_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -786,7 +1079,7 @@ func (x *IntentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentRequest.ProtoReflect.Descriptor instead.
 func (*IntentRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_session_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_session_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *IntentRequest) GetProject() string {
@@ -990,18 +1283,44 @@ var File_loom_v1_session_proto protoreflect.FileDescriptor
 
 const file_loom_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/session.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x14loom/v1/intent.proto\"\xc5\x01\n" +
+	"\x15loom/v1/session.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x14loom/v1/intent.proto\x1a\x16loom/v1/workflow.proto\"\xc5\x01\n" +
 	"\x0fSessionAdvanced\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12'\n" +
 	"\x04fact\x18\x02 \x01(\v2\x13.loom.v1.IntentFactR\x04fact\x12.\n" +
 	"\x06inputs\x18\x03 \x03(\v2\x16.loom.v1.PreparedInputR\x06inputs\x12\x18\n" +
 	"\arequest\x18\x04 \x01(\tR\arequest\x12%\n" +
-	"\x0erequest_digest\x18\x05 \x01(\tR\rrequestDigest\"\x8e\x01\n" +
+	"\x0erequest_digest\x18\x05 \x01(\tR\rrequestDigest\"\xac\x01\n" +
 	"\rSessionRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12)\n" +
 	"\x05facts\x18\x02 \x03(\v2\x13.loom.v1.IntentFactR\x05facts\x12.\n" +
 	"\x06inputs\x18\x03 \x03(\v2\x16.loom.v1.PreparedInputR\x06inputs\x12\x12\n" +
-	"\x04bead\x18\x04 \x01(\tR\x04bead\"\xcd\x02\n" +
+	"\x04bead\x18\x04 \x01(\tR\x04bead\x12\x1c\n" +
+	"\tinterview\x18\x05 \x01(\tR\tinterview\"\xce\x02\n" +
+	"\rInterviewTurn\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
+	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x14\n" +
+	"\x05heard\x18\x03 \x01(\rR\x05heard\x12\x18\n" +
+	"\arequest\x18\x04 \x01(\tR\arequest\x12$\n" +
+	"\x05usage\x18\x05 \x01(\v2\x0e.loom.v1.UsageR\x05usage\x12\x16\n" +
+	"\x06beside\x18\x06 \x01(\tR\x06beside\x12,\n" +
+	"\x03ask\x18\a \x01(\v2\x18.loom.v1.ProposeQuestionH\x00R\x03ask\x12.\n" +
+	"\x06finish\x18\b \x01(\v2\x14.loom.v1.DraftIntentH\x00R\x06finish\x12 \n" +
+	"\n" +
+	"unanswered\x18\t \x01(\tH\x00R\n" +
+	"unansweredB\x06\n" +
+	"\x04said\"\xc5\x02\n" +
+	"\x0eInterviewBrief\x12\x18\n" +
+	"\asession\x18\x01 \x01(\tR\asession\x12\x18\n" +
+	"\arequest\x18\x02 \x01(\tR\arequest\x12*\n" +
+	"\apattern\x18\x03 \x01(\v2\x10.loom.v1.PatternR\apattern\x12/\n" +
+	"\aanswers\x18\x04 \x03(\v2\x15.loom.v1.IntentAnswerR\aanswers\x12,\n" +
+	"\x05asked\x18\x05 \x03(\v2\x16.loom.v1.QuestionAskedR\x05asked\x12\x14\n" +
+	"\x05heard\x18\x06 \x01(\rR\x05heard\x12\x14\n" +
+	"\x05waits\x18\a \x01(\bR\x05waits\x12\x12\n" +
+	"\x04over\x18\b \x01(\bR\x04over\x12\x18\n" +
+	"\arefusal\x18\t \x01(\tR\arefusal\x12\x1a\n" +
+	"\brevision\x18\n" +
+	" \x01(\tR\brevision\"\xcd\x02\n" +
 	"\tStepBrief\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\tR\arequest\x123\n" +
@@ -1045,12 +1364,13 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\n" +
 	"definition\x18\x18 \x01(\v2\x10.loom.v1.PatternR\n" +
 	"definition\x12\x12\n" +
-	"\x04bead\x18\x19 \x01(\tR\x04bead\"\x84\x01\n" +
+	"\x04bead\x18\x19 \x01(\tR\x04bead\"\xa9\x01\n" +
 	"\vOpenPattern\x12\x18\n" +
 	"\apattern\x18\x01 \x01(\tR\apattern\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\tR\x04file\x12\x18\n" +
 	"\arequest\x18\x03 \x01(\tR\arequest\x12-\n" +
-	"\x06inputs\x18\x04 \x03(\v2\x15.loom.v1.SessionInputR\x06inputs\"6\n" +
+	"\x06inputs\x18\x04 \x03(\v2\x15.loom.v1.SessionInputR\x06inputs\x12#\n" +
+	"\rwithout_model\x18\x05 \x01(\bR\fwithoutModel\"6\n" +
 	"\fSessionInput\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"\xe5\x04\n" +
@@ -1084,90 +1404,102 @@ func file_loom_v1_session_proto_rawDescGZIP() []byte {
 	return file_loom_v1_session_proto_rawDescData
 }
 
-var file_loom_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_loom_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_loom_v1_session_proto_goTypes = []any{
 	(*SessionAdvanced)(nil),       // 0: loom.v1.SessionAdvanced
 	(*SessionRecord)(nil),         // 1: loom.v1.SessionRecord
-	(*StepBrief)(nil),             // 2: loom.v1.StepBrief
-	(*ActInSession)(nil),          // 3: loom.v1.ActInSession
-	(*PatternSession)(nil),        // 4: loom.v1.PatternSession
-	(*OpenPattern)(nil),           // 5: loom.v1.OpenPattern
-	(*SessionInput)(nil),          // 6: loom.v1.SessionInput
-	(*IntentRequest)(nil),         // 7: loom.v1.IntentRequest
-	(*IntentFact)(nil),            // 8: loom.v1.IntentFact
-	(*PreparedInput)(nil),         // 9: loom.v1.PreparedInput
-	(*IntentEnvelope)(nil),        // 10: loom.v1.IntentEnvelope
-	(*StepStarted)(nil),           // 11: loom.v1.StepStarted
-	(*Steered)(nil),               // 12: loom.v1.Steered
-	(*StepOutput)(nil),            // 13: loom.v1.StepOutput
-	(*IntentCommand)(nil),         // 14: loom.v1.IntentCommand
-	(LifecyclePhase)(0),           // 15: loom.v1.LifecyclePhase
-	(*QuestionAsked)(nil),         // 16: loom.v1.QuestionAsked
+	(*InterviewTurn)(nil),         // 2: loom.v1.InterviewTurn
+	(*InterviewBrief)(nil),        // 3: loom.v1.InterviewBrief
+	(*StepBrief)(nil),             // 4: loom.v1.StepBrief
+	(*ActInSession)(nil),          // 5: loom.v1.ActInSession
+	(*PatternSession)(nil),        // 6: loom.v1.PatternSession
+	(*OpenPattern)(nil),           // 7: loom.v1.OpenPattern
+	(*SessionInput)(nil),          // 8: loom.v1.SessionInput
+	(*IntentRequest)(nil),         // 9: loom.v1.IntentRequest
+	(*IntentFact)(nil),            // 10: loom.v1.IntentFact
+	(*PreparedInput)(nil),         // 11: loom.v1.PreparedInput
+	(*Claimant)(nil),              // 12: loom.v1.Claimant
+	(*Usage)(nil),                 // 13: loom.v1.Usage
+	(*ProposeQuestion)(nil),       // 14: loom.v1.ProposeQuestion
+	(*DraftIntent)(nil),           // 15: loom.v1.DraftIntent
+	(*Pattern)(nil),               // 16: loom.v1.Pattern
 	(*IntentAnswer)(nil),          // 17: loom.v1.IntentAnswer
-	(*IntentDrafted)(nil),         // 18: loom.v1.IntentDrafted
-	(*IntentSealed)(nil),          // 19: loom.v1.IntentSealed
-	(*IntentFinding)(nil),         // 20: loom.v1.IntentFinding
-	(Tempo)(0),                    // 21: loom.v1.Tempo
-	(*PatternAborted)(nil),        // 22: loom.v1.PatternAborted
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
-	(*Identity)(nil),              // 24: loom.v1.Identity
-	(*Pattern)(nil),               // 25: loom.v1.Pattern
-	(*AnswerQuestion)(nil),        // 26: loom.v1.AnswerQuestion
-	(*DraftIntent)(nil),           // 27: loom.v1.DraftIntent
-	(*SealIntent)(nil),            // 28: loom.v1.SealIntent
-	(*ReviseIntent)(nil),          // 29: loom.v1.ReviseIntent
-	(*Proceed)(nil),               // 30: loom.v1.Proceed
-	(*Steer)(nil),                 // 31: loom.v1.Steer
-	(*SetTempo)(nil),              // 32: loom.v1.SetTempo
-	(*AbortPattern)(nil),          // 33: loom.v1.AbortPattern
-	(*ResumePattern)(nil),         // 34: loom.v1.ResumePattern
-	(*ChooseCompletion)(nil),      // 35: loom.v1.ChooseCompletion
+	(*QuestionAsked)(nil),         // 18: loom.v1.QuestionAsked
+	(*IntentEnvelope)(nil),        // 19: loom.v1.IntentEnvelope
+	(*StepStarted)(nil),           // 20: loom.v1.StepStarted
+	(*Steered)(nil),               // 21: loom.v1.Steered
+	(*StepOutput)(nil),            // 22: loom.v1.StepOutput
+	(*IntentCommand)(nil),         // 23: loom.v1.IntentCommand
+	(LifecyclePhase)(0),           // 24: loom.v1.LifecyclePhase
+	(*IntentDrafted)(nil),         // 25: loom.v1.IntentDrafted
+	(*IntentSealed)(nil),          // 26: loom.v1.IntentSealed
+	(*IntentFinding)(nil),         // 27: loom.v1.IntentFinding
+	(Tempo)(0),                    // 28: loom.v1.Tempo
+	(*PatternAborted)(nil),        // 29: loom.v1.PatternAborted
+	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
+	(*Identity)(nil),              // 31: loom.v1.Identity
+	(*AnswerQuestion)(nil),        // 32: loom.v1.AnswerQuestion
+	(*SealIntent)(nil),            // 33: loom.v1.SealIntent
+	(*ReviseIntent)(nil),          // 34: loom.v1.ReviseIntent
+	(*Proceed)(nil),               // 35: loom.v1.Proceed
+	(*Steer)(nil),                 // 36: loom.v1.Steer
+	(*SetTempo)(nil),              // 37: loom.v1.SetTempo
+	(*AbortPattern)(nil),          // 38: loom.v1.AbortPattern
+	(*ResumePattern)(nil),         // 39: loom.v1.ResumePattern
+	(*ChooseCompletion)(nil),      // 40: loom.v1.ChooseCompletion
 }
 var file_loom_v1_session_proto_depIdxs = []int32{
-	8,  // 0: loom.v1.SessionAdvanced.fact:type_name -> loom.v1.IntentFact
-	9,  // 1: loom.v1.SessionAdvanced.inputs:type_name -> loom.v1.PreparedInput
-	8,  // 2: loom.v1.SessionRecord.facts:type_name -> loom.v1.IntentFact
-	9,  // 3: loom.v1.SessionRecord.inputs:type_name -> loom.v1.PreparedInput
-	10, // 4: loom.v1.StepBrief.envelope:type_name -> loom.v1.IntentEnvelope
-	11, // 5: loom.v1.StepBrief.run:type_name -> loom.v1.StepStarted
-	12, // 6: loom.v1.StepBrief.steering:type_name -> loom.v1.Steered
-	9,  // 7: loom.v1.StepBrief.inputs:type_name -> loom.v1.PreparedInput
-	13, // 8: loom.v1.StepBrief.earlier:type_name -> loom.v1.StepOutput
-	14, // 9: loom.v1.ActInSession.command:type_name -> loom.v1.IntentCommand
-	9,  // 10: loom.v1.ActInSession.inputs:type_name -> loom.v1.PreparedInput
-	15, // 11: loom.v1.PatternSession.phase:type_name -> loom.v1.LifecyclePhase
-	16, // 12: loom.v1.PatternSession.question:type_name -> loom.v1.QuestionAsked
-	17, // 13: loom.v1.PatternSession.answers:type_name -> loom.v1.IntentAnswer
-	18, // 14: loom.v1.PatternSession.shown:type_name -> loom.v1.IntentDrafted
-	10, // 15: loom.v1.PatternSession.envelope:type_name -> loom.v1.IntentEnvelope
-	19, // 16: loom.v1.PatternSession.seal:type_name -> loom.v1.IntentSealed
-	20, // 17: loom.v1.PatternSession.findings:type_name -> loom.v1.IntentFinding
-	21, // 18: loom.v1.PatternSession.tempo:type_name -> loom.v1.Tempo
-	11, // 19: loom.v1.PatternSession.running:type_name -> loom.v1.StepStarted
-	22, // 20: loom.v1.PatternSession.aborted:type_name -> loom.v1.PatternAborted
-	23, // 21: loom.v1.PatternSession.opened_at:type_name -> google.protobuf.Timestamp
-	24, // 22: loom.v1.PatternSession.opened_by:type_name -> loom.v1.Identity
-	23, // 23: loom.v1.PatternSession.changed_at:type_name -> google.protobuf.Timestamp
-	9,  // 24: loom.v1.PatternSession.inputs:type_name -> loom.v1.PreparedInput
-	8,  // 25: loom.v1.PatternSession.facts:type_name -> loom.v1.IntentFact
-	25, // 26: loom.v1.PatternSession.definition:type_name -> loom.v1.Pattern
-	6,  // 27: loom.v1.OpenPattern.inputs:type_name -> loom.v1.SessionInput
-	5,  // 28: loom.v1.IntentRequest.open:type_name -> loom.v1.OpenPattern
-	26, // 29: loom.v1.IntentRequest.answer:type_name -> loom.v1.AnswerQuestion
-	27, // 30: loom.v1.IntentRequest.draft:type_name -> loom.v1.DraftIntent
-	28, // 31: loom.v1.IntentRequest.seal:type_name -> loom.v1.SealIntent
-	29, // 32: loom.v1.IntentRequest.revise:type_name -> loom.v1.ReviseIntent
-	30, // 33: loom.v1.IntentRequest.proceed:type_name -> loom.v1.Proceed
-	31, // 34: loom.v1.IntentRequest.steer:type_name -> loom.v1.Steer
-	32, // 35: loom.v1.IntentRequest.tempo:type_name -> loom.v1.SetTempo
-	33, // 36: loom.v1.IntentRequest.abort:type_name -> loom.v1.AbortPattern
-	34, // 37: loom.v1.IntentRequest.resume:type_name -> loom.v1.ResumePattern
-	35, // 38: loom.v1.IntentRequest.choose:type_name -> loom.v1.ChooseCompletion
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	10, // 0: loom.v1.SessionAdvanced.fact:type_name -> loom.v1.IntentFact
+	11, // 1: loom.v1.SessionAdvanced.inputs:type_name -> loom.v1.PreparedInput
+	10, // 2: loom.v1.SessionRecord.facts:type_name -> loom.v1.IntentFact
+	11, // 3: loom.v1.SessionRecord.inputs:type_name -> loom.v1.PreparedInput
+	12, // 4: loom.v1.InterviewTurn.claimant:type_name -> loom.v1.Claimant
+	13, // 5: loom.v1.InterviewTurn.usage:type_name -> loom.v1.Usage
+	14, // 6: loom.v1.InterviewTurn.ask:type_name -> loom.v1.ProposeQuestion
+	15, // 7: loom.v1.InterviewTurn.finish:type_name -> loom.v1.DraftIntent
+	16, // 8: loom.v1.InterviewBrief.pattern:type_name -> loom.v1.Pattern
+	17, // 9: loom.v1.InterviewBrief.answers:type_name -> loom.v1.IntentAnswer
+	18, // 10: loom.v1.InterviewBrief.asked:type_name -> loom.v1.QuestionAsked
+	19, // 11: loom.v1.StepBrief.envelope:type_name -> loom.v1.IntentEnvelope
+	20, // 12: loom.v1.StepBrief.run:type_name -> loom.v1.StepStarted
+	21, // 13: loom.v1.StepBrief.steering:type_name -> loom.v1.Steered
+	11, // 14: loom.v1.StepBrief.inputs:type_name -> loom.v1.PreparedInput
+	22, // 15: loom.v1.StepBrief.earlier:type_name -> loom.v1.StepOutput
+	23, // 16: loom.v1.ActInSession.command:type_name -> loom.v1.IntentCommand
+	11, // 17: loom.v1.ActInSession.inputs:type_name -> loom.v1.PreparedInput
+	24, // 18: loom.v1.PatternSession.phase:type_name -> loom.v1.LifecyclePhase
+	18, // 19: loom.v1.PatternSession.question:type_name -> loom.v1.QuestionAsked
+	17, // 20: loom.v1.PatternSession.answers:type_name -> loom.v1.IntentAnswer
+	25, // 21: loom.v1.PatternSession.shown:type_name -> loom.v1.IntentDrafted
+	19, // 22: loom.v1.PatternSession.envelope:type_name -> loom.v1.IntentEnvelope
+	26, // 23: loom.v1.PatternSession.seal:type_name -> loom.v1.IntentSealed
+	27, // 24: loom.v1.PatternSession.findings:type_name -> loom.v1.IntentFinding
+	28, // 25: loom.v1.PatternSession.tempo:type_name -> loom.v1.Tempo
+	20, // 26: loom.v1.PatternSession.running:type_name -> loom.v1.StepStarted
+	29, // 27: loom.v1.PatternSession.aborted:type_name -> loom.v1.PatternAborted
+	30, // 28: loom.v1.PatternSession.opened_at:type_name -> google.protobuf.Timestamp
+	31, // 29: loom.v1.PatternSession.opened_by:type_name -> loom.v1.Identity
+	30, // 30: loom.v1.PatternSession.changed_at:type_name -> google.protobuf.Timestamp
+	11, // 31: loom.v1.PatternSession.inputs:type_name -> loom.v1.PreparedInput
+	10, // 32: loom.v1.PatternSession.facts:type_name -> loom.v1.IntentFact
+	16, // 33: loom.v1.PatternSession.definition:type_name -> loom.v1.Pattern
+	8,  // 34: loom.v1.OpenPattern.inputs:type_name -> loom.v1.SessionInput
+	7,  // 35: loom.v1.IntentRequest.open:type_name -> loom.v1.OpenPattern
+	32, // 36: loom.v1.IntentRequest.answer:type_name -> loom.v1.AnswerQuestion
+	15, // 37: loom.v1.IntentRequest.draft:type_name -> loom.v1.DraftIntent
+	33, // 38: loom.v1.IntentRequest.seal:type_name -> loom.v1.SealIntent
+	34, // 39: loom.v1.IntentRequest.revise:type_name -> loom.v1.ReviseIntent
+	35, // 40: loom.v1.IntentRequest.proceed:type_name -> loom.v1.Proceed
+	36, // 41: loom.v1.IntentRequest.steer:type_name -> loom.v1.Steer
+	37, // 42: loom.v1.IntentRequest.tempo:type_name -> loom.v1.SetTempo
+	38, // 43: loom.v1.IntentRequest.abort:type_name -> loom.v1.AbortPattern
+	39, // 44: loom.v1.IntentRequest.resume:type_name -> loom.v1.ResumePattern
+	40, // 45: loom.v1.IntentRequest.choose:type_name -> loom.v1.ChooseCompletion
+	46, // [46:46] is the sub-list for method output_type
+	46, // [46:46] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_session_proto_init() }
@@ -1177,7 +1509,13 @@ func file_loom_v1_session_proto_init() {
 	}
 	file_loom_v1_common_proto_init()
 	file_loom_v1_intent_proto_init()
-	file_loom_v1_session_proto_msgTypes[7].OneofWrappers = []any{
+	file_loom_v1_workflow_proto_init()
+	file_loom_v1_session_proto_msgTypes[2].OneofWrappers = []any{
+		(*InterviewTurn_Ask)(nil),
+		(*InterviewTurn_Finish)(nil),
+		(*InterviewTurn_Unanswered)(nil),
+	}
+	file_loom_v1_session_proto_msgTypes[9].OneofWrappers = []any{
 		(*IntentRequest_Open)(nil),
 		(*IntentRequest_Answer)(nil),
 		(*IntentRequest_Draft)(nil),
@@ -1196,7 +1534,7 @@ func file_loom_v1_session_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_session_proto_rawDesc), len(file_loom_v1_session_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

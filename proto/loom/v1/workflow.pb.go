@@ -154,6 +154,8 @@ const (
 	PhasePart_PHASE_PART_HOOK PhasePart = 6
 	// A planner makes the plan of the phases to come.
 	PhasePart_PHASE_PART_PLAN PhasePart = 7
+	// A model asks a person what a session is for, in primacy. Only sessions have it.
+	PhasePart_PHASE_PART_INTERVIEW PhasePart = 8
 )
 
 // Enum value maps for PhasePart.
@@ -167,6 +169,7 @@ var (
 		5: "PHASE_PART_GATHER",
 		6: "PHASE_PART_HOOK",
 		7: "PHASE_PART_PLAN",
+		8: "PHASE_PART_INTERVIEW",
 	}
 	PhasePart_value = map[string]int32{
 		"PHASE_PART_UNSPECIFIED": 0,
@@ -177,6 +180,7 @@ var (
 		"PHASE_PART_GATHER":      5,
 		"PHASE_PART_HOOK":        6,
 		"PHASE_PART_PLAN":        7,
+		"PHASE_PART_INTERVIEW":   8,
 	}
 )
 
@@ -6386,7 +6390,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bSeverity\x12\x18\n" +
 	"\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10SEVERITY_WARNING\x10\x01\x12\x12\n" +
-	"\x0eSEVERITY_ERROR\x10\x02*\xbf\x01\n" +
+	"\x0eSEVERITY_ERROR\x10\x02*\xd9\x01\n" +
 	"\tPhasePart\x12\x1a\n" +
 	"\x16PHASE_PART_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fPHASE_PART_WORK\x10\x01\x12\x14\n" +
@@ -6395,7 +6399,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x0fPHASE_PART_VOTE\x10\x04\x12\x15\n" +
 	"\x11PHASE_PART_GATHER\x10\x05\x12\x13\n" +
 	"\x0fPHASE_PART_HOOK\x10\x06\x12\x13\n" +
-	"\x0fPHASE_PART_PLAN\x10\a*\xba\x01\n" +
+	"\x0fPHASE_PART_PLAN\x10\a\x12\x18\n" +
+	"\x14PHASE_PART_INTERVIEW\x10\b*\xba\x01\n" +
 	"\rDocumentStage\x12\x1e\n" +
 	"\x1aDOCUMENT_STAGE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13DOCUMENT_STAGE_PLAN\x10\x01\x12\x19\n" +
