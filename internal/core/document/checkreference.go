@@ -142,6 +142,51 @@ func (v *validation) citation() {
 	}
 }
 
+// footnoteRefs finds the footnotes that a text names, each in its first group.
+var footnoteRefs = regexp.MustCompile(`\[\^([A-Za-z0-9][A-Za-z0-9._-]{0,63})\]`)
+
+// footnotes are the texts of the footnotes.
+func (v *validation) footnotes() (list []text) {
+	d, _ := v.spec.(*loomv1.DocumentSpec)
+	for i, n := range d.GetFootnotes() {
+		list = append(list, text{fmt.Sprintf("footnotes[%d].text", i), n.Text})
+	}
+	return list
+}
+
+// footnote: [^id] in a text names a footnote, and every footnote is named by one. A
+// footnote names no other, and a table's cells have none.
+func (v *validation) footnote() {
+	d, _ := v.spec.(*loomv1.DocumentSpec)
+	named := map[string]bool{}
+	for _, p := range v.parts {
+		for _, t := range p.texts {
+			for _, m := range footnoteRefs.FindAllStringSubmatch(t.text, -1) {
+				named[m[1]] = true
+				if !slices.ContainsFunc(d.GetFootnotes(), func(n *loomv1.Footnote) bool { return n.Id == m[1] }) {
+					v.found(t.path, "", "%s names no footnote: there are %d", m[0], len(d.GetFootnotes()))
+				}
+			}
+		}
+		for i, row := range p.table.GetRows() {
+			for j, c := range row.GetValues() {
+				if m := footnoteRefs.FindString(c.GetStringValue()); m != "" {
+					v.found(fmt.Sprintf("%s.table.rows[%d][%d]", p.path, i, j), "", "%s stands in a table, where no footnote can be: use the note of the table", m)
+				}
+			}
+		}
+	}
+	for i, n := range d.GetFootnotes() {
+		at := fmt.Sprintf("footnotes[%d]", i)
+		if !named[n.Id] {
+			v.found(at, "", "no text names the footnote [^%s]", n.Id)
+		}
+		if m := footnoteRefs.FindString(n.Text); m != "" {
+			v.found(at+".text", "", "a footnote names %s: footnotes have none of their own", m)
+		}
+	}
+}
+
 // clause: legal text is the library's, word for word.
 func (v *validation) clause() {
 	d, ok := v.spec.(*loomv1.DocumentSpec)

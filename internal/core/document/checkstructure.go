@@ -51,6 +51,7 @@ func init() {
 		"caption-cited":  {area: "references", run: (*validation).captionCited},
 		"link":           {area: "references", run: (*validation).link},
 		"citation":       {area: "references", run: (*validation).citation},
+		"footnote":       {area: "references", run: (*validation).footnote},
 		"clause":         {area: "references", run: (*validation).clause},
 	}
 }

@@ -17,7 +17,7 @@ func (v *validation) texts() (list []text) {
 	for _, p := range v.parts {
 		list = append(list, p.texts...)
 	}
-	return list
+	return append(list, v.footnotes()...)
 }
 
 // headings are the titles of the parts.

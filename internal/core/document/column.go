@@ -176,6 +176,9 @@ var token = regexp.MustCompile(`\{[^}]*\}|[A-Za-z_][A-Za-z0-9_]*`)
 // the section carries out of the outline.
 func (e *editor) follow(tree any, old, name string) (any, error) {
 	list := e.path[0].key
+	if len(e.path) == 3 && list == "footnotes" {
+		return everyText(tree, func(s string) any { return strings.ReplaceAll(s, "[^"+old+"]", "[^"+name+"]") }), nil
+	}
 	if len(e.path) != 3 || !slices.Contains([]string{"sections", "slides", "sheets"}, list) {
 		return tree, nil
 	}

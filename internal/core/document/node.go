@@ -20,7 +20,7 @@ type Node struct {
 	// (sec-1/paragraph-1f3a9c02).
 	ID string `json:"id"`
 	// Kind is title, heading, paragraph, list, item, table, row, callout, figure,
-	// clause, source or formula.
+	// clause, source, footnote or formula.
 	Kind string `json:"kind"`
 	// Path leads to it in the spec.
 	Path string `json:"path"`
@@ -53,6 +53,9 @@ func Nodes(m proto.Message) []Node {
 		w.figures(m.Figures)
 		for i, s := range m.Sources {
 			w.named("source/"+s.Id, "source", fmt.Sprintf("sources[%d]", i), titles(s.Title, s.Url))
+		}
+		for i, n := range m.Footnotes {
+			w.named("footnote/"+n.Id, "footnote", fmt.Sprintf("footnotes[%d]", i), n.Text)
 		}
 	case *loomv1.SheetSpec:
 		w.named("title", "title", "title", titles(m.Title, m.Subtitle))

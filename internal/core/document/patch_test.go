@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -317,4 +318,21 @@ func FuzzDOC01_Read(f *testing.F) {
 			Nodes(m)
 		}
 	})
+}
+
+// A footnote that gets another name is named by it everywhere.
+func TestDOC04_AFootnotesNameFollows(t *testing.T) {
+	m, report := Apply(fullSpec(t), []*loomv1.Patch{{Target: "footnotes[0].id", Action: "rename", Value: structpb.NewStringValue("gates")}})
+	d := m.(*loomv1.DocumentSpec)
+	if report.Applied != 1 || d.Sections[0].Bullets[0] != "Passengers rose by a tenth[^gates]" || !strings.Contains(d.Sections[0].Body, "[^poll]") {
+		t.Errorf("after the renaming: %v %q", report, d.Sections[0].Bullets)
+	}
+	if r := (Review{}).Run(m); slices.ContainsFunc(r.Findings, func(f *loomv1.ReviewFinding) bool { return f.Rule == "references/footnote" }) {
+		t.Errorf("a review finds %v", summary(r))
+	}
+	if nodes := Nodes(m); !slices.ContainsFunc(nodes, func(n Node) bool {
+		return n.ID == "footnote/gates" && n.Kind == "footnote" && n.Path == "footnotes[0]"
+	}) {
+		t.Errorf("no node for the footnote: %v", nodes)
+	}
 }

@@ -86,6 +86,10 @@ func TestDOC03_EachCheckFindsWhatItIsFor(t *testing.T) {
 		{"references/link", `append sections[0].bullets = "[here](#nowhere)"`, "sections[0].bullets[2]", false},
 		{"references/citation", `append sections[0].bullets = "As others say [2]"`, "sections[0].bullets[2]", false},
 		{"references/citation", `append sections = {"id": "s", "outlineId": "x", "heading": "Sources"}`, "", false},
+		{"references/footnote", `append sections[0].bullets = "As others say[^who]"`, "sections[0].bullets[2]", false},
+		{"references/footnote", `replace sections[0].bullets[0] = "Passengers rose by a tenth"`, "footnotes[0]", false},
+		{"references/footnote", `replace footnotes[1].text = "As asked before[^count]."`, "footnotes[1].text", false},
+		{"references/footnote", `replace sections[2].table.rows[0][0] = "Gull[^poll]"`, "sections[2].table.rows[0][0]", false},
 		{"references/clause", `replace clauses[0].text = "Copyright 2026. Some rights reserved."`, "clauses[0]", true},
 		{"references/clause", `replace clauses[0].name = "arbitration"`, "clauses[0]", false},
 	} {
@@ -167,7 +171,7 @@ func TestDOC07_TheOutlineIsKept(t *testing.T) {
 func TestDOC03_OtherLanguagesAreNotJudgedByEnglishRules(t *testing.T) {
 	d := fullSpec(t)
 	d.Metadata.Language = "de"
-	d.Sections[0].Body = "In order to [1] Table 1 Figure 1"
+	d.Sections[0].Body = "In order to [1] Table 1 Figure 1[^poll]"
 	d.Sections[1].Table.Totals["Passengers"].Kind = d.Sections[1].Table.Totals["Fare"].Kind
 	r := Review{}.Run(d)
 	if diff := cmp.Diff([]string{"error numeric/totals sections[1].table.totals.Passengers"}, summary(r)); diff != "" {

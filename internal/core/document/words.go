@@ -96,8 +96,9 @@ var (
 	starred = regexp.MustCompile(`(^|\W)[*_]([^*_\s][^*_]*)[*_]($|\W)`)
 )
 
-// plain is a text without the marks of emphasis and links.
+// plain is a text without the marks of emphasis, links and footnotes.
 func plain(s string) string {
+	s = footnoteRefs.ReplaceAllString(s, "")
 	s = markers.Replace(linked.ReplaceAllString(s, "$1"))
 	return starred.ReplaceAllString(s, "$1$2$3")
 }

@@ -26,6 +26,9 @@ type Run struct {
 	Bold, Italic, Code bool
 	Link               string // http, https, mailto, or #section
 	Break              bool   // a line ends before the text
+	// Note is the number of the footnote that is named here, 0 for none; the text is the
+	// number. Blocks and Inline find none: they do not know which there are.
+	Note int
 }
 
 // Blocks reads the Markdown of a body: paragraphs, lists, code and quotes, with

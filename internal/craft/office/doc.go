@@ -60,7 +60,9 @@ func Render(spec proto.Message, format string, o Options) (*Result, error) {
 	case "pptx":
 		s, ok := spec.(*loomv1.PresentationSpec)
 		if d, isDocument := spec.(*loomv1.DocumentSpec); isDocument {
-			s, ok = deckOf(d), true
+			if s, ok = deckOf(d), true; len(d.Footnotes) > 0 {
+				w.lacks("pptx has footnotes with what the speaker says")
+			}
 		}
 		if !ok {
 			return nil, fault.New("document/format", "a deck is made of a spec with slides, or of a text").Got(format)

@@ -14,6 +14,9 @@ func (w *work) docx(f *flow) (*Result, error) {
 	for _, fixed := range [][2]string{{"styles", "styles.xml"}, {"numbering", "numbering.xml"}, {"settings", "settings.xml"}, {"footer", "footer1.xml"}, {"header", "header1.xml"}} {
 		d.rels.add(fixed[0], fixed[1], false)
 	}
+	if len(f.notes) > 0 {
+		d.rels.add("footnotes", "footnotes.xml", false)
+	}
 	body, err := d.body()
 	if err != nil {
 		return nil, err
@@ -34,6 +37,9 @@ func (w *work) docx(f *flow) (*Result, error) {
 		{"/docProps/core.xml", "application/vnd.openxmlformats-package.core-properties+xml"},
 		{"/docProps/app.xml", "application/vnd.openxmlformats-officedocument.extended-properties+xml"},
 	}
+	if len(f.notes) > 0 {
+		types = append(types, [2]string{"/word/footnotes.xml", wml + "footnotes+xml"})
+	}
 	if w.Carry != nil {
 		types = append(types, customType)
 	}
@@ -43,9 +49,10 @@ func (w *work) docx(f *flow) (*Result, error) {
 	p.add("word/document.xml", body)
 	p.add("word/styles.xml", d.styles())
 	p.add("word/numbering.xml", d.numbering())
-	p.add("word/settings.xml", xmlHead+`<w:settings `+wordSpace+`><w:zoom w:percent="100"/><w:defaultTabStop w:val="720"/><w:characterSpacingControl w:val="doNotCompress"/><w:compat><w:compatSetting w:name="compatibilityMode" w:uri="http://schemas.microsoft.com/office/word" w:val="15"/></w:compat><w:themeFontLang w:val="`+esc(f.style.lang)+`"/></w:settings>`)
+	p.add("word/settings.xml", xmlHead+`<w:settings `+wordSpace+`><w:zoom w:percent="100"/><w:defaultTabStop w:val="720"/><w:characterSpacingControl w:val="doNotCompress"/>`+d.noteSettings()+`<w:compat><w:compatSetting w:name="compatibilityMode" w:uri="http://schemas.microsoft.com/office/word" w:val="15"/></w:compat><w:themeFontLang w:val="`+esc(f.style.lang)+`"/></w:settings>`)
 	p.add("word/header1.xml", xmlHead+`<w:hdr `+wordSpace+`><w:p><w:pPr><w:pStyle w:val="Header"/></w:pPr>`+text(f.style.header, "")+`</w:p></w:hdr>`)
 	p.add("word/footer1.xml", d.footer())
+	d.footnotes(p)
 	w.carry(p, &d.rels, "../")
 	p.add("word/_rels/document.xml.rels", d.rels.xml())
 	for i, m := range d.media {
@@ -71,7 +78,8 @@ type wordFile struct {
 	media    []*picture
 	width    int // of the text, in twentieths of a point
 	bookmark int
-	lists    int // numbered lists, each of which begins with 1
+	noted    map[int]bool // footnotes that were named
+	lists    int          // numbered lists, each of which begins with 1
 	b        strings.Builder
 }
 
@@ -247,6 +255,10 @@ func (d *wordFile) runs(runs []run) string {
 	for _, r := range runs {
 		if r.Break {
 			b.WriteString(`<w:r><w:br/></w:r>`)
+			continue
+		}
+		if r.Note > 0 {
+			b.WriteString(d.noteRef(r.Note))
 			continue
 		}
 		look := ""

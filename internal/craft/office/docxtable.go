@@ -173,12 +173,15 @@ func (d *wordFile) styles() string {
 	add("TableText", "Table Text", "Normal", "", `<w:spacing w:after="0" w:line="240" w:lineRule="auto"/>`, size(half*9/10))
 	add("TableTotal", "Table Total", "TableText", "", "", `<w:b/>`)
 	add("TableNote", "Table Note", "Normal", "BodyText", `<w:spacing w:before="60" w:after="160"/>`, `<w:i/>`+color("595959")+size(half*8/10))
+	if len(d.f.notes) > 0 {
+		add("FootnoteText", "footnote text", "Normal", "", `<w:spacing w:after="0" w:line="240" w:lineRule="auto"/>`, size(half*8/10))
+	}
 	add("Header", "header", "Normal", "", `<w:spacing w:after="0"/>`, color("595959")+size(half*8/10))
 	add("Footer", "footer", "Normal", "", `<w:spacing w:after="0"/>`, color("595959")+size(half*8/10))
 	fmt.Fprintf(&b, `<w:style w:type="character" w:default="1" w:styleId="DefaultParagraphFont"><w:name w:val="Default Paragraph Font"/></w:style>`+
 		`<w:style w:type="character" w:styleId="Hyperlink"><w:name w:val="Hyperlink"/><w:rPr><w:color w:val="%s"/><w:u w:val="single"/></w:rPr></w:style>`+
 		`<w:style w:type="character" w:styleId="CodeChar"><w:name w:val="Code Char"/><w:rPr>%s<w:shd w:val="clear" w:color="auto" w:fill="F4F4F4"/></w:rPr></w:style></w:styles>`, s.accent, font("Consolas"))
-	return b.String()
+	return strings.Replace(b.String(), "</w:styles>", d.noteStyle()+"</w:styles>", 1)
 }
 
 // numbering are the lists: bullets, headings, and a numbered list for each that begins

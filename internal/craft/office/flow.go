@@ -27,7 +27,9 @@ type flow struct {
 	meta            *loomv1.SpecMetadata
 	style           style
 	blocks          []block
-	tables, figures int // how many have captions
+	tables, figures int          // how many have captions
+	notes           [][]run      // footnotes that texts name, the first has the number 1
+	seen            map[int]bool // of them, those that html has led to
 }
 
 // block is a heading, paragraph, item, code, quote, table, figure or callout.
@@ -67,6 +69,7 @@ func (w *work) flow(spec proto.Message) (*flow, error) {
 	switch s := spec.(type) {
 	case *loomv1.DocumentSpec:
 		f.title, f.subtitle, f.meta, f.style, b.figures = s.Title, s.Subtitle, s.Metadata, w.styleOf(s.Styles, s.Metadata), s.Figures
+		b.footnotes = s.Footnotes
 		for _, x := range s.Sections {
 			b.heading(x.Id, int(max(x.Level, 1)), x.Heading)
 			b.body(x.Body)
@@ -115,6 +118,9 @@ type builder struct {
 	figures []*loomv1.Figure
 	count   [7]int
 	err     error
+
+	footnotes []*loomv1.Footnote
+	numbers   map[string]int // of the footnotes that were named
 }
 
 func (b *builder) add(x block) { b.f.blocks = append(b.f.blocks, x) }
@@ -138,7 +144,7 @@ func (b *builder) body(text string) {
 	for _, x := range manuscript.Blocks(text) {
 		if x.Kind != "item" {
 			clear(place)
-			b.add(block{kind: x.Kind, runs: x.Runs})
+			b.add(block{kind: x.Kind, runs: b.named(x.Runs)})
 			continue
 		}
 		first := x.Number == 1 || place[x.Level] == 0
@@ -146,13 +152,13 @@ func (b *builder) body(text string) {
 			place[x.Level] = 0
 		}
 		place[x.Level]++
-		b.add(block{kind: "item", level: x.Level, ordered: x.Ordered, first: first, place: place[x.Level], runs: x.Runs})
+		b.add(block{kind: "item", level: x.Level, ordered: x.Ordered, first: first, place: place[x.Level], runs: b.named(x.Runs)})
 	}
 }
 
 func (b *builder) items(list []string, ordered bool) {
 	for i, text := range list {
-		b.add(block{kind: "item", ordered: ordered, first: i == 0, place: i + 1, runs: manuscript.Inline(text)})
+		b.add(block{kind: "item", ordered: ordered, first: i == 0, place: i + 1, runs: b.named(manuscript.Inline(text))})
 	}
 }
 
@@ -170,7 +176,7 @@ func (b *builder) table(t *loomv1.SpecTable) {
 
 func (b *builder) callouts(list []*loomv1.Callout) {
 	for _, c := range list {
-		b.add(block{kind: "callout", callout: c.Kind, runs: manuscript.Inline(c.Text)})
+		b.add(block{kind: "callout", callout: c.Kind, runs: b.named(manuscript.Inline(c.Text))})
 	}
 }
 

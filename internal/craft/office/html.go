@@ -32,6 +32,7 @@ figure { margin: 1.2em 0; } figure img, figure svg { max-width: 100%%; height: a
 aside { border-left: 4px solid; padding: 0.6em 1em; margin: 1em 0; }
 code, pre { font: 0.9em/1.4 "Liberation Mono", Consolas, monospace; background: #f4f4f4; }
 pre { padding: 0.8em; overflow-x: auto; }
+sup { line-height: 0; } .notes { border-top: 1px solid #bbb; margin-top: 2em; font-size: 0.9em; }
 blockquote { border-left: 3px solid #bbb; margin-left: 0; padding-left: 1em; color: #555; }
 nav ul { list-style: none; padding-left: 1.2em; } nav > ul { padding-left: 0; }
 @media print { body { max-width: none; margin: 0; } thead { display: table-header-group; } tr, figure, aside { break-inside: avoid; } }
@@ -66,6 +67,7 @@ func (w *work) html(f *flow) (*Result, error) {
 		w.htmlBlock(&b, f, x)
 	}
 	open.close(0)
+	w.htmlNotes(&b, f)
 	b.WriteString("</main>\n")
 	if w.Carry != nil {
 		// JSON in which no "<" is left can end no element.
@@ -240,6 +242,10 @@ func (w *work) htmlRuns(f *flow, runs []run) string {
 	for _, r := range runs {
 		if r.Break {
 			b.WriteString("<br>")
+			continue
+		}
+		if r.Note > 0 {
+			b.WriteString(f.htmlNote(r.Note))
 			continue
 		}
 		text := html.EscapeString(r.Text)

@@ -31,6 +31,9 @@ func (w *work) markdown(f *flow) (*Result, error) {
 			b.WriteString("\n")
 		}
 	}
+	for i, n := range f.notes {
+		fmt.Fprintf(&b, "[^%d]: %s\n", i+1, mdRuns(n))
+	}
 	return w.result([]byte(strings.TrimRight(b.String(), "\n") + "\n")), nil
 }
 
@@ -168,6 +171,10 @@ func mdRuns(runs []run) string {
 	for i, r := range runs {
 		if r.Break {
 			b.WriteString("\\\n")
+			continue
+		}
+		if r.Note > 0 {
+			fmt.Fprintf(&b, "[^%d]", r.Note)
 			continue
 		}
 		text := mdMarks.ReplaceAllString(r.Text, `\$1`)

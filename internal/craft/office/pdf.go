@@ -73,7 +73,9 @@ type pdfPages struct {
 	f        *flow
 	left     float64
 	width    float64
-	bottom   float64
+	bottom   float64 // of what text may take on this page
+	end      float64 // of the page, without footnotes
+	notes    pageNotes
 	y        float64
 	size     float64
 	headings []int          // page of each heading
@@ -93,6 +95,7 @@ func (w *work) layout(f *flow, pages []int, count int) (*pdfPages, error) {
 		Fpdf: fpdf.NewCustom(&fpdf.InitType{UnitStr: "pt", Size: fpdf.SizeType{Wd: wide, Ht: high}}),
 		f:    f, left: margin, width: wide - 2*margin, bottom: high - margin, size: f.style.size, links: map[string]int{}, used: map[rune]bool{},
 	}
+	l.end = l.bottom
 	l.SetCatalogSort(true)
 	stamp := day
 	if t, err := time.Parse(time.DateOnly, f.meta.GetDate()); err == nil {
@@ -138,6 +141,9 @@ func (w *work) layout(f *flow, pages []int, count int) (*pdfPages, error) {
 			break
 		}
 	}
+	for l.drawNotes(); len(l.notes.waiting) > 0 && !l.Err(); l.drawNotes() {
+		l.newPage()
+	}
 	if err := l.Error(); err != nil {
 		return nil, fmt.Errorf("pdf: %w", err)
 	}
@@ -145,9 +151,11 @@ func (w *work) layout(f *flow, pages []int, count int) (*pdfPages, error) {
 }
 
 func (l *pdfPages) newPage() {
+	l.drawNotes()
 	l.AddPage()
 	l.y = margin
 	l.family = "" // a page begins with no font
+	l.placeNotes()
 }
 
 // room begins a page if there is less than this left on it.
@@ -352,10 +360,11 @@ func (l *pdfPages) code(s string) {
 func (l *pdfPages) ruled(runs []run, border, ground string) {
 	pad := l.size * 0.6
 	lines := l.wrap(runs, l.size, l.width-3*pad-4)
-	high := float64(len(lines))*l.size*leading + pad
+	high := float64(len(lines))*l.size*leading + pad + l.noteRoom(lines)
 	l.y += l.size * 0.3
 	l.room(high)
 	whole := l.y+high <= l.bottom
+	high -= l.noteRoom(lines)
 	if whole && ground != "" {
 		l.SetFillColor(rgb(ground))
 		l.Rect(l.left, l.y, l.width, high, "F")

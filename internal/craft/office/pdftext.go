@@ -36,6 +36,9 @@ func (l *pdfPages) look(r run, size float64) {
 		l.font("GoMono", "", size*0.95)
 		return
 	}
+	if r.Note > 0 {
+		size *= noteMark
+	}
 	l.font("Go", style, size)
 }
 
@@ -125,7 +128,8 @@ func (l *pdfPages) lines(list []line, size float64, color string, x float64) {
 		if i == 0 && len(list) > 2 || i == len(list)-2 && len(list) > 2 {
 			need *= 2 // no line of a paragraph stands alone
 		}
-		l.room(need)
+		l.room(need + l.noteRoom(list[i:i+1]))
+		l.named(ln)
 		l.line(ln, size, color, x)
 		l.y += size * leading
 	}
@@ -143,6 +147,11 @@ func (l *pdfPages) line(ln line, size float64, color string, x float64) {
 		if a.Code {
 			l.SetFillColor(244, 244, 244)
 			l.Rect(x, base-size*0.85, a.wide, size*1.1, "F")
+		}
+		if a.Note > 0 {
+			l.put(x, base-size*0.33, a.Text)
+			x += a.wide
+			continue
 		}
 		l.put(x, base, a.Text)
 		switch {

@@ -26,6 +26,7 @@ const (
 // deckOf makes slides of a text: a slide a section, its lists and table on it, its
 // paragraphs as what the speaker says.
 func deckOf(d *loomv1.DocumentSpec) *loomv1.PresentationSpec {
+	d = withoutFootnotes(d)
 	p := &loomv1.PresentationSpec{Version: "0.1", Title: d.Title, Subtitle: d.Subtitle, Metadata: d.Metadata, Figures: d.Figures, Styles: d.Styles}
 	for _, s := range d.Sections {
 		x := &loomv1.Slide{Id: s.Id, OutlineId: s.OutlineId, Heading: s.Heading, Bullets: append(append([]string{}, s.Bullets...), s.Steps...), Table: s.Table, Callouts: s.Callouts, Notes: s.Body}

@@ -755,16 +755,18 @@ func (x *SpecMetadata) GetOutlineHash() string {
 
 // DocumentSpec is a document for reading: docx, pdf, md and html are made from it.
 type DocumentSpec struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
-	Title         string                 `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
-	Subtitle      string                 `protobuf:"bytes,3,opt,name=subtitle,proto3" json:"subtitle,omitempty"`
-	Metadata      *SpecMetadata          `protobuf:"bytes,4,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	Sections      []*DocumentSection     `protobuf:"bytes,5,rep,name=sections,proto3" json:"sections,omitempty"`
-	Clauses       []*Clause              `protobuf:"bytes,6,rep,name=clauses,proto3" json:"clauses,omitempty"`
-	Figures       []*Figure              `protobuf:"bytes,7,rep,name=figures,proto3" json:"figures,omitempty"`
-	Styles        *DocumentStyles        `protobuf:"bytes,8,opt,name=styles,proto3" json:"styles,omitempty"`
-	Sources       []*Source              `protobuf:"bytes,9,rep,name=sources,proto3" json:"sources,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Version  string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	Title    string                 `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
+	Subtitle string                 `protobuf:"bytes,3,opt,name=subtitle,proto3" json:"subtitle,omitempty"`
+	Metadata *SpecMetadata          `protobuf:"bytes,4,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Sections []*DocumentSection     `protobuf:"bytes,5,rep,name=sections,proto3" json:"sections,omitempty"`
+	Clauses  []*Clause              `protobuf:"bytes,6,rep,name=clauses,proto3" json:"clauses,omitempty"`
+	Figures  []*Figure              `protobuf:"bytes,7,rep,name=figures,proto3" json:"figures,omitempty"`
+	Styles   *DocumentStyles        `protobuf:"bytes,8,opt,name=styles,proto3" json:"styles,omitempty"`
+	Sources  []*Source              `protobuf:"bytes,9,rep,name=sources,proto3" json:"sources,omitempty"`
+	// What stands below the text, where it says [^id]; numbered as they are first named.
+	Footnotes     []*Footnote `protobuf:"bytes,10,rep,name=footnotes,proto3" json:"footnotes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -862,6 +864,67 @@ func (x *DocumentSpec) GetSources() []*Source {
 	return nil
 }
 
+func (x *DocumentSpec) GetFootnotes() []*Footnote {
+	if x != nil {
+		return x.Footnotes
+	}
+	return nil
+}
+
+// Footnote is an aside that a text names as [^id].
+type Footnote struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// One paragraph; in it **bold**, *italic*, `code`, [text](link).
+	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Footnote) Reset() {
+	*x = Footnote{}
+	mi := &file_loom_v1_document_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Footnote) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Footnote) ProtoMessage() {}
+
+func (x *Footnote) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_document_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Footnote.ProtoReflect.Descriptor instead.
+func (*Footnote) Descriptor() ([]byte, []int) {
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Footnote) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Footnote) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 // DocumentSection is a heading and what stands below it, in the order of the fields:
 // body, bullets, steps, table, the figures that name the section, callouts.
 type DocumentSection struct {
@@ -872,7 +935,8 @@ type DocumentSection struct {
 	Heading   string `protobuf:"bytes,3,opt,name=heading,proto3" json:"heading,omitempty"`
 	// 1 for a chapter, 2 for what stands in one, and so on; absent: 1.
 	Level int32 `protobuf:"varint,4,opt,name=level,proto3" json:"level,omitempty"`
-	// Paragraphs with an empty line between them. In a line: **bold**, *italic*, `code`, [text](link).
+	// Paragraphs with an empty line between them. In a line: **bold**, *italic*, `code`,
+	// [text](link), and [^id] for a footnote, here as in lists and callouts.
 	Body    string   `protobuf:"bytes,5,opt,name=body,proto3" json:"body,omitempty"`
 	Bullets []string `protobuf:"bytes,6,rep,name=bullets,proto3" json:"bullets,omitempty"`
 	// A numbered list.
@@ -885,7 +949,7 @@ type DocumentSection struct {
 
 func (x *DocumentSection) Reset() {
 	*x = DocumentSection{}
-	mi := &file_loom_v1_document_proto_msgTypes[9]
+	mi := &file_loom_v1_document_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -897,7 +961,7 @@ func (x *DocumentSection) String() string {
 func (*DocumentSection) ProtoMessage() {}
 
 func (x *DocumentSection) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[9]
+	mi := &file_loom_v1_document_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -910,7 +974,7 @@ func (x *DocumentSection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentSection.ProtoReflect.Descriptor instead.
 func (*DocumentSection) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DocumentSection) GetId() string {
@@ -1000,7 +1064,7 @@ type SpecTable struct {
 
 func (x *SpecTable) Reset() {
 	*x = SpecTable{}
-	mi := &file_loom_v1_document_proto_msgTypes[10]
+	mi := &file_loom_v1_document_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1012,7 +1076,7 @@ func (x *SpecTable) String() string {
 func (*SpecTable) ProtoMessage() {}
 
 func (x *SpecTable) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[10]
+	mi := &file_loom_v1_document_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1025,7 +1089,7 @@ func (x *SpecTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpecTable.ProtoReflect.Descriptor instead.
 func (*SpecTable) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SpecTable) GetCaption() string {
@@ -1099,7 +1163,7 @@ type CellMerge struct {
 
 func (x *CellMerge) Reset() {
 	*x = CellMerge{}
-	mi := &file_loom_v1_document_proto_msgTypes[11]
+	mi := &file_loom_v1_document_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1175,7 @@ func (x *CellMerge) String() string {
 func (*CellMerge) ProtoMessage() {}
 
 func (x *CellMerge) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[11]
+	mi := &file_loom_v1_document_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1188,7 @@ func (x *CellMerge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMerge.ProtoReflect.Descriptor instead.
 func (*CellMerge) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CellMerge) GetRow() int32 {
@@ -1166,7 +1230,7 @@ type Callout struct {
 
 func (x *Callout) Reset() {
 	*x = Callout{}
-	mi := &file_loom_v1_document_proto_msgTypes[12]
+	mi := &file_loom_v1_document_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1242,7 @@ func (x *Callout) String() string {
 func (*Callout) ProtoMessage() {}
 
 func (x *Callout) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[12]
+	mi := &file_loom_v1_document_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1255,7 @@ func (x *Callout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Callout.ProtoReflect.Descriptor instead.
 func (*Callout) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Callout) GetKind() string {
@@ -1221,7 +1285,7 @@ type Clause struct {
 
 func (x *Clause) Reset() {
 	*x = Clause{}
-	mi := &file_loom_v1_document_proto_msgTypes[13]
+	mi := &file_loom_v1_document_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1233,7 +1297,7 @@ func (x *Clause) String() string {
 func (*Clause) ProtoMessage() {}
 
 func (x *Clause) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[13]
+	mi := &file_loom_v1_document_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1246,7 +1310,7 @@ func (x *Clause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Clause.ProtoReflect.Descriptor instead.
 func (*Clause) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Clause) GetName() string {
@@ -1288,7 +1352,7 @@ type Figure struct {
 
 func (x *Figure) Reset() {
 	*x = Figure{}
-	mi := &file_loom_v1_document_proto_msgTypes[14]
+	mi := &file_loom_v1_document_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1300,7 +1364,7 @@ func (x *Figure) String() string {
 func (*Figure) ProtoMessage() {}
 
 func (x *Figure) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[14]
+	mi := &file_loom_v1_document_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1313,7 +1377,7 @@ func (x *Figure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Figure.ProtoReflect.Descriptor instead.
 func (*Figure) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Figure) GetId() string {
@@ -1372,7 +1436,7 @@ type SpecChart struct {
 
 func (x *SpecChart) Reset() {
 	*x = SpecChart{}
-	mi := &file_loom_v1_document_proto_msgTypes[15]
+	mi := &file_loom_v1_document_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1384,7 +1448,7 @@ func (x *SpecChart) String() string {
 func (*SpecChart) ProtoMessage() {}
 
 func (x *SpecChart) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[15]
+	mi := &file_loom_v1_document_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1397,7 +1461,7 @@ func (x *SpecChart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpecChart.ProtoReflect.Descriptor instead.
 func (*SpecChart) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SpecChart) GetKind() string {
@@ -1446,7 +1510,7 @@ type ChartSeries struct {
 
 func (x *ChartSeries) Reset() {
 	*x = ChartSeries{}
-	mi := &file_loom_v1_document_proto_msgTypes[16]
+	mi := &file_loom_v1_document_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1458,7 +1522,7 @@ func (x *ChartSeries) String() string {
 func (*ChartSeries) ProtoMessage() {}
 
 func (x *ChartSeries) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[16]
+	mi := &file_loom_v1_document_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1471,7 +1535,7 @@ func (x *ChartSeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChartSeries.ProtoReflect.Descriptor instead.
 func (*ChartSeries) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ChartSeries) GetName() string {
@@ -1510,7 +1574,7 @@ type DocumentStyles struct {
 
 func (x *DocumentStyles) Reset() {
 	*x = DocumentStyles{}
-	mi := &file_loom_v1_document_proto_msgTypes[17]
+	mi := &file_loom_v1_document_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1586,7 @@ func (x *DocumentStyles) String() string {
 func (*DocumentStyles) ProtoMessage() {}
 
 func (x *DocumentStyles) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[17]
+	mi := &file_loom_v1_document_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +1599,7 @@ func (x *DocumentStyles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentStyles.ProtoReflect.Descriptor instead.
 func (*DocumentStyles) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DocumentStyles) GetHeadingFont() string {
@@ -1621,7 +1685,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_loom_v1_document_proto_msgTypes[18]
+	mi := &file_loom_v1_document_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1633,7 +1697,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[18]
+	mi := &file_loom_v1_document_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1646,7 +1710,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Source) GetId() string {
@@ -1693,7 +1757,7 @@ type SheetSpec struct {
 
 func (x *SheetSpec) Reset() {
 	*x = SheetSpec{}
-	mi := &file_loom_v1_document_proto_msgTypes[19]
+	mi := &file_loom_v1_document_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1705,7 +1769,7 @@ func (x *SheetSpec) String() string {
 func (*SheetSpec) ProtoMessage() {}
 
 func (x *SheetSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[19]
+	mi := &file_loom_v1_document_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1718,7 +1782,7 @@ func (x *SheetSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SheetSpec.ProtoReflect.Descriptor instead.
 func (*SheetSpec) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SheetSpec) GetVersion() string {
@@ -1787,7 +1851,7 @@ type SheetPage struct {
 
 func (x *SheetPage) Reset() {
 	*x = SheetPage{}
-	mi := &file_loom_v1_document_proto_msgTypes[20]
+	mi := &file_loom_v1_document_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1799,7 +1863,7 @@ func (x *SheetPage) String() string {
 func (*SheetPage) ProtoMessage() {}
 
 func (x *SheetPage) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[20]
+	mi := &file_loom_v1_document_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1812,7 +1876,7 @@ func (x *SheetPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SheetPage.ProtoReflect.Descriptor instead.
 func (*SheetPage) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SheetPage) GetId() string {
@@ -1880,7 +1944,7 @@ type ComputedColumn struct {
 
 func (x *ComputedColumn) Reset() {
 	*x = ComputedColumn{}
-	mi := &file_loom_v1_document_proto_msgTypes[21]
+	mi := &file_loom_v1_document_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1892,7 +1956,7 @@ func (x *ComputedColumn) String() string {
 func (*ComputedColumn) ProtoMessage() {}
 
 func (x *ComputedColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[21]
+	mi := &file_loom_v1_document_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1905,7 +1969,7 @@ func (x *ComputedColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComputedColumn.ProtoReflect.Descriptor instead.
 func (*ComputedColumn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ComputedColumn) GetHeader() string {
@@ -1952,7 +2016,7 @@ type PresentationSpec struct {
 
 func (x *PresentationSpec) Reset() {
 	*x = PresentationSpec{}
-	mi := &file_loom_v1_document_proto_msgTypes[22]
+	mi := &file_loom_v1_document_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1964,7 +2028,7 @@ func (x *PresentationSpec) String() string {
 func (*PresentationSpec) ProtoMessage() {}
 
 func (x *PresentationSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[22]
+	mi := &file_loom_v1_document_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1977,7 +2041,7 @@ func (x *PresentationSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentationSpec.ProtoReflect.Descriptor instead.
 func (*PresentationSpec) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PresentationSpec) GetVersion() string {
@@ -2051,7 +2115,7 @@ type Slide struct {
 
 func (x *Slide) Reset() {
 	*x = Slide{}
-	mi := &file_loom_v1_document_proto_msgTypes[23]
+	mi := &file_loom_v1_document_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2063,7 +2127,7 @@ func (x *Slide) String() string {
 func (*Slide) ProtoMessage() {}
 
 func (x *Slide) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[23]
+	mi := &file_loom_v1_document_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2076,7 +2140,7 @@ func (x *Slide) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slide.ProtoReflect.Descriptor instead.
 func (*Slide) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Slide) GetId() string {
@@ -2166,7 +2230,7 @@ type ReviewReport struct {
 
 func (x *ReviewReport) Reset() {
 	*x = ReviewReport{}
-	mi := &file_loom_v1_document_proto_msgTypes[24]
+	mi := &file_loom_v1_document_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2178,7 +2242,7 @@ func (x *ReviewReport) String() string {
 func (*ReviewReport) ProtoMessage() {}
 
 func (x *ReviewReport) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[24]
+	mi := &file_loom_v1_document_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2191,7 +2255,7 @@ func (x *ReviewReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviewReport.ProtoReflect.Descriptor instead.
 func (*ReviewReport) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReviewReport) GetSpecVersion() string {
@@ -2258,7 +2322,7 @@ type ReviewChecks struct {
 
 func (x *ReviewChecks) Reset() {
 	*x = ReviewChecks{}
-	mi := &file_loom_v1_document_proto_msgTypes[25]
+	mi := &file_loom_v1_document_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2270,7 +2334,7 @@ func (x *ReviewChecks) String() string {
 func (*ReviewChecks) ProtoMessage() {}
 
 func (x *ReviewChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[25]
+	mi := &file_loom_v1_document_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2283,7 +2347,7 @@ func (x *ReviewChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviewChecks.ProtoReflect.Descriptor instead.
 func (*ReviewChecks) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReviewChecks) GetStructure() *StructureCheck {
@@ -2340,7 +2404,7 @@ type StructureCheck struct {
 
 func (x *StructureCheck) Reset() {
 	*x = StructureCheck{}
-	mi := &file_loom_v1_document_proto_msgTypes[26]
+	mi := &file_loom_v1_document_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2352,7 +2416,7 @@ func (x *StructureCheck) String() string {
 func (*StructureCheck) ProtoMessage() {}
 
 func (x *StructureCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[26]
+	mi := &file_loom_v1_document_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2365,7 +2429,7 @@ func (x *StructureCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StructureCheck.ProtoReflect.Descriptor instead.
 func (*StructureCheck) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *StructureCheck) GetOk() bool {
@@ -2407,7 +2471,7 @@ type ReadabilityCheck struct {
 
 func (x *ReadabilityCheck) Reset() {
 	*x = ReadabilityCheck{}
-	mi := &file_loom_v1_document_proto_msgTypes[27]
+	mi := &file_loom_v1_document_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2419,7 +2483,7 @@ func (x *ReadabilityCheck) String() string {
 func (*ReadabilityCheck) ProtoMessage() {}
 
 func (x *ReadabilityCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[27]
+	mi := &file_loom_v1_document_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2432,7 +2496,7 @@ func (x *ReadabilityCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadabilityCheck.ProtoReflect.Descriptor instead.
 func (*ReadabilityCheck) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReadabilityCheck) GetScore() float64 {
@@ -2489,7 +2553,7 @@ type ConsistencyCheck struct {
 
 func (x *ConsistencyCheck) Reset() {
 	*x = ConsistencyCheck{}
-	mi := &file_loom_v1_document_proto_msgTypes[28]
+	mi := &file_loom_v1_document_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2501,7 +2565,7 @@ func (x *ConsistencyCheck) String() string {
 func (*ConsistencyCheck) ProtoMessage() {}
 
 func (x *ConsistencyCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[28]
+	mi := &file_loom_v1_document_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2514,7 +2578,7 @@ func (x *ConsistencyCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsistencyCheck.ProtoReflect.Descriptor instead.
 func (*ConsistencyCheck) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ConsistencyCheck) GetDuplicateHeadings() int32 {
@@ -2548,7 +2612,7 @@ type StyleCheck struct {
 
 func (x *StyleCheck) Reset() {
 	*x = StyleCheck{}
-	mi := &file_loom_v1_document_proto_msgTypes[29]
+	mi := &file_loom_v1_document_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2560,7 +2624,7 @@ func (x *StyleCheck) String() string {
 func (*StyleCheck) ProtoMessage() {}
 
 func (x *StyleCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[29]
+	mi := &file_loom_v1_document_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2573,7 +2637,7 @@ func (x *StyleCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StyleCheck.ProtoReflect.Descriptor instead.
 func (*StyleCheck) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *StyleCheck) GetViolations() []string {
@@ -2594,7 +2658,7 @@ type TableCheck struct {
 
 func (x *TableCheck) Reset() {
 	*x = TableCheck{}
-	mi := &file_loom_v1_document_proto_msgTypes[30]
+	mi := &file_loom_v1_document_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2606,7 +2670,7 @@ func (x *TableCheck) String() string {
 func (*TableCheck) ProtoMessage() {}
 
 func (x *TableCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[30]
+	mi := &file_loom_v1_document_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2619,7 +2683,7 @@ func (x *TableCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableCheck.ProtoReflect.Descriptor instead.
 func (*TableCheck) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TableCheck) GetMissingCaptions() int32 {
@@ -2647,7 +2711,7 @@ type ReferenceCheck struct {
 
 func (x *ReferenceCheck) Reset() {
 	*x = ReferenceCheck{}
-	mi := &file_loom_v1_document_proto_msgTypes[31]
+	mi := &file_loom_v1_document_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2659,7 +2723,7 @@ func (x *ReferenceCheck) String() string {
 func (*ReferenceCheck) ProtoMessage() {}
 
 func (x *ReferenceCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[31]
+	mi := &file_loom_v1_document_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2672,7 +2736,7 @@ func (x *ReferenceCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReferenceCheck.ProtoReflect.Descriptor instead.
 func (*ReferenceCheck) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReferenceCheck) GetOk() bool {
@@ -2706,7 +2770,7 @@ type ReviewFinding struct {
 
 func (x *ReviewFinding) Reset() {
 	*x = ReviewFinding{}
-	mi := &file_loom_v1_document_proto_msgTypes[32]
+	mi := &file_loom_v1_document_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2718,7 +2782,7 @@ func (x *ReviewFinding) String() string {
 func (*ReviewFinding) ProtoMessage() {}
 
 func (x *ReviewFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[32]
+	mi := &file_loom_v1_document_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2731,7 +2795,7 @@ func (x *ReviewFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviewFinding.ProtoReflect.Descriptor instead.
 func (*ReviewFinding) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ReviewFinding) GetRule() string {
@@ -2779,7 +2843,7 @@ type PatchSet struct {
 
 func (x *PatchSet) Reset() {
 	*x = PatchSet{}
-	mi := &file_loom_v1_document_proto_msgTypes[33]
+	mi := &file_loom_v1_document_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2791,7 +2855,7 @@ func (x *PatchSet) String() string {
 func (*PatchSet) ProtoMessage() {}
 
 func (x *PatchSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[33]
+	mi := &file_loom_v1_document_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2804,7 +2868,7 @@ func (x *PatchSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchSet.ProtoReflect.Descriptor instead.
 func (*PatchSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PatchSet) GetPatches() []*Patch {
@@ -2833,7 +2897,7 @@ type Patch struct {
 
 func (x *Patch) Reset() {
 	*x = Patch{}
-	mi := &file_loom_v1_document_proto_msgTypes[34]
+	mi := &file_loom_v1_document_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2845,7 +2909,7 @@ func (x *Patch) String() string {
 func (*Patch) ProtoMessage() {}
 
 func (x *Patch) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[34]
+	mi := &file_loom_v1_document_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2858,7 +2922,7 @@ func (x *Patch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Patch.ProtoReflect.Descriptor instead.
 func (*Patch) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Patch) GetId() string {
@@ -2917,7 +2981,7 @@ type PatchReport struct {
 
 func (x *PatchReport) Reset() {
 	*x = PatchReport{}
-	mi := &file_loom_v1_document_proto_msgTypes[35]
+	mi := &file_loom_v1_document_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2929,7 +2993,7 @@ func (x *PatchReport) String() string {
 func (*PatchReport) ProtoMessage() {}
 
 func (x *PatchReport) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[35]
+	mi := &file_loom_v1_document_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2942,7 +3006,7 @@ func (x *PatchReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchReport.ProtoReflect.Descriptor instead.
 func (*PatchReport) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PatchReport) GetResults() []*PatchResult {
@@ -2989,7 +3053,7 @@ type PatchResult struct {
 
 func (x *PatchResult) Reset() {
 	*x = PatchResult{}
-	mi := &file_loom_v1_document_proto_msgTypes[36]
+	mi := &file_loom_v1_document_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3001,7 +3065,7 @@ func (x *PatchResult) String() string {
 func (*PatchResult) ProtoMessage() {}
 
 func (x *PatchResult) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[36]
+	mi := &file_loom_v1_document_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3014,7 +3078,7 @@ func (x *PatchResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchResult.ProtoReflect.Descriptor instead.
 func (*PatchResult) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PatchResult) GetId() string {
@@ -3086,7 +3150,7 @@ type ArtifactRecord struct {
 
 func (x *ArtifactRecord) Reset() {
 	*x = ArtifactRecord{}
-	mi := &file_loom_v1_document_proto_msgTypes[37]
+	mi := &file_loom_v1_document_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3098,7 +3162,7 @@ func (x *ArtifactRecord) String() string {
 func (*ArtifactRecord) ProtoMessage() {}
 
 func (x *ArtifactRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[37]
+	mi := &file_loom_v1_document_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3111,7 +3175,7 @@ func (x *ArtifactRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactRecord.ProtoReflect.Descriptor instead.
 func (*ArtifactRecord) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ArtifactRecord) GetArtifactId() string {
@@ -3219,7 +3283,7 @@ type WrittenArtifacts struct {
 
 func (x *WrittenArtifacts) Reset() {
 	*x = WrittenArtifacts{}
-	mi := &file_loom_v1_document_proto_msgTypes[38]
+	mi := &file_loom_v1_document_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3231,7 +3295,7 @@ func (x *WrittenArtifacts) String() string {
 func (*WrittenArtifacts) ProtoMessage() {}
 
 func (x *WrittenArtifacts) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[38]
+	mi := &file_loom_v1_document_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3244,7 +3308,7 @@ func (x *WrittenArtifacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WrittenArtifacts.ProtoReflect.Descriptor instead.
 func (*WrittenArtifacts) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *WrittenArtifacts) GetOutline() string {
@@ -3287,7 +3351,7 @@ type ReviewMetrics struct {
 
 func (x *ReviewMetrics) Reset() {
 	*x = ReviewMetrics{}
-	mi := &file_loom_v1_document_proto_msgTypes[39]
+	mi := &file_loom_v1_document_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3299,7 +3363,7 @@ func (x *ReviewMetrics) String() string {
 func (*ReviewMetrics) ProtoMessage() {}
 
 func (x *ReviewMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[39]
+	mi := &file_loom_v1_document_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3312,7 +3376,7 @@ func (x *ReviewMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviewMetrics.ProtoReflect.Descriptor instead.
 func (*ReviewMetrics) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ReviewMetrics) GetReadability() float64 {
@@ -3437,7 +3501,7 @@ const file_loom_v1_document_proto_rawDesc = "" +
 	" \x01(\x01B\r\x9a\xb5\x18\tA\x00\x00\x00\x00\x00@^@H\x00R\x11readabilityTarget\x88\x01\x01\x12%\n" +
 	"\bentities\x18\v \x03(\tB\t\x9a\xb5\x18\x05(\xc8\x01H\x01R\bentities\x12<\n" +
 	"\foutline_hash\x18\f \x01(\tB\x19\x9a\xb5\x18\x15\"\x13sha256:[0-9a-f]{64}R\voutlineHashB\x15\n" +
-	"\x13_readability_target\"\xcb\x03\n" +
+	"\x13_readability_target\"\x89\x04\n" +
 	"\fDocumentSpec\x12%\n" +
 	"\aversion\x18\x01 \x01(\tB\v\x9a\xb5\x18\a\x10\x01\x1a\x030.2R\aversion\x12\x1f\n" +
 	"\x05title\x18\x02 \x01(\tB\t\x9a\xb5\x18\x05\x10\x010\xac\x02R\x05title\x12#\n" +
@@ -3448,7 +3512,12 @@ const file_loom_v1_document_proto_rawDesc = "" +
 	"\afigures\x18\a \x03(\v2\x0f.loom.v1.FigureB\n" +
 	"\x9a\xb5\x18\x06(dR\x02idR\afigures\x12/\n" +
 	"\x06styles\x18\b \x01(\v2\x17.loom.v1.DocumentStylesR\x06styles\x126\n" +
-	"\asources\x18\t \x03(\v2\x0f.loom.v1.SourceB\v\x9a\xb5\x18\a(\xf4\x03R\x02idR\asources\"\x9f\x03\n" +
+	"\asources\x18\t \x03(\v2\x0f.loom.v1.SourceB\v\x9a\xb5\x18\a(\xf4\x03R\x02idR\asources\x12<\n" +
+	"\tfootnotes\x18\n" +
+	" \x03(\v2\x11.loom.v1.FootnoteB\v\x9a\xb5\x18\a(\xf4\x03R\x02idR\tfootnotes\"b\n" +
+	"\bFootnote\x127\n" +
+	"\x02id\x18\x01 \x01(\tB'\x9a\xb5\x18#\x10\x01\"\x1f[A-Za-z0-9][A-Za-z0-9._-]{0,63}R\x02id\x12\x1d\n" +
+	"\x04text\x18\x02 \x01(\tB\t\x9a\xb5\x18\x05\x10\x010\xa0\x1fR\x04text\"\x9f\x03\n" +
 	"\x0fDocumentSection\x127\n" +
 	"\x02id\x18\x01 \x01(\tB'\x9a\xb5\x18#\x10\x01\"\x1f[A-Za-z0-9][A-Za-z0-9._-]{0,63}R\x02id\x12D\n" +
 	"\n" +
@@ -3714,7 +3783,7 @@ func file_loom_v1_document_proto_rawDescGZIP() []byte {
 	return file_loom_v1_document_proto_rawDescData
 }
 
-var file_loom_v1_document_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_loom_v1_document_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_loom_v1_document_proto_goTypes = []any{
 	(*FieldRule)(nil),                 // 0: loom.v1.FieldRule
 	(*StyleProfile)(nil),              // 1: loom.v1.StyleProfile
@@ -3725,44 +3794,45 @@ var file_loom_v1_document_proto_goTypes = []any{
 	(*OutlineConstraints)(nil),        // 6: loom.v1.OutlineConstraints
 	(*SpecMetadata)(nil),              // 7: loom.v1.SpecMetadata
 	(*DocumentSpec)(nil),              // 8: loom.v1.DocumentSpec
-	(*DocumentSection)(nil),           // 9: loom.v1.DocumentSection
-	(*SpecTable)(nil),                 // 10: loom.v1.SpecTable
-	(*CellMerge)(nil),                 // 11: loom.v1.CellMerge
-	(*Callout)(nil),                   // 12: loom.v1.Callout
-	(*Clause)(nil),                    // 13: loom.v1.Clause
-	(*Figure)(nil),                    // 14: loom.v1.Figure
-	(*SpecChart)(nil),                 // 15: loom.v1.SpecChart
-	(*ChartSeries)(nil),               // 16: loom.v1.ChartSeries
-	(*DocumentStyles)(nil),            // 17: loom.v1.DocumentStyles
-	(*Source)(nil),                    // 18: loom.v1.Source
-	(*SheetSpec)(nil),                 // 19: loom.v1.SheetSpec
-	(*SheetPage)(nil),                 // 20: loom.v1.SheetPage
-	(*ComputedColumn)(nil),            // 21: loom.v1.ComputedColumn
-	(*PresentationSpec)(nil),          // 22: loom.v1.PresentationSpec
-	(*Slide)(nil),                     // 23: loom.v1.Slide
-	(*ReviewReport)(nil),              // 24: loom.v1.ReviewReport
-	(*ReviewChecks)(nil),              // 25: loom.v1.ReviewChecks
-	(*StructureCheck)(nil),            // 26: loom.v1.StructureCheck
-	(*ReadabilityCheck)(nil),          // 27: loom.v1.ReadabilityCheck
-	(*ConsistencyCheck)(nil),          // 28: loom.v1.ConsistencyCheck
-	(*StyleCheck)(nil),                // 29: loom.v1.StyleCheck
-	(*TableCheck)(nil),                // 30: loom.v1.TableCheck
-	(*ReferenceCheck)(nil),            // 31: loom.v1.ReferenceCheck
-	(*ReviewFinding)(nil),             // 32: loom.v1.ReviewFinding
-	(*PatchSet)(nil),                  // 33: loom.v1.PatchSet
-	(*Patch)(nil),                     // 34: loom.v1.Patch
-	(*PatchReport)(nil),               // 35: loom.v1.PatchReport
-	(*PatchResult)(nil),               // 36: loom.v1.PatchResult
-	(*ArtifactRecord)(nil),            // 37: loom.v1.ArtifactRecord
-	(*WrittenArtifacts)(nil),          // 38: loom.v1.WrittenArtifacts
-	(*ReviewMetrics)(nil),             // 39: loom.v1.ReviewMetrics
-	nil,                               // 40: loom.v1.SpecTable.TotalsEntry
-	nil,                               // 41: loom.v1.SpecTable.AggregatesEntry
-	nil,                               // 42: loom.v1.SpecTable.FormatsEntry
-	nil,                               // 43: loom.v1.Clause.ParametersEntry
-	(*structpb.ListValue)(nil),        // 44: google.protobuf.ListValue
-	(*structpb.Value)(nil),            // 45: google.protobuf.Value
-	(*descriptorpb.FieldOptions)(nil), // 46: google.protobuf.FieldOptions
+	(*Footnote)(nil),                  // 9: loom.v1.Footnote
+	(*DocumentSection)(nil),           // 10: loom.v1.DocumentSection
+	(*SpecTable)(nil),                 // 11: loom.v1.SpecTable
+	(*CellMerge)(nil),                 // 12: loom.v1.CellMerge
+	(*Callout)(nil),                   // 13: loom.v1.Callout
+	(*Clause)(nil),                    // 14: loom.v1.Clause
+	(*Figure)(nil),                    // 15: loom.v1.Figure
+	(*SpecChart)(nil),                 // 16: loom.v1.SpecChart
+	(*ChartSeries)(nil),               // 17: loom.v1.ChartSeries
+	(*DocumentStyles)(nil),            // 18: loom.v1.DocumentStyles
+	(*Source)(nil),                    // 19: loom.v1.Source
+	(*SheetSpec)(nil),                 // 20: loom.v1.SheetSpec
+	(*SheetPage)(nil),                 // 21: loom.v1.SheetPage
+	(*ComputedColumn)(nil),            // 22: loom.v1.ComputedColumn
+	(*PresentationSpec)(nil),          // 23: loom.v1.PresentationSpec
+	(*Slide)(nil),                     // 24: loom.v1.Slide
+	(*ReviewReport)(nil),              // 25: loom.v1.ReviewReport
+	(*ReviewChecks)(nil),              // 26: loom.v1.ReviewChecks
+	(*StructureCheck)(nil),            // 27: loom.v1.StructureCheck
+	(*ReadabilityCheck)(nil),          // 28: loom.v1.ReadabilityCheck
+	(*ConsistencyCheck)(nil),          // 29: loom.v1.ConsistencyCheck
+	(*StyleCheck)(nil),                // 30: loom.v1.StyleCheck
+	(*TableCheck)(nil),                // 31: loom.v1.TableCheck
+	(*ReferenceCheck)(nil),            // 32: loom.v1.ReferenceCheck
+	(*ReviewFinding)(nil),             // 33: loom.v1.ReviewFinding
+	(*PatchSet)(nil),                  // 34: loom.v1.PatchSet
+	(*Patch)(nil),                     // 35: loom.v1.Patch
+	(*PatchReport)(nil),               // 36: loom.v1.PatchReport
+	(*PatchResult)(nil),               // 37: loom.v1.PatchResult
+	(*ArtifactRecord)(nil),            // 38: loom.v1.ArtifactRecord
+	(*WrittenArtifacts)(nil),          // 39: loom.v1.WrittenArtifacts
+	(*ReviewMetrics)(nil),             // 40: loom.v1.ReviewMetrics
+	nil,                               // 41: loom.v1.SpecTable.TotalsEntry
+	nil,                               // 42: loom.v1.SpecTable.AggregatesEntry
+	nil,                               // 43: loom.v1.SpecTable.FormatsEntry
+	nil,                               // 44: loom.v1.Clause.ParametersEntry
+	(*structpb.ListValue)(nil),        // 45: google.protobuf.ListValue
+	(*structpb.Value)(nil),            // 46: google.protobuf.Value
+	(*descriptorpb.FieldOptions)(nil), // 47: google.protobuf.FieldOptions
 }
 var file_loom_v1_document_proto_depIdxs = []int32{
 	1,  // 0: loom.v1.PlanningOutline.style_profile:type_name -> loom.v1.StyleProfile
@@ -3771,56 +3841,57 @@ var file_loom_v1_document_proto_depIdxs = []int32{
 	5,  // 3: loom.v1.PlanningOutline.template_suggestion:type_name -> loom.v1.TemplateSuggestion
 	6,  // 4: loom.v1.PlanningOutline.constraints:type_name -> loom.v1.OutlineConstraints
 	7,  // 5: loom.v1.DocumentSpec.metadata:type_name -> loom.v1.SpecMetadata
-	9,  // 6: loom.v1.DocumentSpec.sections:type_name -> loom.v1.DocumentSection
-	13, // 7: loom.v1.DocumentSpec.clauses:type_name -> loom.v1.Clause
-	14, // 8: loom.v1.DocumentSpec.figures:type_name -> loom.v1.Figure
-	17, // 9: loom.v1.DocumentSpec.styles:type_name -> loom.v1.DocumentStyles
-	18, // 10: loom.v1.DocumentSpec.sources:type_name -> loom.v1.Source
-	10, // 11: loom.v1.DocumentSection.table:type_name -> loom.v1.SpecTable
-	12, // 12: loom.v1.DocumentSection.callouts:type_name -> loom.v1.Callout
-	44, // 13: loom.v1.SpecTable.rows:type_name -> google.protobuf.ListValue
-	40, // 14: loom.v1.SpecTable.totals:type_name -> loom.v1.SpecTable.TotalsEntry
-	41, // 15: loom.v1.SpecTable.aggregates:type_name -> loom.v1.SpecTable.AggregatesEntry
-	42, // 16: loom.v1.SpecTable.formats:type_name -> loom.v1.SpecTable.FormatsEntry
-	11, // 17: loom.v1.SpecTable.merges:type_name -> loom.v1.CellMerge
-	43, // 18: loom.v1.Clause.parameters:type_name -> loom.v1.Clause.ParametersEntry
-	15, // 19: loom.v1.Figure.chart:type_name -> loom.v1.SpecChart
-	16, // 20: loom.v1.SpecChart.series:type_name -> loom.v1.ChartSeries
-	7,  // 21: loom.v1.SheetSpec.metadata:type_name -> loom.v1.SpecMetadata
-	20, // 22: loom.v1.SheetSpec.sheets:type_name -> loom.v1.SheetPage
-	14, // 23: loom.v1.SheetSpec.figures:type_name -> loom.v1.Figure
-	17, // 24: loom.v1.SheetSpec.styles:type_name -> loom.v1.DocumentStyles
-	10, // 25: loom.v1.SheetPage.table:type_name -> loom.v1.SpecTable
-	21, // 26: loom.v1.SheetPage.computed:type_name -> loom.v1.ComputedColumn
-	12, // 27: loom.v1.SheetPage.callouts:type_name -> loom.v1.Callout
-	7,  // 28: loom.v1.PresentationSpec.metadata:type_name -> loom.v1.SpecMetadata
-	23, // 29: loom.v1.PresentationSpec.slides:type_name -> loom.v1.Slide
-	14, // 30: loom.v1.PresentationSpec.figures:type_name -> loom.v1.Figure
-	17, // 31: loom.v1.PresentationSpec.styles:type_name -> loom.v1.DocumentStyles
-	10, // 32: loom.v1.Slide.table:type_name -> loom.v1.SpecTable
-	12, // 33: loom.v1.Slide.callouts:type_name -> loom.v1.Callout
-	25, // 34: loom.v1.ReviewReport.checks:type_name -> loom.v1.ReviewChecks
-	34, // 35: loom.v1.ReviewReport.recommended_patches:type_name -> loom.v1.Patch
-	32, // 36: loom.v1.ReviewReport.findings:type_name -> loom.v1.ReviewFinding
-	26, // 37: loom.v1.ReviewChecks.structure:type_name -> loom.v1.StructureCheck
-	27, // 38: loom.v1.ReviewChecks.readability:type_name -> loom.v1.ReadabilityCheck
-	28, // 39: loom.v1.ReviewChecks.consistency:type_name -> loom.v1.ConsistencyCheck
-	29, // 40: loom.v1.ReviewChecks.style:type_name -> loom.v1.StyleCheck
-	30, // 41: loom.v1.ReviewChecks.tables:type_name -> loom.v1.TableCheck
-	31, // 42: loom.v1.ReviewChecks.references:type_name -> loom.v1.ReferenceCheck
-	34, // 43: loom.v1.PatchSet.patches:type_name -> loom.v1.Patch
-	45, // 44: loom.v1.Patch.value:type_name -> google.protobuf.Value
-	36, // 45: loom.v1.PatchReport.results:type_name -> loom.v1.PatchResult
-	39, // 46: loom.v1.ArtifactRecord.review_metrics:type_name -> loom.v1.ReviewMetrics
-	38, // 47: loom.v1.ArtifactRecord.written:type_name -> loom.v1.WrittenArtifacts
-	45, // 48: loom.v1.SpecTable.TotalsEntry.value:type_name -> google.protobuf.Value
-	46, // 49: loom.v1.takes:extendee -> google.protobuf.FieldOptions
-	0,  // 50: loom.v1.takes:type_name -> loom.v1.FieldRule
-	51, // [51:51] is the sub-list for method output_type
-	51, // [51:51] is the sub-list for method input_type
-	50, // [50:51] is the sub-list for extension type_name
-	49, // [49:50] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	10, // 6: loom.v1.DocumentSpec.sections:type_name -> loom.v1.DocumentSection
+	14, // 7: loom.v1.DocumentSpec.clauses:type_name -> loom.v1.Clause
+	15, // 8: loom.v1.DocumentSpec.figures:type_name -> loom.v1.Figure
+	18, // 9: loom.v1.DocumentSpec.styles:type_name -> loom.v1.DocumentStyles
+	19, // 10: loom.v1.DocumentSpec.sources:type_name -> loom.v1.Source
+	9,  // 11: loom.v1.DocumentSpec.footnotes:type_name -> loom.v1.Footnote
+	11, // 12: loom.v1.DocumentSection.table:type_name -> loom.v1.SpecTable
+	13, // 13: loom.v1.DocumentSection.callouts:type_name -> loom.v1.Callout
+	45, // 14: loom.v1.SpecTable.rows:type_name -> google.protobuf.ListValue
+	41, // 15: loom.v1.SpecTable.totals:type_name -> loom.v1.SpecTable.TotalsEntry
+	42, // 16: loom.v1.SpecTable.aggregates:type_name -> loom.v1.SpecTable.AggregatesEntry
+	43, // 17: loom.v1.SpecTable.formats:type_name -> loom.v1.SpecTable.FormatsEntry
+	12, // 18: loom.v1.SpecTable.merges:type_name -> loom.v1.CellMerge
+	44, // 19: loom.v1.Clause.parameters:type_name -> loom.v1.Clause.ParametersEntry
+	16, // 20: loom.v1.Figure.chart:type_name -> loom.v1.SpecChart
+	17, // 21: loom.v1.SpecChart.series:type_name -> loom.v1.ChartSeries
+	7,  // 22: loom.v1.SheetSpec.metadata:type_name -> loom.v1.SpecMetadata
+	21, // 23: loom.v1.SheetSpec.sheets:type_name -> loom.v1.SheetPage
+	15, // 24: loom.v1.SheetSpec.figures:type_name -> loom.v1.Figure
+	18, // 25: loom.v1.SheetSpec.styles:type_name -> loom.v1.DocumentStyles
+	11, // 26: loom.v1.SheetPage.table:type_name -> loom.v1.SpecTable
+	22, // 27: loom.v1.SheetPage.computed:type_name -> loom.v1.ComputedColumn
+	13, // 28: loom.v1.SheetPage.callouts:type_name -> loom.v1.Callout
+	7,  // 29: loom.v1.PresentationSpec.metadata:type_name -> loom.v1.SpecMetadata
+	24, // 30: loom.v1.PresentationSpec.slides:type_name -> loom.v1.Slide
+	15, // 31: loom.v1.PresentationSpec.figures:type_name -> loom.v1.Figure
+	18, // 32: loom.v1.PresentationSpec.styles:type_name -> loom.v1.DocumentStyles
+	11, // 33: loom.v1.Slide.table:type_name -> loom.v1.SpecTable
+	13, // 34: loom.v1.Slide.callouts:type_name -> loom.v1.Callout
+	26, // 35: loom.v1.ReviewReport.checks:type_name -> loom.v1.ReviewChecks
+	35, // 36: loom.v1.ReviewReport.recommended_patches:type_name -> loom.v1.Patch
+	33, // 37: loom.v1.ReviewReport.findings:type_name -> loom.v1.ReviewFinding
+	27, // 38: loom.v1.ReviewChecks.structure:type_name -> loom.v1.StructureCheck
+	28, // 39: loom.v1.ReviewChecks.readability:type_name -> loom.v1.ReadabilityCheck
+	29, // 40: loom.v1.ReviewChecks.consistency:type_name -> loom.v1.ConsistencyCheck
+	30, // 41: loom.v1.ReviewChecks.style:type_name -> loom.v1.StyleCheck
+	31, // 42: loom.v1.ReviewChecks.tables:type_name -> loom.v1.TableCheck
+	32, // 43: loom.v1.ReviewChecks.references:type_name -> loom.v1.ReferenceCheck
+	35, // 44: loom.v1.PatchSet.patches:type_name -> loom.v1.Patch
+	46, // 45: loom.v1.Patch.value:type_name -> google.protobuf.Value
+	37, // 46: loom.v1.PatchReport.results:type_name -> loom.v1.PatchResult
+	40, // 47: loom.v1.ArtifactRecord.review_metrics:type_name -> loom.v1.ReviewMetrics
+	39, // 48: loom.v1.ArtifactRecord.written:type_name -> loom.v1.WrittenArtifacts
+	46, // 49: loom.v1.SpecTable.TotalsEntry.value:type_name -> google.protobuf.Value
+	47, // 50: loom.v1.takes:extendee -> google.protobuf.FieldOptions
+	0,  // 51: loom.v1.takes:type_name -> loom.v1.FieldRule
+	52, // [52:52] is the sub-list for method output_type
+	52, // [52:52] is the sub-list for method input_type
+	51, // [51:52] is the sub-list for extension type_name
+	50, // [50:51] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_document_proto_init() }
@@ -3833,21 +3904,21 @@ func file_loom_v1_document_proto_init() {
 	file_loom_v1_document_proto_msgTypes[5].OneofWrappers = []any{}
 	file_loom_v1_document_proto_msgTypes[6].OneofWrappers = []any{}
 	file_loom_v1_document_proto_msgTypes[7].OneofWrappers = []any{}
-	file_loom_v1_document_proto_msgTypes[24].OneofWrappers = []any{}
-	file_loom_v1_document_proto_msgTypes[26].OneofWrappers = []any{}
+	file_loom_v1_document_proto_msgTypes[25].OneofWrappers = []any{}
 	file_loom_v1_document_proto_msgTypes[27].OneofWrappers = []any{}
 	file_loom_v1_document_proto_msgTypes[28].OneofWrappers = []any{}
-	file_loom_v1_document_proto_msgTypes[30].OneofWrappers = []any{}
+	file_loom_v1_document_proto_msgTypes[29].OneofWrappers = []any{}
 	file_loom_v1_document_proto_msgTypes[31].OneofWrappers = []any{}
-	file_loom_v1_document_proto_msgTypes[37].OneofWrappers = []any{}
-	file_loom_v1_document_proto_msgTypes[39].OneofWrappers = []any{}
+	file_loom_v1_document_proto_msgTypes[32].OneofWrappers = []any{}
+	file_loom_v1_document_proto_msgTypes[38].OneofWrappers = []any{}
+	file_loom_v1_document_proto_msgTypes[40].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_document_proto_rawDesc), len(file_loom_v1_document_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   44,
+			NumMessages:   45,
 			NumExtensions: 1,
 			NumServices:   0,
 		},
