@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -92,13 +91,13 @@ func (p *Projects) Do(ctx context.Context, cmd *loomv1.Command) (*loomv1.Answer,
 	if _, err := proto.Marshal(cmd); err != nil { // what has no encoding could never be made durable
 		return nil, fault.New("command/malformed", "command %T cannot be encoded: %s", cmd.Body, err)
 	}
-	cmd, err := p.cleaned(once(cmd))
+	cmd, err := p.cleaned(once(ctx, cmd))
 	if err != nil {
 		return nil, err
 	}
 	remote := &loomv1.CellRequest{Body: &loomv1.CellRequest_Command{Command: cmd}}
 	refuse := func(e *loomv1.Error) *loomv1.Answer { return &loomv1.Answer{Error: e} }
-	return retry(ctx, func(reply func(*loomv1.Answer)) {
+	return retry(ctx, p, func(reply func(*loomv1.Answer)) {
 		p.send(ctx, cmd.Project, &request{cmd: cmd, reply: reply}, remote, unwrap((*loomv1.CellReply).GetAnswer, refuse, reply))
 	}, (*loomv1.Answer).GetError)
 }
@@ -127,7 +126,7 @@ func (p *Projects) Look(ctx context.Context, v project.View, q *loomv1.Query) (*
 	}
 	remote := &loomv1.CellRequest{Body: &loomv1.CellRequest_View{View: &loomv1.ViewRequest{View: string(v), Query: q}}}
 	refuse := func(e *loomv1.Error) *loomv1.View { return &loomv1.View{Error: e} }
-	return retry(ctx, func(reply func(*loomv1.View)) {
+	return retry(ctx, p, func(reply func(*loomv1.View)) {
 		p.send(ctx, q.Project, &look{view: v, query: q, reply: reply}, remote, unwrap((*loomv1.CellReply).GetView, refuse, reply))
 	}, (*loomv1.View).GetError)
 }
@@ -137,7 +136,7 @@ func (p *Projects) List(ctx context.Context) ([]string, error) {
 	var all []string
 	remote := &loomv1.CellRequest{Body: &loomv1.CellRequest_List{List: &loomv1.ListProjects{}}}
 	for n := range p.partitions {
-		r, err := retry(ctx, func(reply func(*loomv1.CellReply)) {
+		r, err := retry(ctx, p, func(reply func(*loomv1.CellReply)) {
 			p.ask(ctx, n, p.partitions[n], &list{reply}, remote, reply)
 		}, (*loomv1.CellReply).GetError)
 		if err != nil {
@@ -151,36 +150,37 @@ func (p *Projects) List(ctx context.Context) ([]string, error) {
 // once gives a command that would have its effect again each time it is sent a
 // key of its own, the same for every try, so that the project knows it again.
 // All others are known by what they say: an attempt, a token, a nonce.
-func once(cmd *loomv1.Command) *loomv1.Command {
-	key := fmt.Sprintf("once-%016x%016x", rand.Uint64(), rand.Uint64())
+func once(ctx context.Context, cmd *loomv1.Command) *loomv1.Command {
 	switch b := cmd.Body.(type) {
 	case *loomv1.Command_FileBead:
 		if s := b.FileBead.GetSubmission(); s != nil && s.IdempotencyKey == "" {
 			cmd = proto.CloneOf(cmd)
-			cmd.GetFileBead().Submission.IdempotencyKey = key
+			cmd.GetFileBead().Submission.IdempotencyKey = onceKey(ctx)
 		}
 	case *loomv1.Command_FileError:
 		if r := b.FileError.GetReport(); r != nil && r.IdempotencyKey == "" {
 			cmd = proto.CloneOf(cmd)
-			cmd.GetFileError().Report.IdempotencyKey = key
+			cmd.GetFileError().Report.IdempotencyKey = onceKey(ctx)
 		}
 	case *loomv1.Command_ReopenBead:
 		if b.ReopenBead.GetRequest() == "" {
 			cmd = proto.CloneOf(cmd)
-			cmd.GetReopenBead().Request = key
+			cmd.GetReopenBead().Request = onceKey(ctx)
 		}
 	case *loomv1.Command_AddDecision:
 		if b.AddDecision.GetRequest() == "" {
 			cmd = proto.CloneOf(cmd)
-			cmd.GetAddDecision().Request = key
+			cmd.GetAddDecision().Request = onceKey(ctx)
 		}
 	}
 	return cmd
 }
 
 // retry sends until it is answered with something else than "unavailable".
-func retry[T any](ctx context.Context, send func(reply func(T)), refusal func(T) *loomv1.Error) (T, error) {
+func retry[T any](ctx context.Context, p *Projects, send func(reply func(T)), refusal func(T) *loomv1.Error) (T, error) {
 	wait := 5 * time.Millisecond
+	over, done := p.patience(ctx)
+	defer done()
 	for {
 		got := make(chan T, 1)
 		send(func(v T) {
@@ -196,6 +196,9 @@ func retry[T any](ctx context.Context, send func(reply func(T)), refusal func(T)
 				return v, err
 			}
 		case <-time.After(tryFor):
+		case <-over:
+			var none T
+			return none, unheard()
 		case <-ctx.Done():
 			var none T
 			return none, fault.New("host/unavailable", "no answer in time").Because(ctx.Err())
@@ -203,6 +206,9 @@ func retry[T any](ctx context.Context, send func(reply func(T)), refusal func(T)
 		select {
 		case <-time.After(wait):
 			wait = min(2*wait, time.Second)
+		case <-over:
+			var none T
+			return none, unheard()
 		case <-ctx.Done():
 		}
 	}

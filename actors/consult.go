@@ -24,7 +24,7 @@ func (p *Projects) Ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.Gra
 	}
 	remote := &loomv1.CellRequest{Body: &loomv1.CellRequest_Graph{Graph: q}}
 	refuse := func(e *loomv1.Error) *loomv1.GraphReply { return &loomv1.GraphReply{Error: e} }
-	return retry(ctx, func(reply func(*loomv1.GraphReply)) {
+	return retry(ctx, p, func(reply func(*loomv1.GraphReply)) {
 		p.send(ctx, q.Project, &consult{question: q, reply: reply}, remote, unwrap((*loomv1.CellReply).GetGraph, refuse, reply))
 	}, (*loomv1.GraphReply).GetError)
 }

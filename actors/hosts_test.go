@@ -12,6 +12,7 @@ import (
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/store/journal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -359,5 +360,46 @@ func TestOPS01_APartitionIsHandedOver(t *testing.T) {
 	work.Wait()
 	if filed := f.filed(); filed != 20 {
 		t.Errorf("%d beads were filed; want 20", filed)
+	}
+}
+
+// TestOPS01_WhoAsksIsRefusedWhileAPeerSleeps has nobody serve the partition: who asks
+// is told so within three seconds, and what asks again under the same name is done once.
+func TestOPS01_WhoAsksIsRefusedWhileAPeerSleeps(t *testing.T) {
+	longtest.Skip(t)
+	f := newFleet(t)
+	<-f.free // it lapses when it lapses
+	a := f.host("h1")
+	ask := func(request string) (*loomv1.Answer, error) {
+		return a.projects.Do(actors.Asked(a.ctx, request), file("shop", ""))
+	}
+	began := time.Now()
+	_, err := ask("r1")
+	if fault.Code(err) != "host/silent" {
+		t.Fatalf("while nobody serves, who asks hears after %s: %v", time.Since(began), err)
+	}
+	looking := actors.Asked(a.ctx, "")
+	for range 2 { // the silence of one request is counted together
+		if _, err := a.projects.Look(looking, "bead", &loomv1.Query{Project: "shop"}); fault.Code(err) != "host/silent" {
+			t.Fatalf("who looks hears %v", err)
+		}
+	}
+	if took := time.Since(began); took > 9*time.Second {
+		t.Errorf("three refusals took %s", took)
+	}
+	f.free <- struct{}{}
+	a.took()
+	f.use(a)
+	f.register("shop", "researcher")
+	for _, tt := range []struct {
+		request string
+		beads   int
+	}{{"r1", 1}, {"r1", 1}, {"r2", 2}, {"", 3}, {"", 4}} {
+		if _, err := ask(tt.request); err != nil {
+			t.Fatal(err)
+		}
+		if n := f.filed(); n != tt.beads {
+			t.Errorf("after request %q, %d beads are filed; want %d", tt.request, n, tt.beads)
+		}
 	}
 }

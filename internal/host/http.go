@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host/journals"
 	"github.com/loomrun/loom/internal/host/service"
@@ -80,6 +81,7 @@ func (s *services) Call(ctx context.Context, name string, from *loomv1.Identity,
 	ctx, cancel := context.WithTimeout(ctx, timeLimit(name))
 	defer cancel()
 	defer context.AfterFunc(s.h.ctx, cancel)()
+	ctx = actors.Asked(ctx, "")
 	return s.h.secrets.Answer(f(ctx, service.Call{Subject: subject.Service(subject.Must(name)), ContentType: contentType, Data: body, From: from}))
 }
 

@@ -153,9 +153,19 @@ func (h *Host) handler(within time.Duration, f service.Handler) broker.Handler {
 			return nil, h.secrets.Error(err)
 		}
 		kind := header(r.Header, "Content-Type")
+		ctx = actors.Asked(ctx, requestName(r.Who, header(r.Header, broker.RequestHeader)))
 		reply := f(ctx, service.Call{Subject: r.Subject, ContentType: kind, Data: r.Data, From: r.Who, Projects: r.Projects})
 		return encode(kind, h.secrets.Answer(reply))
 	}
+}
+
+// requestName is what a request is known by that its sender has named, and "" where it
+// has not: nobody's names are another's.
+func requestName(who *loomv1.Identity, name string) string {
+	if name == "" || len(name) > 128 {
+		return ""
+	}
+	return fmt.Sprintf("%d %q %s", who.GetKind(), who.GetName(), name)
 }
 
 // serveCEO takes a command that came in over the account of the CEO, whose

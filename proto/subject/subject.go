@@ -196,6 +196,22 @@ func Name(name Token) string { return join("name", name.s) }
 // Seat is where agents of leaf hosts ask.
 func Seat() string { return join("seat") }
 
+// At is where a host of a cluster itself answers what is asked on another subject: its
+// own server sends it there, so that no other host, which may sleep, gets the request.
+func At(host Token, subj string) string {
+	return join("at", host.s) + strings.TrimPrefix(subj, Prefix)
+}
+
+// AskedOn is the subject on which a request was made that came in on a subject of At;
+// any other is its own.
+func AskedOn(subj string) string {
+	rest, ok := strings.CutPrefix(subj, join("at")+".")
+	if _, asked, more := strings.Cut(rest, "."); ok && more {
+		return join(asked)
+	}
+	return subj
+}
+
 // Leaf is where a leaf host says that it lives.
 func Leaf(name Token) string { return join("leaf", name.s) }
 

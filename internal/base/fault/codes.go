@@ -334,6 +334,7 @@ var codes = map[string]Exit{
 	"deployment/older-host": Conflict,
 
 	"host/unavailable": Unavailable,
+	"host/silent":      Unavailable,
 	"host/not-running": Unavailable,
 	"host/stopping":    Unavailable,
 	"host/no-git":      Unavailable,

@@ -125,7 +125,8 @@ type Broker struct {
 
 	mu       sync.Mutex
 	services []micro.Service
-	closing  bool // no handler begins any more
+	heres    []string // subjects on which this host itself answers what its server is asked
+	closing  bool     // no handler begins any more
 }
 
 // Start runs a server on the data directory and returns when it is ready: the
@@ -362,6 +363,7 @@ func (b *Broker) Close(ctx context.Context) error {
 	services := b.services
 	b.services = nil
 	b.mu.Unlock()
+	b.elsewhere()
 	var errs []error
 	for _, s := range services {
 		errs = append(errs, s.Stop())

@@ -315,3 +315,59 @@ func TestOPS01_WorkAndTasksOutliveAHost(t *testing.T) {
 		t.Errorf("ConsumeTasks: %v", err)
 	}
 }
+
+// TestOPS01_AHostAnswersWhatItsServerIsAsked has each host of a cluster answer the
+// requests of those who are connected to it, and the others while it does not serve: a
+// host that sleeps would keep what it is given of others' requests.
+func TestOPS01_AHostAnswersWhatItsServerIsAsked(t *testing.T) {
+	longtest.Skip(t)
+	c := brokertest.New(t, 1, broker.Config{})
+	asked := func(i int) (who string) {
+		t.Helper()
+		operator, err := broker.Dial(c.Path(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer operator.Close()
+		for range 30 {
+			m, err := operator.Request("loom.v1.svc.host", nil, 10*time.Second)
+			if err != nil {
+				t.Fatalf("host %d: %v", i, err)
+			}
+			if got := string(m.Data); who != "" && got != who {
+				return "one and another"
+			} else {
+				who = got
+			}
+		}
+		return who
+	}
+	serve := func(i int) {
+		t.Helper()
+		if err := c.Broker(i).Serve("host", func(_ context.Context, r broker.Request) ([]byte, error) {
+			return fmt.Appendf(nil, "%d on %s", i, r.Subject), nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serve(2)
+	becomes(t, "host 2 is known to host 0", func() error {
+		operator, err := broker.Dial(c.Path(0))
+		if err != nil {
+			return err
+		}
+		defer operator.Close()
+		_, err = operator.Request("loom.v1.svc.host", nil, 10*time.Second)
+		return err
+	})
+	if got := asked(0); got != "2 on loom.v1.svc.host" {
+		t.Errorf("what host 0 is asked, which serves nothing yet, answers %q", got)
+	}
+	serve(0)
+	serve(1)
+	for i := range 3 {
+		if got, want := asked(i), fmt.Sprintf("%d on loom.v1.svc.host", i); got != want {
+			t.Errorf("what host %d is asked answers %q", i, got)
+		}
+	}
+}

@@ -73,7 +73,7 @@ func (b *Broker) add(account, name, subj string, handle Handler) error {
 		return fmt.Errorf("broker: service %s: %w", name, err)
 	}
 	slots := make(chan struct{}, inFlight)
-	err = s.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
+	take := micro.HandlerFunc(func(r micro.Request) {
 		if r.Reply() == "" {
 			return
 		}
@@ -85,7 +85,11 @@ func (b *Broker) add(account, name, subj string, handle Handler) error {
 			<-slots
 			_ = nc.PublishMsg(refusal(r.Reply(), fault.New("host/stopping", "the host is stopping; try again")))
 		}
-	}), micro.WithEndpointSubject(subj))
+	})
+	err = s.AddEndpoint(name, take, micro.WithEndpointSubject(subj))
+	if err == nil && account == core && b.server != nil && b.Clustered() {
+		err = b.here(s, name, subj, take)
+	}
 	if err != nil {
 		return fmt.Errorf("broker: service %s: %w", name, err)
 	}
@@ -104,7 +108,7 @@ func (b *Broker) answer(account string, r micro.Request, handle Handler) {
 	from, err := b.who(account, r)
 	var body []byte
 	if err == nil {
-		body, err = handle(ctx, Request{Subject: r.Subject(), Header: r.Headers(), Data: r.Data(), Who: from.who, Projects: from.projects, Roles: from.roles})
+		body, err = handle(ctx, Request{Subject: subject.AskedOn(r.Subject()), Header: r.Headers(), Data: r.Data(), Who: from.who, Projects: from.projects, Roles: from.roles})
 	}
 	if alone := context.Cause(ctx); fault.Code(alone) == "cluster/no-quorum" {
 		err = alone // whatever the handler made of its end
@@ -121,6 +125,47 @@ func (b *Broker) answer(account string, r micro.Request, handle Handler) {
 		b.log.Warn("an answer did not leave", "subject", r.Subject(), "error", err)
 	}
 }
+
+// here has this host answer what its own server is asked on a subject. Without that the
+// server gives each request to any host of the cluster: to one that sleeps, too, for the
+// eight seconds until its routes are given up.
+func (b *Broker) here(s micro.Service, name, subj string, take micro.Handler) error {
+	at := subject.At(subject.Must(b.config.Dir.Manifest().Host), subj)
+	if err := s.AddEndpoint(name+"-here", take, micro.WithEndpointSubject(at)); err != nil {
+		return err
+	}
+	if err := flush(context.Background(), b.conns[core]); err != nil {
+		return err
+	}
+	hosts, err := b.server.LookupAccount(core)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	b.heres = append(b.heres, subj)
+	b.mu.Unlock()
+	return hosts.AddMapping(subj, at)
+}
+
+// elsewhere has the cluster's other hosts answer what this one's server is asked.
+func (b *Broker) elsewhere() {
+	b.mu.Lock()
+	heres := b.heres
+	b.heres = nil
+	b.mu.Unlock()
+	if len(heres) == 0 {
+		return
+	}
+	if hosts, err := b.server.LookupAccount(core); err == nil {
+		for _, subj := range heres {
+			hosts.RemoveMapping(subj)
+		}
+	}
+}
+
+// RequestHeader carries a name that a client gives a request: one that is sent again
+// under the same name has no effect again. It is the sender's own, and at most 128 bytes.
+const RequestHeader = "Loom-Request"
 
 // A request that takes so long makes its host ask whether the cluster takes
 // writes, again and again, as an election passes; it is given up so early that

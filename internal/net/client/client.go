@@ -6,6 +6,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"time"
 
@@ -318,10 +319,31 @@ func (c *Client) request(ctx context.Context, subj string, req proto.Message, re
 	}
 	ctx, done := c.refusals.watch(ctx, subj)
 	defer done()
-	msg, err := c.nc.RequestWithContext(ctx, subj, data)
+	msg := &nats.Msg{Subject: subj, Data: data, Header: nats.Header{broker.RequestHeader: {rand.Text()}}}
+	for {
+		err := c.once(ctx, msg, reply)
+		if fault.Code(err) != "host/silent" {
+			return err
+		}
+		select {
+		case <-time.After(silentFor): // another host takes its place
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// silentFor is how long nothing is asked of a host whose peer has just been silent for
+// three seconds.
+const silentFor = 100 * time.Millisecond
+
+// once sends a request and fills the reply. It may be sent again: its name says that it
+// is the same.
+func (c *Client) once(ctx context.Context, request *nats.Msg, reply answer) error {
+	msg, err := c.nc.RequestMsgWithContext(ctx, request)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
-		return fault.New("host/unavailable", "the host does not serve %s just now", subj)
+		return fault.New("host/unavailable", "the host does not serve %s just now", request.Subject)
 	case err != nil:
 		return because(ctx, err)
 	}
