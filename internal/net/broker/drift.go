@@ -141,7 +141,7 @@ func (b *Broker) compare(ctx context.Context, s stream, have jetstream.StreamCon
 	if strings.HasPrefix(s.config.Name, natsjournal.StreamPrefix) && have.DenyPurge {
 		s.config.DenyPurge = true // of an earlier release: a server never takes that back
 	}
-	if strings.HasPrefix(s.config.Name, natsjournal.StreamPrefix) {
+	if strings.HasPrefix(s.config.Name, natsjournal.StreamPrefix) && !b.Clustered() {
 		s.config.Compression = have.Compression // it is chosen when the journal is made
 	}
 	fields := differences(s.config, have)
@@ -165,7 +165,7 @@ func (b *Broker) compare(ctx context.Context, s stream, have jetstream.StreamCon
 	return b.create(ctx, s)
 }
 
-var adjustable = map[string]bool{"max_bytes": true, "max_age": true}
+var adjustable = map[string]bool{"max_bytes": true, "max_age": true, "compression": true}
 
 // differences returns the fields of a stream's configuration that differ,
 // sorted, by their names on the wire.

@@ -73,9 +73,11 @@ func (c Config) row(name string) stream {
 }
 
 // jointly returns a stream as several hosts keep it. None of them may answer
-// for its leader, which alone knows what was acknowledged last.
+// for its leader, which alone knows what was acknowledged last. Nothing is compressed: a
+// replica that comes back after a crash cuts the end of its stream, and the server then
+// compresses, beside that, the block to which it goes on writing as if it were not.
 func jointly(c jetstream.StreamConfig, replicas int) jetstream.StreamConfig {
-	c.Replicas, c.AllowDirect = replicas, false
+	c.Replicas, c.AllowDirect, c.Compression = replicas, false, jetstream.NoCompression
 	return c
 }
 
@@ -106,7 +108,7 @@ func journalOf(partition int, bytes int64) jetstream.StreamConfig {
 	// hosts may ask for it, as for everything in their account.
 	c.MaxMsgSize, c.DenyPurge = 1<<20+headers, false
 	// The server compresses a block when it is full, after all that is in it was
-	// acknowledged.
+	// acknowledged. See jointly.
 	c.Compression = jetstream.S2Compression
 	return c
 }
