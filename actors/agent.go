@@ -179,9 +179,7 @@ func (a *agentActor) work(ctx context.Context, s *seat, b *loomv1.Brief) (next *
 			panic(r)
 		}
 	}()
-	wctx, cancel := context.WithTimeout(ctx, b.TimeLeft.AsDuration()+grace)
-	defer cancel()
-	out, err := a.pool.Worker.Work(wctx, b, s)
+	out, err := a.carryOut(ctx, s, b)
 	switch {
 	case errors.Is(err, ErrParked):
 	case ctx.Err() != nil: // the host is stopping: somebody goes on later
@@ -199,6 +197,24 @@ func (a *agentActor) work(ctx context.Context, s *seat, b *loomv1.Brief) (next *
 		return a.answer(ctx, s, b, out)
 	}
 	return nil
+}
+
+// carryOut has an attempt worked on until it is its agent's no more.
+func (a *agentActor) carryOut(ctx context.Context, s *seat, b *loomv1.Brief) (*loomv1.Outcome, error) {
+	held, taken := context.WithCancelCause(ctx)
+	defer taken(nil)
+	held, done := a.pool.AtWork.begin(held, b.GetAttempt())
+	defer done()
+	if every := a.pool.LookAgain; every > 0 {
+		go s.lookAgain(held, every, taken)
+	}
+	limited, cancel := context.WithTimeout(held, b.TimeLeft.AsDuration()+grace)
+	defer cancel()
+	out, err := a.pool.Worker.Work(limited, b, s)
+	if err != nil && !errors.Is(err, ErrParked) && errors.Is(context.Cause(held), errTaken) {
+		err = errTaken // and not what became of a step that was broken off
+	}
+	return out, err
 }
 
 // grace is how much longer than its attempt an agent works: by then the journal

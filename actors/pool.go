@@ -68,6 +68,12 @@ type Pool struct {
 	Sit    func(project string, who *loomv1.Claimant) Way
 	Worker Worker
 	Logger *slog.Logger
+	// AtWork hears of attempts that end elsewhere. Nil means that none of this pool's is
+	// heard of.
+	AtWork *AtWork
+	// LookAgain is how often an agent asks whether its attempt is still its own, in the
+	// place of AtWork. Zero means never.
+	LookAgain time.Duration
 	// RestartMax, RestartWithin and Backoff bound restarts of a failing agent.
 	// Zero means 10 within a minute, from 200 ms on.
 	RestartMax     int

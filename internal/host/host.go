@@ -95,6 +95,7 @@ type Host struct {
 	handover   *actors.Handover
 	seats      seats
 	places     places
+	atWork     actors.AtWork // what agents of this host work on
 	staff      *staff
 	meters     *web.Meters
 	web        *web.Server
@@ -286,7 +287,7 @@ func (h *Host) startActors(ctx context.Context) error {
 	}
 	h.meters.Recovered(time.Since(began))
 	for _, r := range h.relays {
-		h.system.StartFollower(h.ctx, r.Follower(), h.projection)
+		h.system.StartFollower(h.ctx, r.Follower(), h.atWork.Listen(h.projection))
 	}
 	return nil
 }
@@ -396,7 +397,7 @@ func (h *Host) startAgents(context.Context) error {
 			continue
 		}
 		pools = append(pools, actors.Pool{
-			Role: name, Agents: h.agentsOf(name), Changed: h.presence.changed, Host: m.Host, Start: m.Starts, Queue: h.handover, Serves: h.hasRepository, Projects: h.projects, Worker: worker, Logger: h.log,
+			Role: name, Agents: h.agentsOf(name), Changed: h.presence.changed, Host: m.Host, Start: m.Starts, Queue: h.handover, Serves: h.hasRepository, Projects: h.projects, Worker: worker, Logger: h.log, AtWork: &h.atWork,
 			Sit:        func(string, *loomv1.Claimant) actors.Way { return remembering{h.projects, memories} },
 			Lived:      func(kind loomv1.LifeKind, agent, reason string) { h.lives.note(time.Now(), kind, name, agent, reason) },
 			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,

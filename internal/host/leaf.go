@@ -50,6 +50,9 @@ type Leaf struct {
 const (
 	helloEvery  = staffAgain
 	helloWithin = 5 * time.Second
+	// leafLook is how often each of its agents asks whether the attempt that it works
+	// on is still its own: a leaf host follows no journal.
+	leafLook = time.Second
 	// helloWorktrees is of how many worktrees it asks at once whether they are
 	// still wanted.
 	helloWorktrees = 200
@@ -218,7 +221,7 @@ func (l *Leaf) startAgents(context.Context) error {
 		}
 		pools = append(pools, actors.Pool{
 			Role: name, Agents: agents, Host: l.name, Start: l.epoch, Queue: farQueue{l.nc}, Serves: l.serves,
-			Sit: l.way.sit, Worker: seated{worker}, Logger: h.log,
+			Sit: l.way.sit, Worker: seated{worker}, Logger: h.log, LookAgain: leafLook,
 			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,
 		})
 	}
