@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -183,7 +184,7 @@ func (a *agentActor) work(ctx context.Context, s *seat, b *loomv1.Brief) (next *
 	switch {
 	case errors.Is(err, ErrParked):
 	case ctx.Err() != nil: // the host is stopping: somebody goes on later
-		s.giveBack(ctx, "host is stopping")
+		s.giveBack(ctx, workflow.HostStops)
 	case fault.Code(err) == "attempt/paused": // somebody goes on when it is resumed
 		s.giveBack(ctx, "work is held")
 	case fault.Code(err) == "git/taken": // another host's files; the journal says who goes on
@@ -241,7 +242,7 @@ func (a *agentActor) answer(ctx context.Context, s *seat, b *loomv1.Brief, out *
 		return nil
 	}
 	if ctx.Err() != nil {
-		s.giveBack(ctx, "host is stopping")
+		s.giveBack(ctx, workflow.HostStops)
 		return nil
 	}
 	a.pool.Logger.Warn("outcome refused", "agent", a.name, "attempt", s.attempt, "error", err)

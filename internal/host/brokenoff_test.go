@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -186,4 +187,66 @@ func TestWF09_ClosingNowEndsCommands(t *testing.T) {
 	closeNow(t, c, h.Deployment(), ops, filed.Execution)
 	soon(t, "the command and its child are ended", ended)
 	eventually(t, "the agent is idle", func() bool { return idle(t, ops, qa) })
+}
+
+// priced is a model that costs something, and never answers.
+type priced struct {
+	breaks
+	cut model.Cut // what is known of its calls
+}
+
+func (p priced) Name() string                           { return "test:priced" }
+func (p priced) Scripted() bool                         { return false }
+func (p priced) MostCost(in, out uint64) (uint64, bool) { return in + 2*out, true }
+func (p priced) Ask(ctx context.Context, r *model.Request, f func(model.Chunk)) (*model.Response, error) {
+	_, err := p.breaks.Ask(ctx, r, f)
+	return nil, model.CutOff(err, p.cut)
+}
+
+// TestBYD05_AStoppedHostSaysWhatBrokenCallsCount, and counts no more than there is a
+// reason for; the next start goes on, and says the same of costs.
+func TestBYD05_AStoppedHostSaysWhatBrokenCallsCount(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		cut  model.Cut
+		want string
+		most uint64 // tokens; 0: what was held back
+	}{
+		{"known", model.Cut{Sent: true, Known: true, Input: 700, Output: 1000}, "1 model call was broken off, and may be charged: up to 1700 tokens, 0.002700 USD count as spent, the prompt, and", 1700},
+		{"unknown", model.Cut{Sent: true}, "count as spent, all that was held back for it, because only the provider knows what was used", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := priced{newBreaks(), tt.cut}
+			c := config(t, m)
+			c.Budget = &loomv1.Budget{Tokens: 1 << 20}
+			h := start(t, c)
+			if _, err := connect(t, h, "operator").Report(t.Context(), report()); err != nil {
+				t.Fatal(err)
+			}
+			soon(t, "the model is asked", m.asked)
+			h.Stop(t.Context())
+			if said := h.BrokenOff(); !strings.Contains(said, tt.want) {
+				t.Errorf("it says %q, want %q", said, tt.want)
+			}
+			c.Model = scripted.New("quick", nothing)
+			h = start(t, c)
+			if said := h.BrokenOff(); said != "" {
+				t.Errorf("a host that broke nothing off says %q", said)
+			}
+			reply, err := connect(t, h, "operator").Cost(t.Context(), &loomv1.CostRequest{By: loomv1.CostGroup_COST_GROUP_ROLE})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := reply.Total
+			spent := all.InputTokens + all.OutputTokens
+			switch {
+			case all.Released != 0:
+				t.Errorf("a host that is stopped counts against its agents: %v", all)
+			case tt.most != 0 && (spent != tt.most || all.BrokenCalls != 0):
+				t.Errorf("%d tokens count, want %d: %v", spent, tt.most, all)
+			case tt.most == 0 && (all.BrokenCalls != 1 || all.BrokenTokens != spent || spent < 4096):
+				t.Errorf("%d tokens count, want those that were held back: %v", spent, all)
+			}
+		})
+	}
 }

@@ -96,6 +96,7 @@ type Host struct {
 	seats      seats
 	places     places
 	atWork     actors.AtWork // what agents of this host work on
+	broken     brokenCalls
 	staff      *staff
 	meters     *web.Meters
 	web        *web.Server
@@ -325,9 +326,10 @@ func (h *Host) worker() (actors.Worker, error) {
 	tools := outside.New(outside.Config{
 		Dir: h.dir, Commands: &h.commands, Files: h.config.MCP, Blobs: h.blobs, NoteTrust: h.notes.trusted, Version: Version, Log: h.log,
 	})
+	h.broken.log = h.log
 	w := &agent.Worker{
 		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repos.Open, Exec: h.commands.Exec, ExecSetup: h.commands.ExecSetup,
-		Scratch: h.dir.Path("scratch"), HookTimeout: h.config.HookTimeout, Sources: sources, Servers: h.config.LanguageServers, Outside: tools.Servers, Toolkit: tools.Package, Logger: h.log, Live: h.live, Shared: h.shared,
+		Scratch: h.dir.Path("scratch"), HookTimeout: h.config.HookTimeout, Sources: sources, Servers: h.config.LanguageServers, Outside: tools.Servers, Toolkit: tools.Package, Logger: h.log, Live: h.live, Broken: h.broken.note, Shared: h.shared,
 		Tape: h.config.Tape, Played: recording.PlayedBy(h.model), Secrets: h.secrets.Secrets,
 		Maps: index.New(h.dir.Path("maps")), Setups: kept,
 	}
@@ -411,6 +413,7 @@ func (h *Host) startAgents(context.Context) error {
 // is made durable, then everything ends. It may be called more than once.
 func (h *Host) Stop(ctx context.Context) {
 	h.closed.Do(func() {
+		h.broken.stopping()
 		h.stopWeb(ctx)
 		if h.pools != nil {
 			h.pools.Stop()

@@ -299,6 +299,9 @@ func (l *Leaf) Done() <-chan struct{} { return l.ended }
 // Reason says why Done was closed.
 func (l *Leaf) Reason() error { return l.reason }
 
+// BrokenOff is [Host.BrokenOff].
+func (l *Leaf) BrokenOff() string { return l.h.BrokenOff() }
+
 // Sandboxed says whether commands run in a sandbox.
 func (l *Leaf) Sandboxed() bool { return l.h.Sandboxed() }
 
@@ -306,6 +309,7 @@ func (l *Leaf) Sandboxed() bool { return l.h.Sandboxed() }
 // more than once.
 func (l *Leaf) Stop(context.Context) {
 	l.stop.Do(func() {
+		l.h.broken.stopping()
 		if l.h.pools != nil {
 			l.h.pools.Stop()
 		}

@@ -41,7 +41,7 @@ type Repository struct {
 }
 
 // Worker does the work of every role. All fields but Models, Tiers, Sources, Outside,
-// Toolkit, Live, Setups and Secrets are required. It is
+// Toolkit, Live, Broken, Setups and Secrets are required. It is
 // safe for concurrent use.
 type Worker struct {
 	Model model.Provider
@@ -82,6 +82,8 @@ type Worker struct {
 	Shared func() bool
 	// Live is given chunks of text as the model writes them.
 	Live func(project, bead, agent, text string)
+	// Broken is told of calls that were broken off. It must not block. Nil ignores it.
+	Broken func(BrokenCall)
 	// Tiers answer for work that asks for a model of that tier, 1 to 3 (the
 	// strongest), where there is one.
 	Tiers map[int]model.Provider

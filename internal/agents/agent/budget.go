@@ -5,6 +5,8 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/base/fault"
@@ -39,14 +41,56 @@ func (r *run) reserve(ctx context.Context, m model.Provider, req *model.Request)
 	return nil, nil
 }
 
-// settle counts what a call has used that came to nothing, because of failed. Of
-// one that was cut off that is not known: it stays reserved until the attempt
-// ends.
+// settle counts what a call has used that came to nothing, because of failed.
 func (r *run) settle(ctx context.Context, m model.Provider, req *model.Request, failed error) error {
-	if m.Scripted() || ctx.Err() != nil {
+	switch {
+	case m.Scripted():
+		return nil
+	case ctx.Err() != nil:
+		r.settleCut(ctx, m, req, failed)
 		return nil //nolint:nilerr // the turn goes on, or ends by itself
 	}
 	return r.seat.Settle(ctx, req.Digest(), model.UsageOf(failed))
+}
+
+// BrokenCall is a model call that was broken off, and what is counted as spent for it
+// where a budget bounds the work.
+type BrokenCall struct {
+	Attempt, Model string
+	Tokens         uint64
+	MicroUSD       uint64
+	// Known says that the call has used no more than that. Else it is all that was held
+	// back for it.
+	Known bool
+}
+
+// lastWord is how long it is tried to say what a call has used that was broken off,
+// because the host stops.
+const lastWord = time.Second
+
+// settleCut counts what a call has used at most that was broken off, where that is
+// known. Else all that it reserved is counted, when the agent gives the attempt back or
+// the attempt ends; and so it is where the attempt has ended already.
+func (r *run) settleCut(ctx context.Context, m model.Provider, req *model.Request, failed error) {
+	input, output := turn.Most(r.t, req.Size(), req.MaxTokens)
+	broken := BrokenCall{Attempt: r.brief.Attempt.Id, Model: m.Name(), Tokens: input + output, MicroUSD: model.MostCost(m, input, output)}
+	if cut := model.CutOf(failed); cut.Known || !cut.Sent {
+		used := proto.CloneOf(model.UsageOf(failed)) // by tries before
+		if cut.Sent {
+			in, out := cmp.Or(cut.Input, input), min(cut.Output, output)
+			used.InputTokens, used.OutputTokens = used.InputTokens+in, used.OutputTokens+out
+			cost := model.MostCost(m, in, out)
+			used.CostMicroUsd, used.CostKnown = used.CostMicroUsd+cost, used.CostKnown && cost > 0
+		}
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
+		defer cancel()
+		if err := r.seat.Settle(last, req.Digest(), used); err == nil {
+			broken.Tokens, broken.MicroUSD, broken.Known = used.InputTokens+used.OutputTokens, used.CostMicroUsd, true
+		}
+	}
+	if r.Broken != nil && (broken.Tokens > 0 || !broken.Known) {
+		r.Broken(broken)
+	}
 }
 
 // timed returns a context that ends when the turn has taken what its role may.

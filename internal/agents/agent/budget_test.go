@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/agents/agent"
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -79,6 +80,46 @@ func TestBYD05_ACallWithoutAnAnswerIsSettled(t *testing.T) {
 	}
 	if len(b.seat.settled) != 1 || !proto.Equal(b.seat.settled[0], used) {
 		t.Errorf("settled %v, want %v", b.seat.settled, used)
+	}
+}
+
+// A call that is broken off is settled for what it has used at most where that is known,
+// also by an agent that has to stop. Else it stays reserved, and whoever watches is told.
+func TestBYD05_ACallThatIsBrokenOffIsSettledForWhatIsKnown(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		cut  model.Cut
+		want *loomv1.Usage // nil: nothing is settled
+	}{
+		{"known", model.Cut{Sent: true, Known: true, Input: 700, Output: 1021}, &loomv1.Usage{InputTokens: 700, OutputTokens: 1021, CostMicroUsd: 700 + 2*1021, CostKnown: true}},
+		{"not more than was reserved", model.Cut{Sent: true, Known: true, Input: 700, Output: 1 << 40}, &loomv1.Usage{InputTokens: 700, OutputTokens: 4096, CostMicroUsd: 700 + 2*4096, CostKnown: true}},
+		{"never sent", model.Cut{}, &loomv1.Usage{CostKnown: true}},
+		{"unknown", model.Cut{Sent: true}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, script(finish("success")))
+			ctx, stop := context.WithCancel(t.Context())
+			b.worker.Model = paid{hanging{b.worker.Model, func(ctx context.Context) error {
+				stop()
+				return model.CutOff(ctx.Err(), tt.cut)
+			}}}
+			var told []agent.BrokenCall
+			b.worker.Broken = func(c agent.BrokenCall) { told = append(told, c) }
+			if _, err := b.worker.Work(ctx, brief("researcher", loomv1.NodeKind_NODE_KIND_UNSPECIFIED), b.seat); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			r := b.seat.reserved[0]
+			switch {
+			case tt.want == nil:
+				if len(b.seat.settled) > 0 || len(told) != 1 || told[0].Known || int64(told[0].Tokens) != r.Tokens || int64(told[0].MicroUSD) != r.MicroUsd {
+					t.Errorf("settled %v, told %+v, want all of %v", b.seat.settled, told, r)
+				}
+			case len(b.seat.settled) != 1 || !proto.Equal(b.seat.settled[0], tt.want):
+				t.Errorf("settled %v, want %v", b.seat.settled, tt.want)
+			case tt.cut.Sent && (len(told) != 1 || !told[0].Known || told[0].Tokens != tt.want.InputTokens+tt.want.OutputTokens) || !tt.cut.Sent && len(told) > 0:
+				t.Errorf("told %+v", told)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -51,7 +52,10 @@ func (r *run) askSummary(ctx context.Context, c turn.Compact) (string, *loomv1.M
 	resp, err := m.Ask(ctx, req, nil)
 	took := uint64(max(time.Since(began).Milliseconds(), 1))
 	if ctx.Err() != nil {
-		return "", nil, ctx.Err()
+		if err != nil {
+			err = r.settle(ctx, m, req, err)
+		}
+		return "", nil, cmp.Or(err, ctx.Err())
 	}
 	r.tapeAsk(m, req, resp, err)
 	answer := &loomv1.ModelAnswer{Milliseconds: took, Model: m.Name(), Scripted: m.Scripted(), Request: req.Digest(), Counted: uint64(turn.Tokens(req.Size())), Part: turn.Part(r.t)}

@@ -36,6 +36,9 @@ func (a *Commands) upLeaf(cmd *cobra.Command, c host.Config, said config.Layer) 
 	}
 	defer func() {
 		l.Stop(context.Background())
+		if broken := l.BrokenOff(); broken != "" {
+			fmt.Fprintln(console.Prose(a.Err, 0), broken)
+		}
 		fmt.Fprintln(a.Err, "stopped cleanly")
 	}()
 	a.greetLeaf(l, c)

@@ -118,8 +118,9 @@ func (a *Commands) runHost(ctx context.Context, c host.Config, live *board.Board
 		live.End() // what has happened is said by a host that can still be asked
 		stop()
 	})()
+	var last *host.Host
 	err := host.Run(running, c, func(h *host.Host, again bool) {
-		began = true
+		began, last = true, h
 		if again {
 			fmt.Fprintf(a.Err, "serves again, up in %d ms\n", h.Startup().Milliseconds())
 		} else {
@@ -135,6 +136,9 @@ func (a *Commands) runHost(ctx context.Context, c host.Config, live *board.Board
 	})
 	live.End()
 	if began {
+		if broken := last.BrokenOff(); broken != "" {
+			fmt.Fprintln(console.Prose(a.Err, 0), broken)
+		}
 		fmt.Fprintln(a.Err, "stopped cleanly")
 	}
 	return err

@@ -84,6 +84,10 @@ func costText(w io.Writer, by string, r *loomv1.CostReply) {
 	if r.Total.Unpriced > 0 {
 		fmt.Fprintf(w, "the price of %d calls is not known, or not wholly\n", r.Total.Unpriced)
 	}
+	if n := r.Total.BrokenCalls; n > 0 {
+		fmt.Fprintf(console.Prose(w, 0), "%s tokens and %.6f USD of that are all that was held back for calls that were broken off (%d): only the provider knows what they have used\n",
+			digits(r.Total.BrokenTokens), float64(r.Total.BrokenMicroUsd)/1e6, n)
+	}
 }
 
 func costRow(c *loomv1.Cost) []string {

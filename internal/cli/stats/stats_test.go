@@ -2,6 +2,7 @@ package stats
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -39,6 +40,24 @@ func TestWF14_TargetsOfBugsAreForBugs(t *testing.T) {
 		}
 		if len(m.Targets) != 4 {
 			t.Error("the answer itself was changed")
+		}
+	}
+}
+
+// TestAGENT05_CostsSayWhatIsAssumed: of calls that were broken off it is said how much of
+// the sum they are.
+func TestAGENT05_CostsSayWhatIsAssumed(t *testing.T) {
+	total := &loomv1.Cost{Name: "total", Calls: 3, InputTokens: 50000, CostMicroUsd: 900000}
+	for _, tt := range []struct {
+		broken uint64
+		want   bool
+	}{{0, false}, {2, true}} {
+		total.BrokenCalls, total.BrokenTokens, total.BrokenMicroUsd = tt.broken, tt.broken*20000, tt.broken*400000
+		var b strings.Builder
+		costText(&b, "role", &loomv1.CostReply{Costs: []*loomv1.Cost{total}, Total: total})
+		said := strings.Join(strings.Fields(b.String()), " ")
+		if got := strings.Contains(said, "40000 tokens and 0.800000 USD of that are all that was held back for calls that were broken off (2)"); got != tt.want || strings.Contains(said, "broken off") != tt.want {
+			t.Errorf("with %d calls broken off: %s", tt.broken, said)
 		}
 	}
 }

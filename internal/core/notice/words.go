@@ -21,6 +21,12 @@ func turns(e *loomv1.Event) string {
 		return finished(e, f.ToolFinished)
 	case *loomv1.Event_TurnCompacted:
 		return fmt.Sprintf("%s goes on with a summary of its first %s", who(e), count(int(f.TurnCompacted.GetCompaction().GetAnswers()), "answer")) + summarised(f.TurnCompacted.GetCompaction().GetAnswer())
+	case *loomv1.Event_CallSettled:
+		u, used := f.CallSettled.GetUsage(), "were used"
+		if f.CallSettled.GetAssumed() {
+			used = "count as used, all that was held back"
+		}
+		return fmt.Sprintf("%s has no answer; %d tokens in and %d out %s", who(e), u.GetInputTokens(), u.GetOutputTokens(), used)
 	case *loomv1.Event_CallReserved:
 		return fmt.Sprintf("%s may ask its model: %s held back", who(e), reserved(f.CallReserved.GetReservation()))
 	}

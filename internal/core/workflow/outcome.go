@@ -110,7 +110,7 @@ func (r Run) settleUnknown(a *loomv1.Attempt, which func(*loomv1.CallReservation
 			continue
 		}
 		used := &loomv1.Usage{InputTokens: uint64(max(c.Tokens, 0)), CostMicroUsd: uint64(max(c.MicroUsd, 0)), CostKnown: c.MicroUsd > 0}
-		if err := r.Emit(&loomv1.Event{Node: a.Node, Attempt: a.Id, Fact: &loomv1.Event_CallSettled{CallSettled: &loomv1.CallSettled{Request: c.Request, Usage: used}}}); err != nil {
+		if err := r.Emit(&loomv1.Event{Node: a.Node, Attempt: a.Id, Fact: &loomv1.Event_CallSettled{CallSettled: &loomv1.CallSettled{Request: c.Request, Usage: used, Assumed: true}}}); err != nil {
 			return err
 		}
 	}

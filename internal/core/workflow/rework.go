@@ -73,6 +73,9 @@ func (r Run) withdrawAll(why string) error {
 	return r.Emit(lapse("", r.X.LimitApproval, why))
 }
 
+// HostStops is why an agent gives an attempt back whose host is stopped.
+const HostStops = "host is stopping"
+
 // withdraw ends the open attempts and approvals of some nodes.
 func (r Run) withdraw(nodes []*node, why string) error {
 	for _, n := range nodes {

@@ -332,5 +332,8 @@ func (e *errand) close() {
 		ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
 		defer cancel()
 		e.host.Stop(ctx)
+		if broken := e.host.BrokenOff(); broken != "" {
+			e.View.Say(broken)
+		}
 	}
 }

@@ -104,7 +104,7 @@ func (a *adder) of(name string) *sum {
 }
 
 func (a *adder) calls(ctx context.Context, tx *sql.Tx, by string) error {
-	rows, err := tx.QueryContext(ctx, "SELECT "+by+", input_tokens, output_tokens, cached_tokens, cost_micro_usd, priced, milliseconds FROM model_calls"+inCosts, a.args...)
+	rows, err := tx.QueryContext(ctx, "SELECT "+by+", input_tokens, output_tokens, cached_tokens, cost_micro_usd, priced, milliseconds, assumed FROM model_calls"+inCosts, a.args...)
 	if err != nil {
 		return err
 	}
@@ -112,8 +112,8 @@ func (a *adder) calls(ctx context.Context, tx *sql.Tx, by string) error {
 	for rows.Next() {
 		var name string
 		var input, output, cached, cost, took uint64
-		var priced bool
-		if err := rows.Scan(&name, &input, &output, &cached, &cost, &priced, &took); err != nil {
+		var priced, assumed bool
+		if err := rows.Scan(&name, &input, &output, &cached, &cost, &priced, &took, &assumed); err != nil {
 			return err
 		}
 		s := a.of(name)
@@ -121,6 +121,9 @@ func (a *adder) calls(ctx context.Context, tx *sql.Tx, by string) error {
 		s.CachedTokens, s.CostMicroUsd = s.CachedTokens+cached, s.CostMicroUsd+cost
 		if !priced {
 			s.Unpriced++
+		}
+		if assumed {
+			s.BrokenCalls, s.BrokenTokens, s.BrokenMicroUsd = s.BrokenCalls+1, s.BrokenTokens+input+output, s.BrokenMicroUsd+cost
 		}
 		if took > 0 {
 			s.took = append(s.took, took)
@@ -167,6 +170,7 @@ func (a *adder) finish() ([]*loomv1.Cost, *loomv1.Cost) {
 		total.Calls, total.InputTokens, total.OutputTokens = total.Calls+s.Calls, total.InputTokens+s.InputTokens, total.OutputTokens+s.OutputTokens
 		total.CachedTokens, total.CostMicroUsd, total.Unpriced = total.CachedTokens+s.CachedTokens, total.CostMicroUsd+s.CostMicroUsd, total.Unpriced+s.Unpriced
 		total.Attempts, total.Succeeded, total.TimedOut, total.Released = total.Attempts+s.Attempts, total.Succeeded+s.Succeeded, total.TimedOut+s.TimedOut, total.Released+s.Released
+		total.BrokenCalls, total.BrokenTokens, total.BrokenMicroUsd = total.BrokenCalls+s.BrokenCalls, total.BrokenTokens+s.BrokenTokens, total.BrokenMicroUsd+s.BrokenMicroUsd
 		total.took = append(total.took, s.took...)
 		s.rate()
 		list = append(list, s.Cost)
@@ -218,21 +222,24 @@ func (w *writer) costed(ctx context.Context, x *execution, e *loomv1.Event) erro
 		u := a.GetUsage()
 		agent := e.GetActor().GetName()
 		return w.exec(ctx, "call", e.Project, e.Number, e.Bead, process, agent, roleOf(agent), a.GetModel(), clock(e.Time),
-			int64(u.GetInputTokens()), int64(u.GetOutputTokens()), int64(u.GetCacheReadTokens()), int64(u.GetCostMicroUsd()), u.GetCostKnown(), int64(a.GetMilliseconds()))
+			int64(u.GetInputTokens()), int64(u.GetOutputTokens()), int64(u.GetCacheReadTokens()), int64(u.GetCostMicroUsd()), u.GetCostKnown(), int64(a.GetMilliseconds()), false)
 	case *loomv1.Event_CallSettled:
 		if u := f.CallSettled.GetUsage(); u != nil {
 			agent := x.reservedBy(e)
 			return w.exec(ctx, "call", e.Project, e.Number, e.Bead, process, agent, roleOf(agent), "", clock(e.Time),
-				int64(u.GetInputTokens()), int64(u.GetOutputTokens()), int64(u.GetCacheReadTokens()), int64(u.GetCostMicroUsd()), u.GetCostKnown(), int64(0))
+				int64(u.GetInputTokens()), int64(u.GetOutputTokens()), int64(u.GetCacheReadTokens()), int64(u.GetCostMicroUsd()), u.GetCostKnown(), int64(0), f.CallSettled.GetAssumed())
 		}
 	case *loomv1.Event_AttemptEnded:
+		if withdrawn(f.AttemptEnded) {
+			return nil // it says nothing of its agent
+		}
 		outcome := word(f.AttemptEnded.GetOutcome().GetStatus())
 		if f.AttemptEnded.GetTimedOut() {
 			outcome = timeout
 		}
 		x.attemptEnd(e, outcome)
 	case *loomv1.Event_ClaimReleased:
-		if why := f.ClaimReleased.GetReason(); strings.HasPrefix(why, "host ") || strings.HasPrefix(why, "agent failed") {
+		if why := f.ClaimReleased.GetReason(); strings.HasPrefix(why, "host ") && why != workflow.HostStops || strings.HasPrefix(why, "agent failed") {
 			x.attemptEnd(e, released)
 		}
 	}

@@ -3,6 +3,7 @@ package projection_test
 import (
 	"testing"
 
+	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	stories "github.com/loomrun/loom/test/play"
 )
@@ -76,7 +77,44 @@ func TestAGENT05_CallsWithoutAnAnswerCost(t *testing.T) {
 	if used == 0 || total.InputTokens != all || total.InputTokens < used {
 		t.Errorf("%d tokens cost, of %d that executions used, %d of them by calls without an answer", total.InputTokens, all, used)
 	}
+	if total.BrokenCalls == 0 || total.BrokenTokens != used-500 || total.BrokenTokens%2000 != 0 {
+		t.Errorf("%d calls were broken off, with %d of %d tokens", total.BrokenCalls, total.BrokenTokens, used)
+	}
 	if len(list) != 1 || list[0].Name != "qa-engineer" {
 		t.Errorf("by role: %v", list)
+	}
+}
+
+// TestAGENT05_WhatIsNoAgentsDoing counts neither for nor against it: its host was
+// stopped, or its work is no longer wanted. A host that broke down counts.
+func TestAGENT05_WhatIsNoAgentsDoing(t *testing.T) {
+	var j journal
+	shop := stories.Open("shop", 0, func(b *loomv1.Batch) { j = append(j, b) })
+	give := func(reason string) {
+		b, who := shop.Claim("qa-engineer")
+		shop.Do(&loomv1.Command{Actor: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_AGENT, Name: who.Agent + "@" + who.Host}, Body: &loomv1.Command_ReleaseAttempt{
+			ReleaseAttempt: &loomv1.ReleaseAttempt{Attempt: b.Attempt.Id, Claimant: who, Reason: reason},
+		}})
+	}
+	reliable := func() (attempts, released uint64) {
+		t.Helper()
+		shop.Flush()
+		_, total, err := open(t, filled(t, []journal{j})).Costs(t.Context(), &loomv1.CostRequest{By: loomv1.CostGroup_COST_GROUP_ROLE})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return total.Attempts, total.Released
+	}
+	filed := shop.File(&loomv1.Submission{Goal: "mend it", Type: loomv1.BeadType_BEAD_TYPE_BUG})
+	give(workflow.HostStops)
+	shop.Claim("qa-engineer")
+	shop.Order(&loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Close{Close: &loomv1.CloseExecution{Execution: filed.Execution, Reason: "not wanted", Now: true}}})
+	if attempts, released := reliable(); attempts != 0 || released != 0 {
+		t.Errorf("a host that was stopped, and work that was closed, count as %d attempts, and %d taken away", attempts, released)
+	}
+	shop.File(&loomv1.Submission{Goal: "mend it", Type: loomv1.BeadType_BEAD_TYPE_BUG})
+	give("host h1 is gone")
+	if attempts, released := reliable(); attempts != 0 || released != 1 {
+		t.Errorf("a host that broke down counts as %d attempts, and %d taken away, want none and one", attempts, released)
 	}
 }

@@ -179,6 +179,7 @@ CREATE TABLE model_calls (
   cost_micro_usd INTEGER NOT NULL,
   priced         INTEGER NOT NULL, -- whether that is all of it
   milliseconds   INTEGER NOT NULL, -- 0 is not known
+  assumed        INTEGER NOT NULL, -- it was broken off, and has all that was reserved for it
   PRIMARY KEY (project, number)
 ) STRICT, WITHOUT ROWID;
 

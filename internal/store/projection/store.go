@@ -47,8 +47,8 @@ var statements = map[string]string{
 	"tally": `INSERT INTO tallies (name, process, node, label, value) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET value = value + excluded.value`,
 	"call": `INSERT INTO model_calls (project, number, bead_id, process, agent, role, model, at, input_tokens, output_tokens,
-			cached_tokens, cost_micro_usd, priced, milliseconds)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			cached_tokens, cost_micro_usd, priced, milliseconds, assumed)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 	"grant": "INSERT INTO lock_grants (project, token, under, execution_id, at) VALUES (?, ?, ?, ?, ?)",
 	"place": `INSERT INTO lock_grants (project, token, under, execution_id, at)
 		VALUES (?, ?, (SELECT max(token) FROM lock_grants WHERE project = ? AND token = under), ?, ?)`,

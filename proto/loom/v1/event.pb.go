@@ -3056,8 +3056,10 @@ func (x *CallReserved) GetReservation() *CallReservation {
 type CallSettled struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The request that was reserved for.
-	Request       string `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
-	Usage         *Usage `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
+	Request string `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	Usage   *Usage `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
+	// Nobody knows what it has used: the usage is all that was reserved for it.
+	Assumed       bool `protobuf:"varint,3,opt,name=assumed,proto3" json:"assumed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3104,6 +3106,13 @@ func (x *CallSettled) GetUsage() *Usage {
 		return x.Usage
 	}
 	return nil
+}
+
+func (x *CallSettled) GetAssumed() bool {
+	if x != nil {
+		return x.Assumed
+	}
+	return false
 }
 
 // RolesReported tells which roles a host has live agents of, when that has
@@ -6523,7 +6532,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x84d\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa4c\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -6670,9 +6679,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\rmessage_heard\x18R \x01(\v2\x15.loom.v1.MessageHeardB(\x8a\xb5\x18$\n" +
 	"\x03\x03\x02\a\x1a\x1d{who} was told{.said.text in}H\x00R\fmessageHeard\x12E\n" +
 	"\rcall_reserved\x18S \x01(\v2\x15.loom.v1.CallReservedB\a\x8a\xb5\x18\x03\n" +
-	"\x01\x02H\x00R\fcallReserved\x12\xa1\x01\n" +
-	"\fcall_settled\x18T \x01(\v2\x14.loom.v1.CallSettledBf\x8a\xb5\x18b\n" +
-	"\x01\x02\x1a]{who} has no answer; {.usage.input_tokens} tokens in and {.usage.output_tokens} out were usedH\x00R\vcallSettled\x12\x97\x01\n" +
+	"\x01\x02H\x00R\fcallReserved\x12B\n" +
+	"\fcall_settled\x18T \x01(\v2\x14.loom.v1.CallSettledB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x02H\x00R\vcallSettled\x12\x97\x01\n" +
 	"\x0edecision_added\x18U \x01(\v2\x16.loom.v1.DecisionAddedBV\x8a\xb5\x18R\n" +
 	"\x02\x01\x04\x1aL{about}: {.node.type} {.node.id}: {.node.title quoted} ({.node.confidence}%)H\x00R\rdecisionAdded\x12\x9b\x01\n" +
 	"\x0fdecision_linked\x18V \x01(\v2\x17.loom.v1.DecisionLinkedBW\x8a\xb5\x18S\n" +
@@ -6835,10 +6844,11 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\aproject\x18\x04 \x01(\v2\x0f.loom.v1.BudgetR\aproject\x12!\n" +
 	"\x03day\x18\x05 \x01(\v2\x0f.loom.v1.BudgetR\x03day\"J\n" +
 	"\fCallReserved\x12:\n" +
-	"\vreservation\x18\x01 \x01(\v2\x18.loom.v1.CallReservationR\vreservation\"M\n" +
+	"\vreservation\x18\x01 \x01(\v2\x18.loom.v1.CallReservationR\vreservation\"g\n" +
 	"\vCallSettled\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12$\n" +
-	"\x05usage\x18\x02 \x01(\v2\x0e.loom.v1.UsageR\x05usage\"M\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0e.loom.v1.UsageR\x05usage\x12\x18\n" +
+	"\aassumed\x18\x03 \x01(\bR\aassumed\"M\n" +
 	"\rRolesReported\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12(\n" +
 	"\x05roles\x18\x02 \x01(\v2\x12.loom.v1.HostRolesR\x05roles\"H\n" +

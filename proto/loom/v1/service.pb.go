@@ -4746,13 +4746,14 @@ type Cost struct {
 	Unpriced uint64 `protobuf:"varint,7,opt,name=unpriced,proto3" json:"unpriced,omitempty"`
 	// How long answers took; those of earlier releases did not say.
 	Latency *Quantiles `protobuf:"bytes,8,opt,name=latency,proto3" json:"latency,omitempty"`
-	// Attempts that ended; of them those that ended well, by giving a success or
+	// Attempts that ended by themselves, and were not withdrawn because their execution
+	// ended or went elsewhere; of them those that ended well, by giving a success or
 	// asking for another cycle; those whose time ran out.
 	Attempts  uint64 `protobuf:"varint,9,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	Succeeded uint64 `protobuf:"varint,10,opt,name=succeeded,proto3" json:"succeeded,omitempty"`
 	TimedOut  uint64 `protobuf:"varint,11,opt,name=timed_out,json=timedOut,proto3" json:"timed_out,omitempty"`
 	// Times that an attempt was taken from an agent, because it or its host broke
-	// down, or the host stopped.
+	// down. A host that is stopped gives attempts back, which is none.
 	Released uint64 `protobuf:"varint,12,opt,name=released,proto3" json:"released,omitempty"`
 	// Of the attempts that ended, those that ended well; 0 to 1. Unset while none
 	// ended. Models and days have no attempts of their own: days have those that
@@ -4760,9 +4761,14 @@ type Cost struct {
 	Completion *float64 `protobuf:"fixed64,13,opt,name=completion,proto3,oneof" json:"completion,omitempty"`
 	// Of attempts that ended and times that one was taken away, those that were
 	// neither taken away nor out of time; 0 to 1.
-	Reliability   *float64 `protobuf:"fixed64,14,opt,name=reliability,proto3,oneof" json:"reliability,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Reliability *float64 `protobuf:"fixed64,14,opt,name=reliability,proto3,oneof" json:"reliability,omitempty"`
+	// Calls that were broken off, of which nobody knows what they have used, and what of
+	// tokens and cost is all that was reserved for them.
+	BrokenCalls    uint64 `protobuf:"varint,15,opt,name=broken_calls,json=brokenCalls,proto3" json:"broken_calls,omitempty"`
+	BrokenTokens   uint64 `protobuf:"varint,16,opt,name=broken_tokens,json=brokenTokens,proto3" json:"broken_tokens,omitempty"`
+	BrokenMicroUsd uint64 `protobuf:"varint,17,opt,name=broken_micro_usd,json=brokenMicroUsd,proto3" json:"broken_micro_usd,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Cost) Reset() {
@@ -4889,6 +4895,27 @@ func (x *Cost) GetCompletion() float64 {
 func (x *Cost) GetReliability() float64 {
 	if x != nil && x.Reliability != nil {
 		return *x.Reliability
+	}
+	return 0
+}
+
+func (x *Cost) GetBrokenCalls() uint64 {
+	if x != nil {
+		return x.BrokenCalls
+	}
+	return 0
+}
+
+func (x *Cost) GetBrokenTokens() uint64 {
+	if x != nil {
+		return x.BrokenTokens
+	}
+	return 0
+}
+
+func (x *Cost) GetBrokenMicroUsd() uint64 {
+	if x != nil {
+		return x.BrokenMicroUsd
 	}
 	return 0
 }
@@ -5493,7 +5520,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x05costs\x18\x02 \x03(\v2\r.loom.v1.CostR\x05costs\x12#\n" +
 	"\x05total\x18\x03 \x01(\v2\r.loom.v1.CostR\x05total\x12/\n" +
 	"\x05as_of\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12\x16\n" +
-	"\x06prices\x18\x05 \x01(\tR\x06prices\"\xeb\x03\n" +
+	"\x06prices\x18\x05 \x01(\tR\x06prices\"\xdd\x04\n" +
 	"\x04Cost\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05calls\x18\x02 \x01(\x04R\x05calls\x12!\n" +
@@ -5511,7 +5538,10 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\n" +
 	"completion\x18\r \x01(\x01H\x00R\n" +
 	"completion\x88\x01\x01\x12%\n" +
-	"\vreliability\x18\x0e \x01(\x01H\x01R\vreliability\x88\x01\x01B\r\n" +
+	"\vreliability\x18\x0e \x01(\x01H\x01R\vreliability\x88\x01\x01\x12!\n" +
+	"\fbroken_calls\x18\x0f \x01(\x04R\vbrokenCalls\x12#\n" +
+	"\rbroken_tokens\x18\x10 \x01(\x04R\fbrokenTokens\x12(\n" +
+	"\x10broken_micro_usd\x18\x11 \x01(\x04R\x0ebrokenMicroUsdB\r\n" +
 	"\v_completionB\x0e\n" +
 	"\f_reliability\"y\n" +
 	"\x0fRegisterRequest\x12*\n" +

@@ -35,6 +35,9 @@ func (p *provider) Ask(ctx context.Context, r *model.Request, onChunk func(model
 	}
 	params := p.params(r)
 	return p.Line.Ask(ctx, r, onChunk, func(ctx context.Context, c *wire.Call) error {
+		if p.Server().Official && r.Thinking == (model.Thinking{}) { // others may hold a call's arguments back
+			c.Plain()
+		}
 		client := p.client(c)
 		stream := client.Messages.NewStreaming(ctx, params)
 		defer stream.Close()

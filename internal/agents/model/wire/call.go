@@ -33,6 +33,8 @@ type Call struct {
 	tokens  price.Tokens
 	counted bool // the server reported tokens
 	begun   bool // the server began to answer
+	sent    bool // the server was asked
+	plain   bool // all that the model writes is seen as it is written
 
 	refusal *refusal
 	broken  error // the connection broke
@@ -49,6 +51,7 @@ type draft struct {
 // not a stream is an error.
 func (c *Call) Do(r *http.Request) (*http.Response, error) {
 	r.Header.Set("Idempotency-Key", c.id)
+	c.sent = true
 	resp, err := c.client.Do(r)
 	if err != nil {
 		c.broken = err
@@ -126,6 +129,10 @@ func (c *Call) draft(index int64) *draft {
 
 // Tokens reports the server's count so far; the last report holds.
 func (c *Call) Tokens(t price.Tokens) { c.tokens, c.counted = t.Bounded(), true }
+
+// Plain reports that all that the model writes comes in as it is written: it does not
+// reason, and nothing is held back until it is whole.
+func (c *Call) Plain() { c.plain = true }
 
 // Opaque reports what the server wants back with this answer.
 func (c *Call) Opaque(data []byte) { c.opaque = data }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/loomrun/loom/internal/agents/model"
@@ -101,7 +102,8 @@ func (l *Line) Ask(ctx context.Context, q *model.Request, onChunk func(model.Chu
 	case err == nil:
 		return answer, nil
 	case ctx.Err() != nil:
-		err = ctx.Err()
+		err = model.CutOff(ctx.Err(), a.cut())
+		a.lost = slices.DeleteFunc(a.lost, func(c *Call) bool { return c == a.flight })
 	}
 	return nil, model.Spent(err, a.used())
 }
@@ -112,6 +114,7 @@ type asking struct {
 	request *model.Request
 	onChunk func(model.Chunk)
 	try     Try
+	flight  *Call         // the try that was under way when the asking was broken off
 	lost    []*Call       // tries that broke after the server had begun to answer
 	paid    *loomv1.Usage // of all tries, once there is a whole answer
 	waited  time.Duration // for rate limits
@@ -125,6 +128,9 @@ func (a *asking) run(ctx context.Context) (*model.Response, error) {
 		c, err := a.once(ctx)
 		if err == nil {
 			return a.finish(c)
+		}
+		if ctx.Err() != nil {
+			a.flight = c
 		}
 		if c.begun {
 			a.lost = append(a.lost, c)

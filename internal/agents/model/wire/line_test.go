@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -48,6 +49,24 @@ func TestF14_WaitsGrowWithJitter(t *testing.T) {
 		if at.Before(l.now()) || at.After(l.now().Add(7*time.Second)) || at.Nanosecond() != 0 {
 			t.Errorf("again at %v, want a whole second within 7 s", at)
 		}
+	}
+}
+
+// TestBYD05_ACallThatWaitedIsNotUnderWay: one that is broken off while it waits to be
+// tried again has cost nothing more.
+func TestBYD05_ACallThatWaitedIsNotUnderWay(t *testing.T) {
+	l := NewLine(Server{Spec: "test:m", Base: "https://example.org"})
+	ctx, cancel := context.WithCancel(t.Context())
+	l.pause = func(ctx context.Context, _ time.Duration) error {
+		cancel()
+		return ctx.Err()
+	}
+	_, err := l.Ask(ctx, question(), nil, func(_ context.Context, c *Call) error {
+		c.sent = true
+		return c.Refuse("rate_limit_error", "slow down")
+	})
+	if cut := model.CutOf(err); !errors.Is(err, context.Canceled) || cut.Sent {
+		t.Errorf("%+v of %v, want that the server was not asked", cut, err)
 	}
 }
 

@@ -47,6 +47,23 @@ func (a *asking) spent() *loomv1.Usage {
 	return u
 }
 
+// underWay is how many tokens a model may have written that had not come in when its
+// call was broken off: those of some seconds.
+const underWay = 1000
+
+// cut is what is known of the try that was under way when the asking was broken off. A
+// token has at least one byte.
+func (a *asking) cut() model.Cut {
+	c := a.flight
+	if c == nil {
+		return model.Cut{}
+	}
+	return model.Cut{
+		Sent: c.sent, Known: c.begun && c.plain && len(c.text.String())+len(c.calls) > 0,
+		Input: c.tokens.Prompt(), Output: c.tokens.Output + uint64(c.response().Size()) + underWay,
+	}
+}
+
 // used is what the request has used in all, whatever came of it.
 func (a *asking) used() *loomv1.Usage {
 	if a.paid != nil {
