@@ -8,6 +8,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/cluster"
+	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/net/identity"
 	"github.com/loomrun/loom/internal/ops/config"
