@@ -23,6 +23,7 @@ func (a *Commands) runPattern() *cobra.Command {
 	var project, answers string
 	var inputs []string
 	var own bool
+	var by signer
 	cmd := &cobra.Command{
 		Use: "run NAME|FILE REQUEST [flags]", Short: "open a session of a pattern, and talk it through", Args: console.Takes("NAME|FILE", "REQUEST"),
 		Long: `Run opens a session on the host and asks what it asks, one question at a time,
@@ -35,7 +36,8 @@ A model of the host asks, and can do nothing else; without one, with
 
 --intent FILE answers the questions by what they are about: a file with the
 fields goal, constraints, audience, scope and success, each a list of texts. It
-still asks for the seal. It exits 10 where the session waits for an answer.`,
+still asks for the seal, but with --sign, where all answers are those of the
+file. It exits 10 where the session waits for an answer.`,
 		Example: "  loom pattern run option-burst \"Names for the app\" --input prompt=p.txt\n  loom pattern run clarity-pass \"Tidy it\" --input original=guide.md",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			open := &loomv1.OpenPattern{Request: args[1], WithoutModel: own}
@@ -49,8 +51,12 @@ still asks for the seal. It exits 10 where the session waits for an answer.`,
 			if err != nil {
 				return err
 			}
+			if err := by.open(); err != nil {
+				return err
+			}
 			return a.With(cmd.Context(), func(c *client.Client) error {
 				t := a.talk(c, project, given)
+				t.by = &by
 				if err := t.act(cmd.Context(), &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Open{Open: open}}); err != nil {
 					return err
 				}
@@ -59,6 +65,7 @@ still asks for the seal. It exits 10 where the session waits for an answer.`,
 			})
 		},
 	}
+	by.add(cmd)
 	cmd.Flags().StringVar(&answers, "intent", "", "answer from this `FILE`: lists of texts by field")
 	cmd.Flags().BoolVar(&own, "own-questions", false, "have the pattern ask its own questions, and no model")
 	cmd.Flags().StringArrayVar(&inputs, "input", nil, "`NAME=FILE` an input of the pattern; may be given again")
@@ -131,6 +138,7 @@ func (a *Commands) readIntent(file string) (map[loomv1.IntentField][]string, err
 func (a *Commands) resumeSession() *cobra.Command {
 	var project, answers string
 	var rerun bool
+	var by signer
 	cmd := &cobra.Command{
 		Use: "resume SESSION [flags]", Short: "go on with a session that was left, or aborted", Args: console.Takes("SESSION"),
 		Long: `Resume goes on where a session stands: with the question that waits, or with the
@@ -146,8 +154,12 @@ envelope is shown again and needs its seal.`,
 			if err != nil {
 				return err
 			}
+			if err := by.open(); err != nil {
+				return err
+			}
 			return a.With(cmd.Context(), func(c *client.Client) error {
 				t := a.talk(c, project, given)
+				t.by = &by
 				if err := t.look(cmd.Context(), args[0]); err != nil {
 					return err
 				}
@@ -160,6 +172,7 @@ envelope is shown again and needs its seal.`,
 			})
 		},
 	}
+	by.add(cmd)
 	cmd.Flags().BoolVar(&rerun, "rerun", false, "begin an aborted session anew, with the same envelope")
 	cmd.Flags().StringVar(&answers, "intent", "", "answer from this `FILE`, as \"loom pattern run\" does")
 	console.ProjectFlag(cmd, &project)

@@ -257,15 +257,24 @@ not asked; then an envelope that is shown is made anew.`,
 
 func (a *Commands) sealSession() *cobra.Command {
 	var project string
+	var by signer
 	cmd := &cobra.Command{
 		Use: "seal SESSION DIGEST [flags]", Short: "seal the envelope of a session, by the digest that was shown", Args: console.Takes("SESSION", "DIGEST"),
 		Long: `Seal says that the envelope is what you want: work is for it, and for nothing
-else. If something was added since it was shown, the digest is another one.`,
-		Example: "  loom pattern seal s1 $DIGEST",
+else. If something was added since it was shown, the digest is another one.
+With --sign the seal is the CEO's, signed with her key.`,
+		Example: "  loom pattern seal s1 $DIGEST\n  loom pattern seal s1 $DIGEST --sign",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := by.open(); err != nil {
+				return err
+			}
+			if by.signs() {
+				return a.sealAsCEO(cmd, project, args[0], args[1], &by)
+			}
 			return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Seal{Seal: &loomv1.SealIntent{Digest: args[1]}}})
 		},
 	}
+	by.add(cmd)
 	console.ProjectFlag(cmd, &project)
 	return cmd
 }

@@ -24,6 +24,7 @@ type talk struct {
 	project string
 	given   map[loomv1.IntentField][]string // answers of a file
 	keys    *console.Keyboard
+	by      *signer // the CEO, where the seal is signed
 	w       io.Writer
 	s       *loomv1.PatternSession
 }
@@ -192,6 +193,10 @@ func (t *talk) seal(ctx context.Context) error {
 	fmt.Fprintln(t.w)
 	envelopeText(t.w, t.s.Shown.Envelope)
 	fmt.Fprintf(t.w, "digest %s\n", t.s.Shown.Digest)
+	if t.by.signs() && t.allGiven() {
+		fmt.Fprintln(t.w, "all of it is from the file: it is sealed with the CEO's key")
+		return t.ready(ctx)
+	}
 	for {
 		key, err := t.keys.Key(ctx, t.w, "\nSeal it? y: yes, work begins for this; a: add something; l: leave it for now\n> ")
 		if err != nil {
@@ -200,13 +205,35 @@ func (t *talk) seal(ctx context.Context) error {
 		fmt.Fprintln(t.w)
 		switch strings.ToLower(key) {
 		case "y", "yes":
-			return t.act(ctx, &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Seal{Seal: &loomv1.SealIntent{Digest: t.s.Shown.Digest}}})
+			return t.ready(ctx)
 		case "a", "add":
 			return t.add(ctx)
 		case "l", "leave":
 			return io.EOF
 		}
 	}
+}
+
+// ready seals what was shown: as the operator, or signed with the CEO's key.
+func (t *talk) ready(ctx context.Context) error {
+	if !t.by.signs() {
+		return t.act(ctx, &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Seal{Seal: &loomv1.SealIntent{Digest: t.s.Shown.Digest}}})
+	}
+	if err := t.by.seal(ctx, t.a, t.c, t.s, t.s.Shown.Digest); err != nil {
+		return err
+	}
+	return t.look(ctx, t.s.Id)
+}
+
+// allGiven says whether each answer of the envelope is one of the file, so that whoever
+// signs knows all of it before.
+func (t *talk) allGiven() bool {
+	for _, a := range t.s.Shown.GetEnvelope().GetAnswers() {
+		if !slices.Contains(t.given[a.About], a.Text) {
+			return false
+		}
+	}
+	return len(t.given) > 0
 }
 
 // add takes something that was not asked for.
@@ -256,5 +283,13 @@ func envelopeText(w io.Writer, e *loomv1.IntentEnvelope) {
 	}
 	if e.GetSupersedes() != "" {
 		fmt.Fprintf(w, "  it takes the place of %s\n", e.Supersedes)
+	}
+	fmt.Fprintf(w, "  made of these answers, with pattern %s\n", e.GetPatternDigest())
+	for _, a := range e.GetAnswers() {
+		asked := "unasked"
+		if a.Question != "" {
+			asked = fmt.Sprintf("%q", console.Printable(a.Question))
+		}
+		fmt.Fprintf(w, "  %d. about %s, %s, by %s at %s:\n     %s\n", a.Number, intent.FieldName(a.About), asked, a.GetBy().GetName(), console.Stamp(a.Time), console.Printable(a.Text))
 	}
 }

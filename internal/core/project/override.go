@@ -49,6 +49,9 @@ func orderOf(cmd *loomv1.CeoCommand) order {
 	if v := cmd.GetRevokeKey(); v != nil {
 		return order{"revoke-key", v.GetName(), v.GetReason()}
 	}
+	if v := cmd.GetSeal(); v != nil {
+		return order{"seal", v.GetSession(), v.GetReason()}
+	}
 	if v := cmd.GetAbandon(); v != nil {
 		return order{"abandon", v.GetId(), v.GetReason()}
 	}
@@ -140,6 +143,8 @@ func (d *decision) carryOut(c *loomv1.SignedCommand, cmd *loomv1.CeoCommand) err
 		return d.distrustTools(v.Distrust)
 	case *loomv1.CeoCommand_Abandon:
 		return d.giveUp(v.Abandon)
+	case *loomv1.CeoCommand_Seal:
+		return d.sealSession(v.Seal)
 	case *loomv1.CeoCommand_Release:
 		return d.lock(d.s.locks.Release(d.now, d.repository(), v.Release.GetToken()))
 	}

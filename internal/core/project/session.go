@@ -71,6 +71,19 @@ func (d *decision) actInSession(c *loomv1.ActInSession) (*loomv1.Answer, error) 
 	return d.s.sessionAnswer(id), nil
 }
 
+// sealSession has a session decide the seal of the CEO, which a key has signed.
+func (d *decision) sealSession(c *loomv1.SealSession) error {
+	s := d.s.sessions[c.GetSession()]
+	if s == nil {
+		return d.s.unknownSession(c.GetSession())
+	}
+	facts, err := s.Decide(&loomv1.IntentCommand{By: d.actor, At: d.at, Body: &loomv1.IntentCommand_Seal{Seal: &loomv1.SealIntent{Digest: c.GetDigest()}}})
+	if err != nil {
+		return err
+	}
+	return d.advance(c.GetSession(), facts, nil)
+}
+
 // advance emits facts of a session; what the first of them says beside it may be given.
 func (d *decision) advance(id string, facts []*loomv1.IntentFact, first *loomv1.SessionAdvanced) error {
 	for _, f := range facts {

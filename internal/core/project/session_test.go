@@ -161,3 +161,34 @@ func TestPAT01_SessionsAreBounded(t *testing.T) {
 		t.Errorf("the oldest: %v", err)
 	}
 }
+
+// The CEO may seal any session with a key: on the digest that was shown, once, and what is
+// refused is recorded.
+func TestPAT02_TheCEOSealsWithAKey(t *testing.T) {
+	d := newDesk(t)
+	s := d.session()
+	sealing := func(digest string) func(*loomv1.CeoCommand) {
+		return func(c *loomv1.CeoCommand) {
+			c.Verb = &loomv1.CeoCommand_Seal{Seal: &loomv1.SealSession{Session: s.Id, Digest: digest, Reason: "ready"}}
+		}
+	}
+	before := len(d.events)
+	if err := d.present(ceo, d.order(sealing("00"))); fault.Code(err) != "intent/digest" || d.events[before].GetCommandRefused() == nil {
+		t.Errorf("another digest: %v, recorded %v", err, d.events[before:])
+	}
+	order := d.order(sealing(s.Shown.Digest))
+	if err := d.present(ceo, order); err != nil {
+		t.Fatal(err)
+	}
+	sealed := d.sessionNow(s.Id)
+	if sealed.Seal.GetBy().GetKind() != loomv1.IdentityKind_IDENTITY_KIND_CEO || sealed.Seal.Digest != s.Shown.Digest || sealed.Running.GetStep() != 1 {
+		t.Errorf("after her seal: %v", sealed)
+	}
+	n := len(d.events)
+	if err := d.present(ceo, order); err != nil || len(d.events) != n {
+		t.Errorf("the same order again: %v, with %d facts", err, len(d.events)-n)
+	}
+	if err := d.present(ceo, d.order(sealing(s.Shown.Digest))); fault.Code(err) != "intent/phase" {
+		t.Errorf("a second seal: %v", err)
+	}
+}

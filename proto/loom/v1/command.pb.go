@@ -3999,6 +3999,7 @@ type CeoCommand struct {
 	//	*CeoCommand_Distrust
 	//	*CeoCommand_Recheck
 	//	*CeoCommand_RevokeKey
+	//	*CeoCommand_Seal
 	Verb          isCeoCommand_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4211,6 +4212,15 @@ func (x *CeoCommand) GetRevokeKey() *RevokeKey {
 	return nil
 }
 
+func (x *CeoCommand) GetSeal() *SealSession {
+	if x != nil {
+		if x, ok := x.Verb.(*CeoCommand_Seal); ok {
+			return x.Seal
+		}
+	}
+	return nil
+}
+
 type isCeoCommand_Verb interface {
 	isCeoCommand_Verb()
 }
@@ -4275,6 +4285,10 @@ type CeoCommand_RevokeKey struct {
 	RevokeKey *RevokeKey `protobuf:"bytes,20,opt,name=revoke_key,json=revokeKey,proto3,oneof"`
 }
 
+type CeoCommand_Seal struct {
+	Seal *SealSession `protobuf:"bytes,21,opt,name=seal,proto3,oneof"`
+}
+
 func (*CeoCommand_Decide) isCeoCommand_Verb() {}
 
 func (*CeoCommand_Move) isCeoCommand_Verb() {}
@@ -4305,6 +4319,71 @@ func (*CeoCommand_Recheck) isCeoCommand_Verb() {}
 
 func (*CeoCommand_RevokeKey) isCeoCommand_Verb() {}
 
+func (*CeoCommand_Seal) isCeoCommand_Verb() {}
+
+// SealSession seals the envelope of a session in the CEO's name: the session, and the digest
+// of the envelope that was shown last.
+type SealSession struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Session string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	Digest  string                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	// Why; required, at most 4 KiB, as with all verbs.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SealSession) Reset() {
+	*x = SealSession{}
+	mi := &file_loom_v1_command_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SealSession) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SealSession) ProtoMessage() {}
+
+func (x *SealSession) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SealSession.ProtoReflect.Descriptor instead.
+func (*SealSession) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *SealSession) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
+func (x *SealSession) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *SealSession) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // RecheckExecution has an execution take over the checks that its project has now, in
 // place of those that it had when it began. What nodes named stays. Questions that are
 // open about its nodes are asked anew, since they show the checks.
@@ -4319,7 +4398,7 @@ type RecheckExecution struct {
 
 func (x *RecheckExecution) Reset() {
 	*x = RecheckExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4331,7 +4410,7 @@ func (x *RecheckExecution) String() string {
 func (*RecheckExecution) ProtoMessage() {}
 
 func (x *RecheckExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4344,7 +4423,7 @@ func (x *RecheckExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecheckExecution.ProtoReflect.Descriptor instead.
 func (*RecheckExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RecheckExecution) GetExecution() string {
@@ -4374,7 +4453,7 @@ type MoveExecution struct {
 
 func (x *MoveExecution) Reset() {
 	*x = MoveExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4386,7 +4465,7 @@ func (x *MoveExecution) String() string {
 func (*MoveExecution) ProtoMessage() {}
 
 func (x *MoveExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4399,7 +4478,7 @@ func (x *MoveExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveExecution.ProtoReflect.Descriptor instead.
 func (*MoveExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *MoveExecution) GetExecution() string {
@@ -4437,7 +4516,7 @@ type CloseExecution struct {
 
 func (x *CloseExecution) Reset() {
 	*x = CloseExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4449,7 +4528,7 @@ func (x *CloseExecution) String() string {
 func (*CloseExecution) ProtoMessage() {}
 
 func (x *CloseExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4462,7 +4541,7 @@ func (x *CloseExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseExecution.ProtoReflect.Descriptor instead.
 func (*CloseExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CloseExecution) GetExecution() string {
@@ -4499,7 +4578,7 @@ type PauseWork struct {
 
 func (x *PauseWork) Reset() {
 	*x = PauseWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4511,7 +4590,7 @@ func (x *PauseWork) String() string {
 func (*PauseWork) ProtoMessage() {}
 
 func (x *PauseWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4524,7 +4603,7 @@ func (x *PauseWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseWork.ProtoReflect.Descriptor instead.
 func (*PauseWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PauseWork) GetScope() PauseScope {
@@ -4560,7 +4639,7 @@ type ResumeWork struct {
 
 func (x *ResumeWork) Reset() {
 	*x = ResumeWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4572,7 +4651,7 @@ func (x *ResumeWork) String() string {
 func (*ResumeWork) ProtoMessage() {}
 
 func (x *ResumeWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4585,7 +4664,7 @@ func (x *ResumeWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWork.ProtoReflect.Descriptor instead.
 func (*ResumeWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ResumeWork) GetScope() PauseScope {
@@ -4622,7 +4701,7 @@ type ReleaseCommitLock struct {
 
 func (x *ReleaseCommitLock) Reset() {
 	*x = ReleaseCommitLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4634,7 +4713,7 @@ func (x *ReleaseCommitLock) String() string {
 func (*ReleaseCommitLock) ProtoMessage() {}
 
 func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4647,7 +4726,7 @@ func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseCommitLock.ProtoReflect.Descriptor instead.
 func (*ReleaseCommitLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReleaseCommitLock) GetToken() uint64 {
@@ -4676,7 +4755,7 @@ type ChangeDefinition struct {
 
 func (x *ChangeDefinition) Reset() {
 	*x = ChangeDefinition{}
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4688,7 +4767,7 @@ func (x *ChangeDefinition) String() string {
 func (*ChangeDefinition) ProtoMessage() {}
 
 func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4701,7 +4780,7 @@ func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDefinition.ProtoReflect.Descriptor instead.
 func (*ChangeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ChangeDefinition) GetDefinition() *Definition {
@@ -4734,7 +4813,7 @@ type DecideApproval struct {
 
 func (x *DecideApproval) Reset() {
 	*x = DecideApproval{}
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4746,7 +4825,7 @@ func (x *DecideApproval) String() string {
 func (*DecideApproval) ProtoMessage() {}
 
 func (x *DecideApproval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4759,7 +4838,7 @@ func (x *DecideApproval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideApproval.ProtoReflect.Descriptor instead.
 func (*DecideApproval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *DecideApproval) GetApproval() string {
@@ -4852,7 +4931,7 @@ type Brief struct {
 
 func (x *Brief) Reset() {
 	*x = Brief{}
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4864,7 +4943,7 @@ func (x *Brief) String() string {
 func (*Brief) ProtoMessage() {}
 
 func (x *Brief) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4877,7 +4956,7 @@ func (x *Brief) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Brief.ProtoReflect.Descriptor instead.
 func (*Brief) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Brief) GetAttempt() *Attempt {
@@ -5050,7 +5129,7 @@ type AskPermission struct {
 
 func (x *AskPermission) Reset() {
 	*x = AskPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5062,7 +5141,7 @@ func (x *AskPermission) String() string {
 func (*AskPermission) ProtoMessage() {}
 
 func (x *AskPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5075,7 +5154,7 @@ func (x *AskPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskPermission.ProtoReflect.Descriptor instead.
 func (*AskPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *AskPermission) GetAttempt() string {
@@ -5111,7 +5190,7 @@ type PermissionRequest struct {
 
 func (x *PermissionRequest) Reset() {
 	*x = PermissionRequest{}
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5123,7 +5202,7 @@ func (x *PermissionRequest) String() string {
 func (*PermissionRequest) ProtoMessage() {}
 
 func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5136,7 +5215,7 @@ func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRequest.ProtoReflect.Descriptor instead.
 func (*PermissionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PermissionRequest) GetCall() *ToolCall {
@@ -5163,7 +5242,7 @@ type Permits struct {
 
 func (x *Permits) Reset() {
 	*x = Permits{}
-	mi := &file_loom_v1_command_proto_msgTypes[58]
+	mi := &file_loom_v1_command_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5175,7 +5254,7 @@ func (x *Permits) String() string {
 func (*Permits) ProtoMessage() {}
 
 func (x *Permits) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[58]
+	mi := &file_loom_v1_command_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5188,7 +5267,7 @@ func (x *Permits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Permits.ProtoReflect.Descriptor instead.
 func (*Permits) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Permits) GetPermits() []*Permit {
@@ -5210,7 +5289,7 @@ type SetPermission struct {
 
 func (x *SetPermission) Reset() {
 	*x = SetPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[59]
+	mi := &file_loom_v1_command_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5222,7 +5301,7 @@ func (x *SetPermission) String() string {
 func (*SetPermission) ProtoMessage() {}
 
 func (x *SetPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[59]
+	mi := &file_loom_v1_command_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5235,7 +5314,7 @@ func (x *SetPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPermission.ProtoReflect.Descriptor instead.
 func (*SetPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SetPermission) GetPermission() *Permission {
@@ -5263,7 +5342,7 @@ type RevokePermission struct {
 
 func (x *RevokePermission) Reset() {
 	*x = RevokePermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[60]
+	mi := &file_loom_v1_command_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5275,7 +5354,7 @@ func (x *RevokePermission) String() string {
 func (*RevokePermission) ProtoMessage() {}
 
 func (x *RevokePermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[60]
+	mi := &file_loom_v1_command_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5288,7 +5367,7 @@ func (x *RevokePermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokePermission.ProtoReflect.Descriptor instead.
 func (*RevokePermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *RevokePermission) GetId() string {
@@ -5580,7 +5659,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\bdecision\x18\x01 \x01(\tR\bdecision\x12!\n" +
 	"\x04vote\x18\x02 \x01(\v2\r.loom.v1.VoteR\x04vote\x12\x18\n" +
 	"\arequest\x18\x03 \x01(\tR\arequest\"\x06\n" +
-	"\x04Tick\"\xce\a\n" +
+	"\x04Tick\"\xfa\a\n" +
 	"\n" +
 	"CeoCommand\x12\x1e\n" +
 	"\n" +
@@ -5606,8 +5685,13 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\bdistrust\x18\x12 \x01(\v2\x16.loom.v1.DistrustToolsH\x00R\bdistrust\x125\n" +
 	"\arecheck\x18\x13 \x01(\v2\x19.loom.v1.RecheckExecutionH\x00R\arecheck\x123\n" +
 	"\n" +
-	"revoke_key\x18\x14 \x01(\v2\x12.loom.v1.RevokeKeyH\x00R\trevokeKeyB\x06\n" +
-	"\x04verb\"H\n" +
+	"revoke_key\x18\x14 \x01(\v2\x12.loom.v1.RevokeKeyH\x00R\trevokeKey\x12*\n" +
+	"\x04seal\x18\x15 \x01(\v2\x14.loom.v1.SealSessionH\x00R\x04sealB\x06\n" +
+	"\x04verb\"W\n" +
+	"\vSealSession\x12\x18\n" +
+	"\asession\x18\x01 \x01(\tR\asession\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"H\n" +
 	"\x10RecheckExecution\x12\x1c\n" +
 	"\texecution\x18\x01 \x01(\tR\texecution\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"Y\n" +
@@ -5707,7 +5791,7 @@ func file_loom_v1_command_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_command_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
 var file_loom_v1_command_proto_goTypes = []any{
 	(Verdict)(0),                  // 0: loom.v1.Verdict
 	(*Command)(nil),               // 1: loom.v1.Command
@@ -5757,91 +5841,92 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*CastVote)(nil),              // 45: loom.v1.CastVote
 	(*Tick)(nil),                  // 46: loom.v1.Tick
 	(*CeoCommand)(nil),            // 47: loom.v1.CeoCommand
-	(*RecheckExecution)(nil),      // 48: loom.v1.RecheckExecution
-	(*MoveExecution)(nil),         // 49: loom.v1.MoveExecution
-	(*CloseExecution)(nil),        // 50: loom.v1.CloseExecution
-	(*PauseWork)(nil),             // 51: loom.v1.PauseWork
-	(*ResumeWork)(nil),            // 52: loom.v1.ResumeWork
-	(*ReleaseCommitLock)(nil),     // 53: loom.v1.ReleaseCommitLock
-	(*ChangeDefinition)(nil),      // 54: loom.v1.ChangeDefinition
-	(*DecideApproval)(nil),        // 55: loom.v1.DecideApproval
-	(*Brief)(nil),                 // 56: loom.v1.Brief
-	(*AskPermission)(nil),         // 57: loom.v1.AskPermission
-	(*PermissionRequest)(nil),     // 58: loom.v1.PermissionRequest
-	(*Permits)(nil),               // 59: loom.v1.Permits
-	(*SetPermission)(nil),         // 60: loom.v1.SetPermission
-	(*RevokePermission)(nil),      // 61: loom.v1.RevokePermission
-	nil,                           // 62: loom.v1.RecordTrain.CarsEntry
-	(*Identity)(nil),              // 63: loom.v1.Identity
-	(*ScaleRole)(nil),             // 64: loom.v1.ScaleRole
-	(*DrainHost)(nil),             // 65: loom.v1.DrainHost
-	(*SignedCommand)(nil),         // 66: loom.v1.SignedCommand
-	(*AskTeam)(nil),               // 67: loom.v1.AskTeam
-	(*RecordMembers)(nil),         // 68: loom.v1.RecordMembers
-	(*KeepMemory)(nil),            // 69: loom.v1.KeepMemory
-	(*ChangeMemory)(nil),          // 70: loom.v1.ChangeMemory
-	(*ForgetMemory)(nil),          // 71: loom.v1.ForgetMemory
-	(*OfferMemory)(nil),           // 72: loom.v1.OfferMemory
-	(*RecordLives)(nil),           // 73: loom.v1.RecordLives
-	(*ActInSession)(nil),          // 74: loom.v1.ActInSession
-	(*InterviewTurn)(nil),         // 75: loom.v1.InterviewTurn
-	(*Error)(nil),                 // 76: loom.v1.Error
-	(*SubmitReply)(nil),           // 77: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 78: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 79: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 80: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 81: loom.v1.TeamReplies
-	(*MemoryEntry)(nil),           // 82: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 83: loom.v1.MemoryContext
-	(*PatternSession)(nil),        // 84: loom.v1.PatternSession
-	(*InterviewBrief)(nil),        // 85: loom.v1.InterviewBrief
-	(*Said)(nil),                  // 86: loom.v1.Said
-	(*ProjectConfig)(nil),         // 87: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 88: loom.v1.Definition
-	(*Submission)(nil),            // 89: loom.v1.Submission
-	(*ErrorReport)(nil),           // 90: loom.v1.ErrorReport
-	(*JournalCut)(nil),            // 91: loom.v1.JournalCut
-	(*Claimant)(nil),              // 92: loom.v1.Claimant
-	(*Event)(nil),                 // 93: loom.v1.Event
-	(*CallReservation)(nil),       // 94: loom.v1.CallReservation
-	(*Usage)(nil),                 // 95: loom.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 96: google.protobuf.Timestamp
-	(*ModelBlock)(nil),            // 97: loom.v1.ModelBlock
-	(*Outcome)(nil),               // 98: loom.v1.Outcome
-	(*HostRoles)(nil),             // 99: loom.v1.HostRoles
-	(*Bead)(nil),                  // 100: loom.v1.Bead
-	(*Draft)(nil),                 // 101: loom.v1.Draft
-	(*Execution)(nil),             // 102: loom.v1.Execution
-	(*Change)(nil),                // 103: loom.v1.Change
-	(*Candidate)(nil),             // 104: loom.v1.Candidate
-	(*Checkout)(nil),              // 105: loom.v1.Checkout
-	(*Landing)(nil),               // 106: loom.v1.Landing
-	(*DecisionEdge)(nil),          // 107: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 108: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 109: loom.v1.Ballot
-	(*Vote)(nil),                  // 110: loom.v1.Vote
-	(*EnrolKey)(nil),              // 111: loom.v1.EnrolKey
-	(*TrustTools)(nil),            // 112: loom.v1.TrustTools
-	(*DistrustTools)(nil),         // 113: loom.v1.DistrustTools
-	(*RevokeKey)(nil),             // 114: loom.v1.RevokeKey
-	(PauseScope)(0),               // 115: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 116: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 117: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 118: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 119: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 120: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 121: loom.v1.DecisionContext
-	(*Permission)(nil),            // 122: loom.v1.Permission
-	(*FileClaim)(nil),             // 123: loom.v1.FileClaim
-	(*Toolkit)(nil),               // 124: loom.v1.Toolkit
-	(*TeamView)(nil),              // 125: loom.v1.TeamView
-	(*StepBrief)(nil),             // 126: loom.v1.StepBrief
-	(*ToolCall)(nil),              // 127: loom.v1.ToolCall
-	(*Permit)(nil),                // 128: loom.v1.Permit
-	(*Car)(nil),                   // 129: loom.v1.Car
+	(*SealSession)(nil),           // 48: loom.v1.SealSession
+	(*RecheckExecution)(nil),      // 49: loom.v1.RecheckExecution
+	(*MoveExecution)(nil),         // 50: loom.v1.MoveExecution
+	(*CloseExecution)(nil),        // 51: loom.v1.CloseExecution
+	(*PauseWork)(nil),             // 52: loom.v1.PauseWork
+	(*ResumeWork)(nil),            // 53: loom.v1.ResumeWork
+	(*ReleaseCommitLock)(nil),     // 54: loom.v1.ReleaseCommitLock
+	(*ChangeDefinition)(nil),      // 55: loom.v1.ChangeDefinition
+	(*DecideApproval)(nil),        // 56: loom.v1.DecideApproval
+	(*Brief)(nil),                 // 57: loom.v1.Brief
+	(*AskPermission)(nil),         // 58: loom.v1.AskPermission
+	(*PermissionRequest)(nil),     // 59: loom.v1.PermissionRequest
+	(*Permits)(nil),               // 60: loom.v1.Permits
+	(*SetPermission)(nil),         // 61: loom.v1.SetPermission
+	(*RevokePermission)(nil),      // 62: loom.v1.RevokePermission
+	nil,                           // 63: loom.v1.RecordTrain.CarsEntry
+	(*Identity)(nil),              // 64: loom.v1.Identity
+	(*ScaleRole)(nil),             // 65: loom.v1.ScaleRole
+	(*DrainHost)(nil),             // 66: loom.v1.DrainHost
+	(*SignedCommand)(nil),         // 67: loom.v1.SignedCommand
+	(*AskTeam)(nil),               // 68: loom.v1.AskTeam
+	(*RecordMembers)(nil),         // 69: loom.v1.RecordMembers
+	(*KeepMemory)(nil),            // 70: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 71: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 72: loom.v1.ForgetMemory
+	(*OfferMemory)(nil),           // 73: loom.v1.OfferMemory
+	(*RecordLives)(nil),           // 74: loom.v1.RecordLives
+	(*ActInSession)(nil),          // 75: loom.v1.ActInSession
+	(*InterviewTurn)(nil),         // 76: loom.v1.InterviewTurn
+	(*Error)(nil),                 // 77: loom.v1.Error
+	(*SubmitReply)(nil),           // 78: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 79: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 80: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 81: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 82: loom.v1.TeamReplies
+	(*MemoryEntry)(nil),           // 83: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 84: loom.v1.MemoryContext
+	(*PatternSession)(nil),        // 85: loom.v1.PatternSession
+	(*InterviewBrief)(nil),        // 86: loom.v1.InterviewBrief
+	(*Said)(nil),                  // 87: loom.v1.Said
+	(*ProjectConfig)(nil),         // 88: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 89: loom.v1.Definition
+	(*Submission)(nil),            // 90: loom.v1.Submission
+	(*ErrorReport)(nil),           // 91: loom.v1.ErrorReport
+	(*JournalCut)(nil),            // 92: loom.v1.JournalCut
+	(*Claimant)(nil),              // 93: loom.v1.Claimant
+	(*Event)(nil),                 // 94: loom.v1.Event
+	(*CallReservation)(nil),       // 95: loom.v1.CallReservation
+	(*Usage)(nil),                 // 96: loom.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 97: google.protobuf.Timestamp
+	(*ModelBlock)(nil),            // 98: loom.v1.ModelBlock
+	(*Outcome)(nil),               // 99: loom.v1.Outcome
+	(*HostRoles)(nil),             // 100: loom.v1.HostRoles
+	(*Bead)(nil),                  // 101: loom.v1.Bead
+	(*Draft)(nil),                 // 102: loom.v1.Draft
+	(*Execution)(nil),             // 103: loom.v1.Execution
+	(*Change)(nil),                // 104: loom.v1.Change
+	(*Candidate)(nil),             // 105: loom.v1.Candidate
+	(*Checkout)(nil),              // 106: loom.v1.Checkout
+	(*Landing)(nil),               // 107: loom.v1.Landing
+	(*DecisionEdge)(nil),          // 108: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 109: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 110: loom.v1.Ballot
+	(*Vote)(nil),                  // 111: loom.v1.Vote
+	(*EnrolKey)(nil),              // 112: loom.v1.EnrolKey
+	(*TrustTools)(nil),            // 113: loom.v1.TrustTools
+	(*DistrustTools)(nil),         // 114: loom.v1.DistrustTools
+	(*RevokeKey)(nil),             // 115: loom.v1.RevokeKey
+	(PauseScope)(0),               // 116: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 117: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 118: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 119: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 120: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 121: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 122: loom.v1.DecisionContext
+	(*Permission)(nil),            // 123: loom.v1.Permission
+	(*FileClaim)(nil),             // 124: loom.v1.FileClaim
+	(*Toolkit)(nil),               // 125: loom.v1.Toolkit
+	(*TeamView)(nil),              // 126: loom.v1.TeamView
+	(*StepBrief)(nil),             // 127: loom.v1.StepBrief
+	(*ToolCall)(nil),              // 128: loom.v1.ToolCall
+	(*Permit)(nil),                // 129: loom.v1.Permit
+	(*Car)(nil),                   // 130: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
-	63,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
+	64,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
 	5,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
 	7,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
 	8,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
@@ -5858,8 +5943,8 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	21,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
 	23,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
 	24,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
-	64,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
-	65,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
+	65,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
+	66,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
 	30,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
 	31,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
 	32,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
@@ -5868,147 +5953,148 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	41,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
 	44,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
 	45,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
-	66,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
+	67,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
 	46,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
 	11,  // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
-	57,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
+	58,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
 	33,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
 	36,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
 	37,  // 33: loom.v1.Command.settle_train:type_name -> loom.v1.SettleTrain
 	38,  // 34: loom.v1.Command.settle_landing:type_name -> loom.v1.SettleLanding
 	4,   // 35: loom.v1.Command.tell_execution:type_name -> loom.v1.TellExecution
-	67,  // 36: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
+	68,  // 36: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
 	42,  // 37: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
 	43,  // 38: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
 	15,  // 39: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
 	16,  // 40: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
 	12,  // 41: loom.v1.Command.note_cut:type_name -> loom.v1.NoteCut
-	68,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
-	69,  // 43: loom.v1.Command.keep_memory:type_name -> loom.v1.KeepMemory
-	70,  // 44: loom.v1.Command.change_memory:type_name -> loom.v1.ChangeMemory
-	71,  // 45: loom.v1.Command.forget_memory:type_name -> loom.v1.ForgetMemory
-	72,  // 46: loom.v1.Command.offer_memory:type_name -> loom.v1.OfferMemory
-	55,  // 47: loom.v1.Command.answer_approval:type_name -> loom.v1.DecideApproval
-	73,  // 48: loom.v1.Command.record_lives:type_name -> loom.v1.RecordLives
+	69,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
+	70,  // 43: loom.v1.Command.keep_memory:type_name -> loom.v1.KeepMemory
+	71,  // 44: loom.v1.Command.change_memory:type_name -> loom.v1.ChangeMemory
+	72,  // 45: loom.v1.Command.forget_memory:type_name -> loom.v1.ForgetMemory
+	73,  // 46: loom.v1.Command.offer_memory:type_name -> loom.v1.OfferMemory
+	56,  // 47: loom.v1.Command.answer_approval:type_name -> loom.v1.DecideApproval
+	74,  // 48: loom.v1.Command.record_lives:type_name -> loom.v1.RecordLives
 	28,  // 49: loom.v1.Command.record_draft:type_name -> loom.v1.RecordDraft
 	6,   // 50: loom.v1.Command.remove_project:type_name -> loom.v1.RemoveProject
-	74,  // 51: loom.v1.Command.act_in_session:type_name -> loom.v1.ActInSession
-	75,  // 52: loom.v1.Command.interview_turn:type_name -> loom.v1.InterviewTurn
-	76,  // 53: loom.v1.Answer.error:type_name -> loom.v1.Error
+	75,  // 51: loom.v1.Command.act_in_session:type_name -> loom.v1.ActInSession
+	76,  // 52: loom.v1.Command.interview_turn:type_name -> loom.v1.InterviewTurn
+	77,  // 53: loom.v1.Answer.error:type_name -> loom.v1.Error
 	3,   // 54: loom.v1.Answer.done:type_name -> loom.v1.Done
-	77,  // 55: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	56,  // 56: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	78,  // 57: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	79,  // 58: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	59,  // 59: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	80,  // 60: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	78,  // 55: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	57,  // 56: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	79,  // 57: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	80,  // 58: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	60,  // 59: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	81,  // 60: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
 	34,  // 61: loom.v1.Answer.train:type_name -> loom.v1.Train
-	81,  // 62: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	82,  // 62: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
 	17,  // 63: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
-	82,  // 64: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
-	83,  // 65: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
-	84,  // 66: loom.v1.Answer.session:type_name -> loom.v1.PatternSession
-	85,  // 67: loom.v1.Answer.interview:type_name -> loom.v1.InterviewBrief
-	86,  // 68: loom.v1.Done.said:type_name -> loom.v1.Said
-	87,  // 69: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	66,  // 70: loom.v1.RegisterProject.keys:type_name -> loom.v1.SignedCommand
-	63,  // 71: loom.v1.RegisterProject.asked_by:type_name -> loom.v1.Identity
-	88,  // 72: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	89,  // 73: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	90,  // 74: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	76,  // 75: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	91,  // 76: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
-	92,  // 77: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	92,  // 78: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	93,  // 79: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
-	92,  // 80: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	94,  // 81: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
-	92,  // 82: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	95,  // 83: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	83,  // 64: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
+	84,  // 65: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
+	85,  // 66: loom.v1.Answer.session:type_name -> loom.v1.PatternSession
+	86,  // 67: loom.v1.Answer.interview:type_name -> loom.v1.InterviewBrief
+	87,  // 68: loom.v1.Done.said:type_name -> loom.v1.Said
+	88,  // 69: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	67,  // 70: loom.v1.RegisterProject.keys:type_name -> loom.v1.SignedCommand
+	64,  // 71: loom.v1.RegisterProject.asked_by:type_name -> loom.v1.Identity
+	89,  // 72: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	90,  // 73: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	91,  // 74: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	77,  // 75: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	92,  // 76: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
+	93,  // 77: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	93,  // 78: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	94,  // 79: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
+	93,  // 80: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	95,  // 81: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	93,  // 82: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	96,  // 83: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
 	0,   // 84: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
-	92,  // 85: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	96,  // 86: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	97,  // 87: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
-	92,  // 88: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	98,  // 89: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	93,  // 85: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	97,  // 86: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	98,  // 87: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
+	93,  // 88: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	99,  // 89: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
 	20,  // 90: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
-	92,  // 91: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	93,  // 91: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
 	22,  // 92: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
-	99,  // 93: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	100, // 94: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	101, // 95: loom.v1.RecordDraft.draft:type_name -> loom.v1.Draft
-	102, // 96: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	92,  // 97: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	92,  // 98: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	92,  // 99: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	92,  // 100: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	100, // 93: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	101, // 94: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	102, // 95: loom.v1.RecordDraft.draft:type_name -> loom.v1.Draft
+	103, // 96: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	93,  // 97: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	93,  // 98: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	93,  // 99: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	93,  // 100: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
 	35,  // 101: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	103, // 102: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	104, // 103: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	105, // 104: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
-	62,  // 105: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	92,  // 106: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	92,  // 107: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	106, // 108: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	92,  // 109: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
-	106, // 110: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
-	79,  // 111: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	107, // 112: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	104, // 102: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	105, // 103: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	106, // 104: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
+	63,  // 105: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	93,  // 106: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	93,  // 107: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	107, // 108: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	93,  // 109: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	107, // 110: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	80,  // 111: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	108, // 112: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
 	42,  // 113: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	107, // 114: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	108, // 115: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	109, // 116: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	110, // 117: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	96,  // 118: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	96,  // 119: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	55,  // 120: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	49,  // 121: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	50,  // 122: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	51,  // 123: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	52,  // 124: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	54,  // 125: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	53,  // 126: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	111, // 127: loom.v1.CeoCommand.enrol_key:type_name -> loom.v1.EnrolKey
-	60,  // 128: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	61,  // 129: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	108, // 114: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	109, // 115: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	110, // 116: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	111, // 117: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	97,  // 118: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	97,  // 119: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	56,  // 120: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	50,  // 121: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	51,  // 122: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	52,  // 123: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	53,  // 124: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	55,  // 125: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	54,  // 126: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	112, // 127: loom.v1.CeoCommand.enrol_key:type_name -> loom.v1.EnrolKey
+	61,  // 128: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	62,  // 129: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
 	42,  // 130: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	112, // 131: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
-	113, // 132: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
-	48,  // 133: loom.v1.CeoCommand.recheck:type_name -> loom.v1.RecheckExecution
-	114, // 134: loom.v1.CeoCommand.revoke_key:type_name -> loom.v1.RevokeKey
-	115, // 135: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	115, // 136: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	88,  // 137: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	116, // 138: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	117, // 139: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	118, // 140: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	100, // 141: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	102, // 142: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	87,  // 143: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	119, // 144: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	79,  // 145: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	120, // 146: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	121, // 147: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	88,  // 148: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	122, // 149: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	123, // 150: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	124, // 151: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
-	105, // 152: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
-	83,  // 153: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
-	125, // 154: loom.v1.Brief.team:type_name -> loom.v1.TeamView
-	126, // 155: loom.v1.Brief.step:type_name -> loom.v1.StepBrief
-	85,  // 156: loom.v1.Brief.interview:type_name -> loom.v1.InterviewBrief
-	92,  // 157: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	58,  // 158: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	127, // 159: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	128, // 160: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	122, // 161: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	129, // 162: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	163, // [163:163] is the sub-list for method output_type
-	163, // [163:163] is the sub-list for method input_type
-	163, // [163:163] is the sub-list for extension type_name
-	163, // [163:163] is the sub-list for extension extendee
-	0,   // [0:163] is the sub-list for field type_name
+	113, // 131: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
+	114, // 132: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
+	49,  // 133: loom.v1.CeoCommand.recheck:type_name -> loom.v1.RecheckExecution
+	115, // 134: loom.v1.CeoCommand.revoke_key:type_name -> loom.v1.RevokeKey
+	48,  // 135: loom.v1.CeoCommand.seal:type_name -> loom.v1.SealSession
+	116, // 136: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	116, // 137: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	89,  // 138: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	117, // 139: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	118, // 140: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	119, // 141: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	101, // 142: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	103, // 143: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	88,  // 144: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	120, // 145: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	80,  // 146: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	121, // 147: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	122, // 148: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	89,  // 149: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	123, // 150: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	124, // 151: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	125, // 152: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
+	106, // 153: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
+	84,  // 154: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
+	126, // 155: loom.v1.Brief.team:type_name -> loom.v1.TeamView
+	127, // 156: loom.v1.Brief.step:type_name -> loom.v1.StepBrief
+	86,  // 157: loom.v1.Brief.interview:type_name -> loom.v1.InterviewBrief
+	93,  // 158: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	59,  // 159: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	128, // 160: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	129, // 161: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	123, // 162: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	130, // 163: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	164, // [164:164] is the sub-list for method output_type
+	164, // [164:164] is the sub-list for method input_type
+	164, // [164:164] is the sub-list for extension type_name
+	164, // [164:164] is the sub-list for extension extendee
+	0,   // [0:164] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -6120,6 +6206,7 @@ func file_loom_v1_command_proto_init() {
 		(*CeoCommand_Distrust)(nil),
 		(*CeoCommand_Recheck)(nil),
 		(*CeoCommand_RevokeKey)(nil),
+		(*CeoCommand_Seal)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -6127,7 +6214,7 @@ func file_loom_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_command_proto_rawDesc), len(file_loom_v1_command_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   62,
+			NumMessages:   63,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
