@@ -1,13 +1,33 @@
 package host
 
 import (
+	"context"
 	"maps"
 	"slices"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
+	"github.com/loomrun/loom/internal/host/registry"
+	"github.com/loomrun/loom/internal/net/certificate"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
+
+// Check reports all that [Start] would refuse of a configuration whatever the data
+// directory holds, at once. It starts nothing, changes nothing and asks no remote.
+func (c Config) Check(ctx context.Context) error {
+	errs := fault.All(c.check())
+	var named []*loomv1.ProjectConfig
+	for _, p := range c.Projects {
+		named = append(named, p.Registration())
+	}
+	errs = append(errs, registry.Locate(ctx, named)...)
+	if c.Certificate != "" || c.Key != "" {
+		_, err := certificate.Open(c.Certificate, c.Key)
+		errs = append(errs, fault.All(err)...)
+	}
+	return fault.Join(errs)
+}
 
 // maxAgents is how many agents of a role a host can be asked to run.
 const maxAgents = 1000

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/recording"
@@ -23,7 +25,6 @@ import (
 	"github.com/loomrun/loom/internal/store/datadir"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
-	"github.com/loomrun/loom/proto/subject"
 	"github.com/loomrun/loom/roles"
 )
 
@@ -340,17 +341,13 @@ func (c Config) check() error {
 
 // checkProject reports all that is wrong with a project before anybody looks at its
 // repository.
-func (c Config) checkProject(p *loomv1.ProjectConfig) (errs []*fault.Error) {
+func (c Config) checkProject(p *loomv1.ProjectConfig) []*fault.Error {
 	commands := c.commands(c.Data)
-	if _, err := subject.Parse("project", p.Id); err != nil {
-		errs = append(errs, fault.From(err))
+	said := proto.CloneOf(p)
+	if abs, err := filepath.Abs(p.Repository); err == nil {
+		said.Repository = abs
 	}
-	if len(p.Id) > project.MaxID {
-		errs = append(errs, fault.New("id/malformed", "project id is longer than %d bytes", project.MaxID).At("project").Got(p.Id))
-	}
-	if p.Id == project.System {
-		errs = append(errs, fault.New("project/invalid", "project %q is Loom's own", p.Id).At("project").Want("choose another name"))
-	}
+	errs := fault.All(project.CheckConfig(said))
 	return slices.Concat(errs, commands.CheckRegistries(p), isolation.CheckKept(p))
 }
 

@@ -164,6 +164,17 @@ func Status(err error) Exit {
 	return WorkFailed
 }
 
+// All are the errors that err has put together, each by itself; none for nil.
+func All(err error) []*Error {
+	f := From(err)
+	if f == nil {
+		return nil
+	}
+	first := *f
+	first.More = nil
+	return append([]*Error{&first}, f.More...)
+}
+
 // Join returns nil for no errors, the first with the others in More otherwise,
 // at most 50 in all.
 func Join(errs []*Error) error {

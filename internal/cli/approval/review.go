@@ -119,6 +119,7 @@ func (r *review) one(ctx context.Context, at int) (step int, err error) {
 				return 0, err
 			}
 			r.Fail(err) // it is asked again, or left
+			r.keys.Drop()
 			continue
 		}
 		r.answered[id] = done
@@ -176,33 +177,28 @@ const keysText = `  a, y  approve           r, n  reject (asks why)
   q     end; what was not answered is not changed
 `
 
+// questionText says what the keys do at a question that is answered in words.
+const questionText = `  a, c  answer (asks for the text, which the agent is told)
+  l, j  later: the next   k     the one before
+  d     the whole question, in your pager
+  q     end; what was not answered is not changed
+"loom answer %s --no" says that there is no answer.
+`
+
 // ask reads keys until one answers (d), goes elsewhere (step), or shows it again
 // (neither). The digest in the answer is that of what was shown.
 func (r *review) ask(ctx context.Context, p *loomv1.Approval) (d *loomv1.DecideApproval, step int, err error) {
-	answer := func(decision loomv1.ApprovalDecision, prompt string) (*loomv1.DecideApproval, int, error) {
-		d := &loomv1.DecideApproval{Approval: p.Id, Digest: p.Digest, Decision: decision}
-		if prompt == "" {
-			return d, 0, nil
-		}
-		d.Comment, err = r.line(ctx, prompt)
-		return d, 0, err
+	inWords := p.Kind == loomv1.ApprovalKind_APPROVAL_KIND_QUESTION
+	prompt, keys := "[a]pprove [r]eject [c]omment [l]ater [k] back [d]iff [?] [q]uit: ", keysText
+	if inWords {
+		prompt, keys = "[a]nswer [l]ater [k] back [d] whole [?] [q]uit: ", fmt.Sprintf(questionText, p.Id)
 	}
 	for {
-		key, err := r.press(ctx, "[a]pprove [r]eject [c]omment [l]ater [k] back [d]iff [?] [q]uit: ")
+		key, err := r.press(ctx, prompt)
 		if err != nil {
 			return nil, 0, err
 		}
 		switch key {
-		case "a", "y", "yes":
-			d, _, err := answer(loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, "")
-			if len(p.Choices) > 0 {
-				d.Choice, err = r.line(ctx, "which one: ")
-			}
-			return d, 0, err
-		case "r", "n", "no":
-			return answer(loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT, "why (may be empty): ")
-		case "c":
-			return answer(r.withComment(p), "comment: ")
 		case "l", "j", "later":
 			return nil, 1, nil
 		case "k":
@@ -211,10 +207,51 @@ func (r *review) ask(ctx context.Context, p *loomv1.Approval) (d *loomv1.DecideA
 			return nil, 0, nil
 		case "q":
 			return nil, 0, errQuit
-		default:
-			fmt.Fprint(r.Out, keysText)
 		}
+		if inWords {
+			d, err = r.words(ctx, p, key)
+		} else {
+			d, err = r.verdict(ctx, p, key)
+		}
+		if d != nil || err != nil {
+			return d, 0, err
+		}
+		fmt.Fprint(r.Out, keys)
 	}
+}
+
+// verdict is the answer to an approval that a key begins, nil for another key.
+func (r *review) verdict(ctx context.Context, p *loomv1.Approval, key string) (d *loomv1.DecideApproval, err error) {
+	d = &loomv1.DecideApproval{Approval: p.Id, Digest: p.Digest}
+	switch key {
+	case "a", "y", "yes":
+		d.Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE
+		if len(p.Choices) > 0 {
+			d.Choice, err = r.line(ctx, "which one: ")
+		}
+	case "r", "n", "no":
+		d.Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT
+		d.Comment, err = r.line(ctx, "why (may be empty): ")
+	case "c":
+		d.Decision = r.withComment(p)
+		d.Comment, err = r.line(ctx, "comment: ")
+	default:
+		return nil, nil //nolint:nilnil // it answers nothing
+	}
+	return d, err
+}
+
+// words is the answer to a question in words that a key begins, nil for another key and
+// where nothing is said. No key refuses an answer: letters of one that was meant would.
+func (r *review) words(ctx context.Context, p *loomv1.Approval, key string) (*loomv1.DecideApproval, error) {
+	if key != "a" && key != "c" {
+		return nil, nil //nolint:nilnil // it answers nothing
+	}
+	text, err := r.line(ctx, "answer: ")
+	if err != nil || text == "" {
+		return nil, err
+	}
+	return &loomv1.DecideApproval{Approval: p.Id, Digest: p.Digest, Decision: loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, Comment: text}, nil
 }
 
 // withComment is the answer that a comment is: changes, or for a question of an

@@ -7,6 +7,8 @@ import (
 	"os/signal"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/loomrun/loom/internal/cli/console"
 )
 
 // tty is the terminal that a board stands on. What is typed there while it does is not
@@ -44,7 +46,7 @@ func (t *tty) silence() {
 // restore has the terminal as it was, without what was typed meanwhile: nobody saw it.
 func (t *tty) restore() {
 	if t.before != nil && t.front() {
-		_ = flushTyped(t.fd)
+		_ = console.FlushTyped(t.fd)
 		_ = unix.IoctlSetTermios(t.fd, setTermios, t.before) // without a wait for what is not read yet
 	}
 	t.before = nil

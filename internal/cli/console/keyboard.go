@@ -71,12 +71,36 @@ func (k *Keyboard) Key(ctx context.Context, w io.Writer, prompt string) (string,
 // the end of the input.
 func (k *Keyboard) Line(ctx context.Context) (string, error) {
 	return wait(ctx, func() (string, error) {
-		text, err := k.in.ReadString('\n')
+		text, err := k.until()
 		if err != nil && text == "" {
 			return "", err
 		}
 		return strings.TrimSpace(text), nil
 	})
+}
+
+// until reads to the end of a line. What was typed while a terminal took keys, and was read
+// with one of them, ends with the key Enter.
+func (k *Keyboard) until() (string, error) {
+	var text strings.Builder
+	for {
+		switch r, _, err := k.in.ReadRune(); {
+		case err != nil || r == '\n' || r == enter && k.terminal != nil:
+			return text.String(), err
+		default:
+			text.WriteRune(r)
+		}
+	}
+}
+
+// Drop forgets what was typed ahead at a terminal: it was meant for something else than
+// what is asked now. Lines of a file are kept.
+func (k *Keyboard) Drop() {
+	if k.terminal == nil {
+		return
+	}
+	_ = FlushTyped(int(k.terminal.Fd()))
+	_, _ = k.in.Discard(k.in.Buffered())
 }
 
 // wait returns what read does, or ctx's error when that ends before; what is read then

@@ -1,9 +1,13 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
 )
@@ -71,9 +75,28 @@ func (a *Console) Validated(all []*fault.Error, files int) error {
 }
 
 // All are the errors that err has put together.
-func All(err error) (all []*fault.Error) {
-	if f := fault.From(err); f != nil {
-		all = append(append(all, f), f.More...)
+func All(err error) []*fault.Error { return fault.All(err) }
+
+// InOrder returns errors in the order of their places, those of one place once each.
+func InOrder(err error) error {
+	all := All(err)
+	slices.SortStableFunc(all, func(a, b *fault.Error) int {
+		fileA, lineA, columnA := placed(a.Where)
+		fileB, lineB, columnB := placed(b.Where)
+		return cmp.Or(strings.Compare(fileA, fileB), lineA-lineB, columnA-columnB)
+	})
+	return fault.Join(slices.CompactFunc(all, func(a, b *fault.Error) bool {
+		return a.Where == b.Where && a.Code == b.Code && a.Message == b.Message && a.Value == b.Value
+	}))
+}
+
+// placed reads FILE:LINE:COLUMN.
+func placed(where string) (file string, line, column int) {
+	parts := strings.Split(where, ":")
+	if len(parts) < 3 {
+		return where, 0, 0
 	}
-	return all
+	line, _ = strconv.Atoi(parts[len(parts)-2])
+	column, _ = strconv.Atoi(parts[len(parts)-1])
+	return strings.Join(parts[:len(parts)-2], ":"), line, column
 }

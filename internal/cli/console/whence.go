@@ -42,15 +42,49 @@ func (a *Console) Whence(err error) error {
 }
 
 // place returns where the value stands that an error is about, for a flag that
-// was not given.
+// was not given: one that is named as in "--grace" or "memory/0", a project's as in
+// "project shop, push", or a file that the value is.
 func (a *Console) place(e *fault.Error) string {
-	name := strings.ReplaceAll(strings.TrimPrefix(e.Where, "--"), " ", "-")
-	if _, was := a.Given[name]; was {
+	name, entry := strings.TrimPrefix(e.Where, "--"), ""
+	if rest, ok := strings.CutPrefix(name, "project "); ok {
+		id, what, _ := strings.Cut(rest, ", ")
+		name, entry = projectKey(what), id
+	} else {
+		name, _, _ = strings.Cut(name, "/")
+		name = strings.NewReplacer(" ", "-", "_", "-").Replace(name)
+	}
+	flag := name
+	if name == "repository" || name == "branch" {
+		flag = config.ProjectKey
+	}
+	if entries, was := a.Given[flag]; was && (entry == "" || slices.Contains(entries, entry)) {
 		return e.Where
 	}
-	var all, exact []string
+	at := a.stands(name, entry, e)
+	if at == nil && name == "branch" {
+		at = a.stands("repository", entry, e)
+	}
+	if at == nil && e.Where != "" {
+		at = a.holds(e.Where)
+	}
+	return cmp.Or(strings.Join(at, ", "), e.Where)
+}
+
+// projectKey is the key of a project that words name, the repository for others.
+func projectKey(words string) string {
+	for _, key := range []string{"branch", "push"} {
+		if strings.HasPrefix(words, key) {
+			return key
+		}
+	}
+	return "repository"
+}
+
+// stands returns where settings of a key stand, all or those that an error names.
+func (a *Console) stands(key, entry string, e *fault.Error) (all []string) {
+	var exact []string
 	for _, s := range a.Config.Settings {
-		if s.Key != name && (name != config.ProjectKey || s.Key != "repository") {
+		if s.Key != key && (key != config.ProjectKey || s.Key != "repository") && (key != "repository" || s.Key != config.ProjectKey) || entry != "" && s.Entry != entry {
 			continue
 		}
 		all = append(all, s.Origin.String())
@@ -59,14 +93,25 @@ func (a *Console) place(e *fault.Error) string {
 		}
 	}
 	if len(exact) > 0 {
-		all = exact
+		return exact
 	}
-	return cmp.Or(strings.Join(all, ", "), e.Where)
+	return all
+}
+
+// holds returns where settings stand whose value this is.
+func (a *Console) holds(value string) (all []string) {
+	for _, s := range a.Config.Settings {
+		if slices.Contains(s.Values, value) {
+			all = append(all, s.Origin.String())
+		}
+	}
+	return all
 }
 
 // about reports whether an error names the entry or a value of a setting.
 func about(e *fault.Error, s config.Setting) bool {
-	return s.Entry != "" && strings.Contains(e.Message, strconv.Quote(s.Entry)) ||
+	named := strconv.Quote(s.Entry)
+	return s.Entry != "" && (strings.Contains(e.Message, named) || e.Value == named) ||
 		slices.ContainsFunc(s.Values, func(v string) bool {
 			return e.Value != "" && strings.Contains(e.Value, strings.Trim(fault.Echo(v), `"`))
 		})

@@ -27,13 +27,7 @@ import (
 
 // Up returns the command of that name.
 func (a *Commands) Up() *cobra.Command {
-	c := host.Config{}
-	with := means.New(a.Console, true)
-	var projects means.Projects
-	var routes []string
-	var closed, leaf bool
-	var shown string
-	var joining cluster.Joining
+	s := a.newStart()
 	cmd := &cobra.Command{
 		Use: "up [flags]", Short: "run a host",
 		Long: `Up runs a host until Ctrl-C, and shows what waits for you, each open bead and
@@ -44,67 +38,27 @@ and read notices; others need credentials.`,
 		Args:    console.Takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			said := a.ToRemember(cmd.Flags())
-			err := board.Check(shown)
+			c, err := a.configure(s, cmd.Flags().Changed("http"))
 			if err != nil {
 				return err
 			}
-			if c.Projects, err = projects.All(); err != nil {
-				return err
-			}
-			means.MarkStanding(c.Projects, a.Given)
-			if err := cliproject.New(a.Console).FillReporting(&c, routes); err != nil {
-				return err
-			}
-			if closed {
-				c.Listen = ""
-			}
-			fillHTTP(&c, cmd.Flags().Changed("http"))
-			if err := with.Fill(&c); err != nil {
-				return err
-			}
-			live := board.New(a.Console, shown)
+			live := board.New(a.Console, s.shown)
 			a.Err = live.Err()
 			c.Logger = a.logger(a.Err)
-			if leaf {
+			s.with.Ready()
+			if s.leaf {
 				return a.upLeaf(cmd, c, said)
 			}
 			if err := cluster.New(a.Console).FillExternal(cmd, &c); err != nil {
 				return err
 			}
-			if err := joining.Fill(&c); err != nil {
-				return err
-			}
-			return with.Recorded("up", &c, func() error {
+			return s.with.Recorded("up", &c, func() error {
 				return a.runHost(cmd.Context(), c, live, func() { a.remember(said, c.Secrets) })
 			})
 		},
 	}
-	f := cmd.Flags()
-	projects.Flags(f)
-	f.StringArrayVar(&routes, "route-file", nil, "routing rules of error reports, `[NAME=]FILE`")
-	f.StringVar(&c.Listen, "listen", host.DefaultListen, "`HOST:PORT` for clients")
-	f.StringVar(&c.HTTP, "http", host.DefaultHTTP, "`HOST:PORT` of HTTP, or off (default: $LOOM_HTTP)")
-	f.BoolVar(&closed, "no-listen", false, "open no port")
-	f.StringVar(&c.Certificate, "tls-cert", "", "certificate `FILE` to show (see \"loom auth tls\")")
-	f.StringVar(&c.Key, "tls-key", "", "`FILE` of its key")
-	f.BoolVar(&c.Insecure, "insecure-network", false, "open ports to the network without TLS")
-	f.StringArrayVar(&c.HTTPHosts, "http-host", nil, "`NAME` of a proxy in front of HTTP, too")
-	f.BoolVar(&c.RequireAuth, "require-auth", false, "refuse clients without credentials on loopback too")
-	f.StringVar(&shown, "board", board.Auto, "`WHAT` to show: auto, lines or off")
-	f.BoolVar(&leaf, "agents-only", false, "only run agents, with --creds of a worker")
-	joining.Flags(f)
-	with.Flags(f)
-	f.StringToStringVar(&c.Labels, "label", nil, "what this host is, for \"loom scale\", `KEY=VALUE,...`")
+	s.flags(cmd.Flags())
 	return cmd
-}
-
-// fillHTTP decides where HTTP is served: an address that nobody asked for is
-// used only if it is free.
-func fillHTTP(c *host.Config, asked bool) {
-	c.HTTPIfFree = !asked
-	if c.HTTP == "off" {
-		c.HTTP = ""
-	}
 }
 
 // runHost runs a host until ctx ends, and the one that follows it when the disk

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -45,8 +46,11 @@ func (l *limit) budget(paid bool) (*loomv1.Budget, error) {
 	if l.usd > 0 && l.usd < 1e-6 {
 		return nil, fault.New("usage/argument", "too small an amount").At("--" + l.name + "-usd").Got(fmt.Sprint(l.usd)).Want("0 (no limit), or at least 0.000001")
 	}
-	if l.tokens < 0 || l.tokens > most || !(l.usd >= 0 && l.usd <= most/1e6) {
-		return nil, fault.New("usage/argument", "not an amount that work may spend").At("--" + l.name + "-tokens, --" + l.name + "-usd").Want("0 (no limit) or more")
+	if l.tokens < 0 || l.tokens > most {
+		return nil, fault.New("usage/argument", "not an amount that work may spend").At("--" + l.name + "-tokens").Got(strconv.FormatInt(l.tokens, 10)).Want("0 (no limit) or more")
+	}
+	if !(l.usd >= 0 && l.usd <= most/1e6) {
+		return nil, fault.New("usage/argument", "not an amount that work may spend").At("--" + l.name + "-usd").Got(fmt.Sprint(l.usd)).Want("0 (no limit) or more")
 	}
 	b := &loomv1.Budget{}
 	if paid || l.flags.Changed(l.name+"-tokens") {
@@ -72,16 +76,13 @@ func (b *budgets) add(f *pflag.FlagSet) {
 }
 
 // fill puts them into a configuration whose models are known.
-func (b *budgets) fill(c *host.Config) (err error) {
+func (b *budgets) fill(c *host.Config) error {
 	paid := paid(c)
-	if c.Budget, err = b.project.budget(paid); err != nil {
-		return err
-	}
-	if c.BeadBudget, err = b.bead.budget(paid); err != nil {
-		return err
-	}
-	c.DayBudget, err = b.day.budget(paid)
-	return err
+	var errs [3]error
+	c.Budget, errs[0] = b.project.budget(paid)
+	c.BeadBudget, errs[1] = b.bead.budget(paid)
+	c.DayBudget, errs[2] = b.day.budget(paid)
+	return fault.Join(slices.Concat(fault.All(errs[0]), fault.All(errs[1]), fault.All(errs[2])))
 }
 
 // paid says whether a model of a host is one that is asked, and not a stand-in.

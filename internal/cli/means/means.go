@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/loomrun/loom/internal/agents/model/recording"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/cli/models"
 	"github.com/loomrun/loom/internal/core/project"
@@ -72,31 +73,31 @@ func Hide(f *pflag.FlagSet, names ...string) {
 	}
 }
 
-// Fill puts what the flags say into a host's configuration, with the roles and
-// the secrets of this machine. What stands in it otherwise is left.
-func (m *Means) Fill(c *host.Config) (err error) {
+// Ready readies this process for the commands of a host.
+func (m *Means) Ready() {
+	if !m.config.Unsandboxed {
+		_ = isolation.GroupCommands() // "loom doctor" says why not
+	}
+}
+
+// Fill puts what the flags say into a host's configuration, with the roles and the
+// secrets of this machine. What stands in it otherwise is left. All that is wrong is
+// reported at once.
+func (m *Means) Fill(c *host.Config) error {
 	said := &m.config
 	c.Unsandboxed, c.MCP, c.SandboxRead, c.CEOKey = said.Unsandboxed, said.MCP, said.SandboxRead, said.CEOKey
 	c.Agents, c.Crashes, c.Train, c.ProjectDisk = said.Agents, said.Crashes, said.Train, m.disk<<20
 	c.Grace, c.LockLease, c.HookTimeout = said.Grace, said.LockLease, said.HookTimeout
-	if err := fillLanguageServers(c, m.languageServers); err != nil {
-		return err
-	}
-	if c.SandboxLimit, err = roles.ParseSandbox(m.limits); err != nil {
-		return err
-	}
-	if !c.Unsandboxed {
-		_ = isolation.GroupCommands() // "loom doctor" says why not
-	}
 	c.Roles = m.console.Known
-	if err := m.models.Open(c, m.console.RoleSet()); err != nil {
-		return err
-	}
-	if err := m.budgets.fill(c); err != nil {
-		return err
-	}
 	c.Data, c.Secrets = m.console.Data, models.New(m.console).Confidential()
-	return fillSources(m.console, c, m.sources)
+	errs := fault.All(fillLanguageServers(c, m.languageServers))
+	var err error
+	c.SandboxLimit, err = roles.ParseSandbox(m.limits)
+	errs = append(errs, fault.All(err)...)
+	errs = append(errs, fault.All(m.models.Open(c, m.console.RoleSet()))...)
+	errs = append(errs, fault.All(m.budgets.fill(c))...)
+	errs = append(errs, fault.All(fillSources(m.console, c, m.sources))...)
+	return fault.Join(errs)
 }
 
 // Recorded has do run a host of this configuration, with a recording of what

@@ -93,12 +93,14 @@ func ProjectsOf(f *pflag.FlagSet) ([]host.Project, error) {
 	return p.All()
 }
 
-// All returns the projects.
+// All returns the projects, and all that is wrong.
 func (p *Projects) All() (all []host.Project, err error) {
+	var errs []*fault.Error
 	for _, s := range p.named {
 		name, path, ok := strings.Cut(s, "=")
 		if !ok || path == "" {
-			return nil, fault.New("usage/argument", "not NAME=PATH").At("--project").Got(s)
+			errs = append(errs, fault.New("usage/argument", "not NAME=PATH").At("--project").Got(s))
+			continue
 		}
 		path, branch := console.CutBranch(path)
 		all = append(all, host.Project{ID: name, Repository: path, Branch: branch})
@@ -107,17 +109,13 @@ func (p *Projects) All() (all []host.Project, err error) {
 		if p.said[s.flag] == nil {
 			continue
 		}
-		of, err := s.byProject(*p.said[s.flag], all)
-		if err != nil {
-			return nil, err
-		}
+		of, wrong := s.byProject(*p.said[s.flag], all)
+		errs = append(errs, wrong...)
 		for i := range all {
-			if err := s.give(&all[i], of[i]); err != nil {
-				return nil, err
-			}
+			errs = append(errs, fault.All(s.give(&all[i], of[i]))...)
 		}
 	}
-	return all, nil
+	return all, fault.Join(errs)
 }
 
 // MarkStanding tells the projects of which a command line says nothing, by the entries
@@ -166,22 +164,26 @@ func (p *Projects) One(arg string) (host.Project, error) {
 	return all[0], nil
 }
 
-// byProject sorts NAME=VALUE by the places of the projects.
-func (s *setting) byProject(given []string, projects []host.Project) (map[int][]string, error) {
+// byProject sorts NAME=VALUE by the places of the projects, and returns all that is wrong.
+func (s *setting) byProject(given []string, projects []host.Project) (map[int][]string, []*fault.Error) {
 	of := map[int][]string{}
+	var errs []*fault.Error
 	for _, g := range given {
 		name, value, ok := strings.Cut(g, "=")
-		if !ok || value == "" {
-			return nil, fault.New("usage/argument", "not NAME=%s", s.value).At("--"+s.flag).Got(config.Shown(g)).
-				Want("NAME is that of a --project, as in --%s shop=%s", s.flag, s.value)
-		}
 		i := slices.IndexFunc(projects, func(p host.Project) bool { return p.ID == name })
-		if i < 0 {
-			return nil, fault.New("usage/argument", "a value for project %q, which no --project names", name).At("--" + s.flag).Got(config.Shown(value))
+		switch {
+		case !ok:
+			errs = append(errs, fault.New("usage/argument", "not NAME=%s", s.value).At("--"+s.flag).Got(config.Shown(g)).
+				Want("NAME is that of a --project, as in --%s shop=%s", s.flag, s.value))
+		case value == "":
+			errs = append(errs, fault.New("usage/argument", "an empty value for project %q", name).At("--"+s.flag).Want("%s=%s", name, s.value))
+		case i < 0:
+			errs = append(errs, fault.New("usage/argument", "a value for project %q, which no --project names", name).At("--"+s.flag).Got(config.Shown(value)))
+		default:
+			of[i] = append(of[i], value)
 		}
-		of[i] = append(of[i], value)
 	}
-	return of, nil
+	return of, errs
 }
 
 func (s *setting) give(p *host.Project, values []string) error {

@@ -142,25 +142,30 @@ func (a *Commands) DryRun(ctx context.Context, c *client.Client, r *loomv1.Error
 // FillReporting reads the route files that flags name: NAME=FILE for a project
 // that another flag names, or FILE for all projects.
 func (a *Commands) FillReporting(c *host.Config, files []string) error {
+	var errs []*fault.Error
 	for _, s := range files {
 		name, file, ok := strings.Cut(s, "=")
 		i := slices.IndexFunc(c.Projects, func(p host.Project) bool { return ok && p.ID == name })
 		if i < 0 {
 			file = s
 		}
-		data, err := a.Read(file)
-		if err != nil {
-			return err
-		}
-		r, err := project.ParseReporting(file, data, a.RoleSet())
-		if err != nil {
-			return err
-		}
-		if i < 0 {
+		r, err := a.reporting(file)
+		switch {
+		case err != nil:
+			errs = append(errs, fault.All(err)...)
+		case i < 0:
 			c.Reporting = &r
-		} else {
+		default:
 			c.Projects[i].Reporting = &r
 		}
 	}
-	return nil
+	return fault.Join(errs)
+}
+
+func (a *Commands) reporting(file string) (project.Reporting, error) {
+	data, err := a.Read(file)
+	if err != nil {
+		return project.Reporting{}, err
+	}
+	return project.ParseReporting(file, data, a.RoleSet())
 }

@@ -104,6 +104,7 @@ func (a *Commands) runErrand(ctx context.Context, s *loomv1.Submission, f *erran
 	if err := f.project.Fill(&o.Project); err != nil {
 		return err
 	}
+	f.with.Ready()
 	if err := f.with.Fill(&o.Config); err != nil {
 		return err
 	}

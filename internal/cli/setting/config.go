@@ -261,18 +261,21 @@ func (a *Commands) validateConfig() *cobra.Command {
 		Use: "validate FILE [flags]", Short: "print everything that is wrong with a file", Args: console.Takes("FILE"),
 		Long: `Validate reads one configuration file as "loom up" would and prints what is
 wrong with it, all at once, one FILE:LINE:COL: CODE: sentence a line; it exits 3
-then, or 4 if the file sets what it may not. Values are checked as the flags of
-the same names check theirs; ports that would be open to the network without TLS
-and keys that others may read are told. It asks no host, and changes nothing.`,
+then, or 4 if the file sets what it may not. It refuses what a start with this
+file alone ("loom up --config FILE") refuses: values, projects and their
+branches, files that are named. Ports that would be open to the network without
+TLS and keys that others may read are told. It asks no host, no remote of a
+repository and no model, and changes nothing.`,
 		Example: "  loom config validate loom.toml\n  loom config validate --workspace shop/loom.toml",
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := a.Read(args[0])
 			if err != nil {
 				return err
 			}
 			layer, err := a.Settings().File(absolute(args[0]), data, foreign)
 			if err == nil {
-				err = refused(layer)
+				open := fault.All(refused(layer))
+				err = console.InOrder(fault.Join(append(open, fault.All(hosting.New(a.Console).Refused(cmd.Context(), layer))...)))
 			}
 			return a.Validated(console.All(relative(err, args[0])), 1)
 		},

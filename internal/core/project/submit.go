@@ -44,7 +44,7 @@ const Feature = "feature-delivery"
 
 func (d *decision) register(r *loomv1.RegisterProject) error {
 	c := r.GetConfig()
-	if err := checkConfig(c); err != nil {
+	if err := CheckConfig(c); err != nil {
 		return err
 	}
 	if c.Id != d.s.cfg.ID {
@@ -74,7 +74,9 @@ func (d *decision) register(r *loomv1.RegisterProject) error {
 	return d.all(keys, nil)
 }
 
-func checkConfig(c *loomv1.ProjectConfig) error {
+// CheckConfig refuses what no project can be registered with, before anybody looks at its
+// repository.
+func CheckConfig(c *loomv1.ProjectConfig) error {
 	if _, err := subject.Parse("project", c.GetId()); err != nil {
 		return err
 	}

@@ -172,16 +172,32 @@ func (r *Registrar) LeftAsItWas(id string) (left, removed bool) {
 }
 
 // resolve returns what a project is registered as, of what is said of it: it checks the
-// repository and finds the target branch, the one that is named, else the one the project
-// was registered with, else the one that is checked out.
+// repository, finds the target branch, and asks the remote.
 func (r *Registrar) resolve(ctx context.Context, said *loomv1.ProjectConfig, own *project.Reporting, was *loomv1.ProjectConfig) (*loomv1.ProjectConfig, error) {
+	c, repo, err := locate(ctx, said, was)
+	if err != nil {
+		return nil, err
+	}
+	if c.Remote != "" {
+		if err := reached(ctx, repo, c.Remote, c.TargetBranch); err != nil {
+			return nil, fault.From(err).At("project " + c.Id + ", push")
+		}
+	}
+	forAll(c, r.ForAll)
+	return c, r.giveReporting(ctx, c, own)
+}
+
+// locate checks the repository of a project and finds the target branch, the one that is
+// named, else the one the project was registered with, else the one that is checked out.
+func locate(ctx context.Context, said, was *loomv1.ProjectConfig) (*loomv1.ProjectConfig, *git.Repository, error) {
 	path, err := filepath.Abs(said.Repository)
 	if err != nil {
-		return nil, fault.New("git/not-a-repository", "not a path: %s", err).At("project " + said.Id)
+		return nil, nil, fault.New("git/not-a-repository", "not a path: %s", err).At("project " + said.Id)
 	}
 	repo, err := git.Open(ctx, path)
 	if err != nil {
-		return nil, err
+		e := *fault.From(err)
+		return nil, nil, e.At(strings.TrimSuffix("project "+said.Id+", "+e.Where, ", "))
 	}
 	c := proto.CloneOf(said)
 	c.Repository = repo.Path()
@@ -189,15 +205,24 @@ func (r *Registrar) resolve(ctx context.Context, said *loomv1.ProjectConfig, own
 		c.TargetBranch = was.GetTargetBranch()
 	}
 	if c.TargetBranch, _, err = repo.Branch(ctx, c.TargetBranch); err != nil {
-		return nil, fault.From(err).At("project " + c.Id + ", " + c.Repository)
+		return nil, nil, fault.From(err).At("project " + c.Id + ", branch of " + c.Repository)
 	}
-	if c.Remote != "" {
-		if err := reached(ctx, repo, c.Remote, c.TargetBranch); err != nil {
-			return nil, fault.From(err).At("project " + c.Id)
+	return c, repo, nil
+}
+
+// Locate reports all that is wrong with the repositories of projects that a start names
+// and with their branches, and which of them are one. It asks no remote.
+func Locate(ctx context.Context, named []*loomv1.ProjectConfig) (errs []*fault.Error) {
+	var found []*loomv1.ProjectConfig
+	for _, said := range named {
+		c, _, err := locate(ctx, said, nil)
+		if err == nil {
+			err = taken(c, found)
+			found = append(found, c)
 		}
+		errs = append(errs, fault.All(err)...)
 	}
-	forAll(c, r.ForAll)
-	return c, r.giveReporting(ctx, c, own)
+	return errs
 }
 
 // forAll gives a registration what its start says of every project.
@@ -222,6 +247,11 @@ func (r *Registrar) free(c, was *loomv1.ProjectConfig, all []*loomv1.ProjectConf
 	if was != nil && was.Repository != c.Repository && r.Shared() {
 		return Elsewhere(was, c)
 	}
+	return taken(c, all)
+}
+
+// taken refuses the repository or the remote of another project.
+func taken(c *loomv1.ProjectConfig, all []*loomv1.ProjectConfig) error {
 	for _, other := range all {
 		if other.Id == c.Id {
 			continue
@@ -234,7 +264,7 @@ func (r *Registrar) free(c, was *loomv1.ProjectConfig, all []*loomv1.ProjectConf
 			return e
 		}
 		if c.Remote == other.Remote && strings.ContainsAny(c.Remote, "/:") {
-			return fault.New("project/conflict", "remote %s belongs to project %q", c.Remote, other.Id).At("project " + c.Id)
+			return fault.New("project/conflict", "remote %s belongs to project %q", c.Remote, other.Id).At("project " + c.Id + ", push")
 		}
 	}
 	return nil
