@@ -7,7 +7,7 @@ import (
 
 // docx writes Office Open XML for word processors.
 func (w *work) docx(f *flow) (*Result, error) {
-	d := &wordFile{work: w, f: f, width: 9026, bookmark: 1}
+	d := &wordFile{work: w, f: f, width: 9026, bookmark: 1, charts: nativeCharts{dir: "word", style: f.style}}
 	if f.style.letter {
 		d.width = 9360
 	}
@@ -40,10 +40,12 @@ func (w *work) docx(f *flow) (*Result, error) {
 	if len(f.notes) > 0 {
 		types = append(types, [2]string{"/word/footnotes.xml", wml + "footnotes+xml"})
 	}
+	p := &parts{}
+	p.add("[Content_Types].xml", "") // first, and filled at the end
+	types = append(types, d.charts.pack(p)...)
 	if w.Carry != nil {
 		types = append(types, customType)
 	}
-	p := &parts{}
 	p.add("[Content_Types].xml", contentTypes(types))
 	p.add("_rels/.rels", root.xml())
 	p.add("word/document.xml", body)
@@ -78,6 +80,9 @@ type wordFile struct {
 	media    []*picture
 	width    int // of the text, in twentieths of a point
 	bookmark int
+	charts   nativeCharts
+	drawings int
+	err      error
 	noted    map[int]bool // footnotes that were named
 	lists    int          // numbered lists, each of which begins with 1
 	b        strings.Builder
@@ -99,6 +104,9 @@ func (d *wordFile) body() (string, error) {
 	}
 	for i, x := range d.f.blocks {
 		d.block(x, i+1 < len(d.f.blocks) && d.f.blocks[i+1].kind == "item")
+	}
+	if d.err != nil {
+		return "", d.err
 	}
 	width, height := 11906, 16838
 	if d.f.style.letter {
@@ -305,30 +313,42 @@ func (d *wordFile) caption(kind, label string, x block) {
 
 func (d *wordFile) figure(x block) {
 	p := x.picture
-	if p.data == nil {
+	const perPixel, tallest = 9525, 4 * 914400
+	wide, high := p.width*perPixel, p.height*perPixel
+	if most := d.width * 635; wide > most {
+		wide, high = most, int(int64(high)*int64(most)/int64(wide))
+	}
+	if high > tallest {
+		wide, high = int(int64(wide)*tallest/int64(high)), tallest
+	}
+	alt := esc(first(p.alt, x.caption))
+	switch {
+	case p.chart != nil:
+		const points = 10
+		name, err := d.charts.add(p.chart, "", points) // the caption stands below it
+		if err != nil {
+			d.err = err
+			return
+		}
+		d.inline("Chart", alt, wide, high, chartGraphic(d.rels.add("chart", name, false)))
+	case p.data == nil:
 		d.paragraph("BodyText", "", text(first(p.alt, x.caption), "<w:i/>"))
-	} else {
+	default:
 		d.media = append(d.media, p)
 		n := len(d.media)
 		id := d.rels.add("image", fmt.Sprintf("media/image%d.%s", n, p.kind), false)
-		const perPixel, tallest = 9525, 4 * 914400
-		wide, high := p.width*perPixel, p.height*perPixel
-		if most := d.width * 635; wide > most {
-			wide, high = most, int(int64(high)*int64(most)/int64(wide))
-		}
-		if high > tallest {
-			wide, high = int(int64(wide)*tallest/int64(high)), tallest
-		}
-		alt := esc(first(p.alt, x.caption))
-		d.paragraph("Figure", `<w:keepNext/>`, fmt.Sprintf(`<w:r><w:drawing><wp:inline distT="0" distB="0" distL="0" distR="0"><wp:extent cx="%[1]d" cy="%[2]d"/><wp:docPr id="%[3]d" name="Picture %[3]d" descr="%[4]s"/>`+
-			`<a:graphic><a:graphicData uri="http://schemas.openxmlformats.org/drawingml/2006/picture"><pic:pic><pic:nvPicPr><pic:cNvPr id="%[3]d" name="Picture %[3]d" descr="%[4]s"/><pic:cNvPicPr/></pic:nvPicPr>`+
-			`<pic:blipFill><a:blip r:embed="%[5]s"/><a:stretch><a:fillRect/></a:stretch></pic:blipFill><pic:spPr><a:xfrm><a:off x="0" y="0"/><a:ext cx="%[1]d" cy="%[2]d"/></a:xfrm><a:prstGeom prst="rect"><a:avLst/></a:prstGeom></pic:spPr></pic:pic></a:graphicData></a:graphic></wp:inline></w:drawing></w:r>`,
+		d.inline("Picture", alt, wide, high, fmt.Sprintf(`<a:graphic><a:graphicData uri="http://schemas.openxmlformats.org/drawingml/2006/picture"><pic:pic><pic:nvPicPr><pic:cNvPr id="%[3]d" name="Picture %[3]d" descr="%[4]s"/><pic:cNvPicPr/></pic:nvPicPr>`+
+			`<pic:blipFill><a:blip r:embed="%[5]s"/><a:stretch><a:fillRect/></a:stretch></pic:blipFill><pic:spPr><a:xfrm><a:off x="0" y="0"/><a:ext cx="%[1]d" cy="%[2]d"/></a:xfrm><a:prstGeom prst="rect"><a:avLst/></a:prstGeom></pic:spPr></pic:pic></a:graphicData></a:graphic>`,
 			wide, high, n, alt, id))
 	}
 	if x.caption != "" {
 		d.caption("figure", d.f.style.labels.figure, x)
 	}
-	if p.chart != nil {
-		d.lacks("docx shows charts as pictures")
-	}
+}
+
+// inline writes a drawing as a paragraph of its own; alt is escaped.
+func (d *wordFile) inline(kind, alt string, wide, high int, graphic string) {
+	d.drawings++
+	d.paragraph("Figure", `<w:keepNext/>`, fmt.Sprintf(`<w:r><w:drawing><wp:inline distT="0" distB="0" distL="0" distR="0"><wp:extent cx="%[1]d" cy="%[2]d"/><wp:docPr id="%[3]d" name="%[4]s %[3]d" descr="%[5]s"/>%[6]s</wp:inline></w:drawing></w:r>`,
+		wide, high, d.drawings, kind, alt, graphic))
 }

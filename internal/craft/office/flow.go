@@ -57,6 +57,7 @@ type picture struct {
 	svg           []byte // of a chart
 	width, height int
 	alt           string
+	title         string // of a chart that the program draws
 	chart         *loomv1.SpecChart
 }
 

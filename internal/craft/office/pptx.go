@@ -41,6 +41,7 @@ func deckOf(d *loomv1.DocumentSpec) *loomv1.PresentationSpec {
 // pptx writes Office Open XML for presentations.
 func (w *work) pptx(s *loomv1.PresentationSpec) (*Result, error) {
 	d := &deck{work: w, spec: s, style: w.styleOf(s.Styles, s.Metadata), p: &parts{}}
+	d.charts = nativeCharts{dir: "ppt", style: d.style}
 	core, app := properties(&flow{title: s.Title, subtitle: s.Subtitle, meta: s.Metadata, style: d.style})
 	d.p.add("[Content_Types].xml", "") // first, and filled at the end
 	var root relations
@@ -76,6 +77,7 @@ func (w *work) pptx(s *loomv1.PresentationSpec) (*Result, error) {
 		}
 		ids += fmt.Sprintf(`<p:sldId id="%d" r:id="rId%d"/>`, 255+i, 3+i)
 	}
+	types = append(types, d.charts.pack(d.p)...)
 	if w.Carry != nil {
 		types = append(types, customType)
 	}
@@ -105,6 +107,8 @@ type deck struct {
 	count int
 	media int
 	notes map[int]bool
+
+	charts nativeCharts
 }
 
 func (d *deck) slides() error {
@@ -118,14 +122,18 @@ func (d *deck) slides() error {
 		list := split(s)
 		own := len(list) > 1 || s.Table != nil && (len(s.Table.Headers) > 4 || len(s.Bullets)+len(s.Body) > 0)
 		for i, part := range list {
+			beside := pictures
 			if i > 0 || own {
-				d.content(part, nil)
-			} else {
-				d.content(part, pictures)
+				beside = nil
+			}
+			if err := d.content(part, beside); err != nil {
+				return err
 			}
 		}
 		if own && len(pictures) > 0 { // there is no room for them beside the rest
-			d.content(&loomv1.Slide{Id: s.Id, Heading: fmt.Sprintf("%s (%d)", s.Heading, len(list)+1)}, pictures)
+			if err := d.content(&loomv1.Slide{Id: s.Id, Heading: fmt.Sprintf("%s (%d)", s.Heading, len(list)+1)}, pictures); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -177,22 +185,26 @@ func (d *deck) pictures(s *loomv1.Slide) (list []*picture, err error) {
 		if f.Section != s.Id {
 			continue
 		}
+		if f.Chart != nil { // its program draws it
+			if err := soundChart(f); err != nil {
+				return nil, err
+			}
+			list = append(list, &picture{chart: f.Chart, alt: first(f.Alt, f.Caption), title: f.Caption})
+			continue
+		}
 		p, err := d.picture(f)
 		if err != nil {
 			return nil, err
 		}
 		p.alt = first(p.alt, f.Caption)
 		list = append(list, p)
-		if p.chart != nil {
-			d.lacks("pptx shows charts as pictures")
-		}
 	}
 	return list, nil
 }
 
 // content makes a slide: text, right column, table and pictures side by side, callouts
 // below them.
-func (d *deck) content(s *loomv1.Slide, pictures []*picture) {
+func (d *deck) content(s *loomv1.Slide, pictures []*picture) error {
 	text := [][]run{}
 	for _, b := range manuscript.Blocks(s.Body) {
 		text = append(text, b.Runs)
@@ -203,7 +215,7 @@ func (d *deck) content(s *loomv1.Slide, pictures []*picture) {
 	}
 	if s.Layout == "section" {
 		d.slide(3, titleShape("title", s.Heading)+d.placeholder("body", 1, text, false, 0), nil, s.Notes)
-		return
+		return nil
 	}
 	rest := area{slideEdge, slideTop, inner, slideEnd - slideTop}
 	shapes := titleShape("title", s.Heading)
@@ -254,11 +266,16 @@ func (d *deck) content(s *loomv1.Slide, pictures []*picture) {
 		a := next()
 		each := a.high / len(pictures)
 		for i, p := range pictures {
-			shapes += d.image(id, p, area{a.x, a.y + i*each, a.wide, each - slideGap/3}, &rels)
+			shape, err := d.figure(id, p, area{a.x, a.y + i*each, a.wide, each - slideGap/3}, &rels)
+			if err != nil {
+				return err
+			}
+			shapes += shape
 			id++
 		}
 	}
 	d.slide(layout, shapes, &rels, s.Notes)
+	return nil
 }
 
 // slide adds a slide with shapes, and notes if there are any.

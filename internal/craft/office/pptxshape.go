@@ -206,6 +206,20 @@ func (g *grid) spanOf(i, j int) string {
 	return span
 }
 
+// figure writes a chart that the program draws, or a picture.
+func (d *deck) figure(id int, p *picture, a area, rels *relations) (string, error) {
+	if p.chart == nil {
+		return d.image(id, p, a, rels), nil
+	}
+	const points = 12
+	name, err := d.charts.add(p.chart, p.title, points)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(`<p:graphicFrame><p:nvGraphicFramePr><p:cNvPr id="%d" name="Chart %d" descr="%s"/><p:cNvGraphicFramePr><a:graphicFrameLocks noGrp="1"/></p:cNvGraphicFramePr><p:nvPr/></p:nvGraphicFramePr><p:xfrm><a:off x="%d" y="%d"/><a:ext cx="%d" cy="%d"/></p:xfrm>%s</p:graphicFrame>`,
+		id, id, esc(p.alt), a.x, a.y, a.wide, a.high, chartGraphic(rels.add("chart", "../"+name, false))), nil
+}
+
 // image writes a picture as large as its place lets it be.
 func (d *deck) image(id int, p *picture, a area, rels *relations) string {
 	if p.data == nil {

@@ -74,3 +74,9 @@ var calloutColors = map[string][2]string{
 	"note": {"5B6B7B", "F2F4F7"}, "tip": {"2E7D4F", "EDF6F0"}, "info": {"2F5597", "EEF3FA"},
 	"warning": {"B26A00", "FDF4E3"}, "risk": {"B3261E", "FCEEEE"}, "decision": {"5B3FA0", "F3F0FA"},
 }
+
+// seriesColor is the colour of a chart's series.
+func (s style) seriesColor(i int) string {
+	list := []string{s.primary, s.accent, "2E7D4F", "B26A00", "5B3FA0", "5B6B7B", "0072B2", "B3261E"}
+	return list[i%len(list)]
+}

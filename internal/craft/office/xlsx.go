@@ -420,7 +420,7 @@ func (x *workbook) charts(page *loomv1.SheetPage, row int) error {
 			col := letters(i + 1)
 			var fill excelize.Fill
 			if !byPoint {
-				fill = excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{x.seriesColor(i)}}
+				fill = excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{x.style.seriesColor(i)}}
 			}
 			c.Series = append(c.Series, excelize.ChartSeries{
 				Fill: fill, Name: fmt.Sprintf("'%s'!$%s$1", data, col), Categories: fmt.Sprintf("'%s'!$A$2:$A$%d", data, n), Values: fmt.Sprintf("'%s'!$%s$2:$%s$%d", data, col, col, n),
@@ -432,12 +432,6 @@ func (x *workbook) charts(page *loomv1.SheetPage, row int) error {
 		row += 18
 	}
 	return nil
-}
-
-// seriesColor is the colour of a chart's series.
-func (x *workbook) seriesColor(i int) string {
-	list := []string{x.style.primary, x.style.accent, "2E7D4F", "B26A00", "5B3FA0", "5B6B7B", "0072B2", "B3261E"}
-	return list[i%len(list)]
 }
 
 // chartData writes a chart's data to a sheet behind the others.
