@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	others "github.com/loomrun/loom/internal/craft/foreign"
 )
 
 const (
@@ -21,7 +23,7 @@ var fileRead = &tool{
 	Spec: Spec{
 		Name:  "file_read",
 		Class: reads,
-		Description: "Read a text file, whole or from line offset on, or look at a picture. Each line comes behind its number and a tab, " +
+		Description: "Read a text file, what a docx, xlsx or pptx says, whole or from line offset on, or look at a picture. Each line comes behind its number and a tab, " +
 			"which are no part of the file. The last line, in brackets, says whether there is more.",
 		Schema: schema(`"path"`, `
 			"path": {"type": "string", "minLength": 1},
@@ -57,11 +59,34 @@ func readFile(ctx context.Context, j job, a readArguments) (Result, error) {
 	if media := http.DetectContentType(head); pictures[media] {
 		return j.readPicture(p, media)
 	}
+	if foreignKind(head) {
+		return j.readForeign(ctx, p, a)
+	}
 	if binary(head) {
 		return Result{}, fault.New("tool/failed", "the file is not text; it has %d bytes", info.Size()).At("path").Got(a.Path)
 	}
 	w := newWindow("file", a.Offset, a.Limit, j.room())
 	if err := w.scan(ctx, in); err != nil {
+		return Result{}, err
+	}
+	return w.result(p.path)
+}
+
+// foreignKind reports whether a file begins as packages of office programs do.
+func foreignKind(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
+
+// readForeign shows what a file of an office program says, as Markdown.
+func (j job) readForeign(ctx context.Context, p place, a readArguments) (Result, error) {
+	data, info, err := p.content(others.MaxFile)
+	if err != nil {
+		return Result{}, err
+	}
+	d, err := others.Read(data)
+	if err != nil {
+		return Result{}, fault.New("tool/failed", "the file is not text; it has %d bytes, and %s", info.Size(), fault.From(err).Proto().Message).At("path").Got(a.Path)
+	}
+	w := newWindow("file", a.Offset, a.Limit, j.room())
+	if err := w.scan(ctx, bufio.NewReader(strings.NewReader(d.Markdown()))); err != nil {
 		return Result{}, err
 	}
 	return w.result(p.path)

@@ -177,33 +177,3 @@ says of another, such as rows under headers, "loom doc validate" checks besides.
 		},
 	}
 }
-
-func (a *Commands) openDoc() *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
-		Use: "open FILE [flags]", Short: "get the spec back out of a file that Loom made", Args: console.Takes("FILE"),
-		Long: `Open reads a docx, xlsx, pptx or html that "loom doc render" made and prints the
-spec that is in it. What was changed by hand in the file since is not in the
-spec: a record beside the file shows whether something was. Other files, and pdf
-and md, have no spec.`,
-		Example: "  loom doc open plan.docx -o plan.spec.json",
-		RunE: func(_ *cobra.Command, args []string) error {
-			m, err := a.spec(args[0])
-			if err != nil {
-				return err
-			}
-			if _, state := recordOf(args[0]); state == document.ChangedByHand {
-				fmt.Fprintf(a.Err, "warning: %s was changed since it was made; the spec does not have that\n", console.Printable(args[0]))
-			}
-			if output == "" && a.JSON {
-				return a.printArtifact(m)
-			}
-			if output == "" {
-				output = "-"
-			}
-			return a.writeArtifact(output, document.JSON(m))
-		},
-	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this `FILE`, also -o (default: standard output)")
-	return cmd
-}

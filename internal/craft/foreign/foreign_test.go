@@ -1,0 +1,169 @@
+package foreign
+
+import (
+	"archive/zip"
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loomrun/loom/internal/base/fault"
+)
+
+// What other programs made is read: headings, lists, tables, footnotes, notes.
+func TestDOC06_FilesOfOthersAreRead(t *testing.T) {
+	report := []Block{
+		{Kind: "heading", Level: 1, Text: "Ferry report"},
+		{Kind: "heading", Level: 1, Text: "Summary"},
+		{Kind: "paragraph", Text: "The line carried more people than ever.[^%]"},
+		{Kind: "heading", Level: 2, Text: "By ship"},
+		{Kind: "item", Text: "Gull"},
+		{Kind: "item", Level: 1, Text: "large"},
+		{Kind: "item", Text: "Tern"},
+		{Kind: "table", Rows: [][]string{{"Ship", "Passengers"}, {"Gull", "9000"}, {"Tern", "3000"}}},
+		{Kind: "note", Text: "[^%] Counted at the gates."},
+	}
+	for name, want := range map[string][]Block{
+		"pandoc.docx": report, "libreoffice.docx": report,
+		"libreoffice.xlsx": {{Kind: "heading", Level: 1, Text: "t"}, {Kind: "table", Rows: [][]string{{"Ship", "Passengers", "Note"}, {"Gull", "9000", "large, old"}, {"Tern", "3000"}}}},
+		"pandoc.pptx": {
+			{Kind: "heading", Level: 1, Text: "First slide"},
+			{Kind: "item", Text: "A point"},
+			{Kind: "item", Text: "Another"},
+			{Kind: "note", Text: "Say hello."},
+			{Kind: "heading", Level: 1, Text: "Table"},
+			{Kind: "table", Rows: [][]string{{"A", "B"}, {"1", "x"}}},
+		},
+	} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := Read(data)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for i, b := range d.Blocks { // programs number footnotes as they like
+			for _, n := range []string{"1", "2", "9", "20", "21"} {
+				d.Blocks[i].Text = strings.ReplaceAll(b.Text, "[^"+n+"]", "[^%]")
+				if d.Blocks[i].Text != b.Text {
+					break
+				}
+			}
+		}
+		if diff := cmp.Diff(want, d.Blocks); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if md := d.Markdown(); !strings.Contains(md, "# ") || !strings.Contains(md, "| --- |") {
+			t.Errorf("%s as Markdown:\n%s", name, md)
+		}
+	}
+}
+
+// packed is a package of parts.
+func packed(t testing.TB, parts map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, text := range parts {
+		f, err := z.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+const rootRels = `<Relationships><Relationship Id="r" Type="x/officeDocument" Target="/word/document.xml"/></Relationships>`
+
+func docx(t testing.TB, document string) []byte {
+	return packed(t, map[string]string{"_rels/.rels": rootRels, "word/document.xml": document})
+}
+
+// Hostile files end at a bound, and never read what is not in them.
+func TestDOC06_SEC01_HostileFilesAreBounded(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("hunter2"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	deep := strings.Repeat("<a>", MaxDepth+5) + strings.Repeat("</a>", MaxDepth+5)
+	lol := `<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]><document><body><p><r><t>&b;</t></r></p></body></document>`
+	xxe := `<!DOCTYPE x [<!ENTITY a SYSTEM "file://` + secret + `">]><document><body><p><r><t>&a;</t></r></p></body></document>`
+	for name, tt := range map[string]struct {
+		data []byte
+		code string
+	}{
+		"nothing":         {nil, "document/foreign"},
+		"text":            {[]byte("hello"), "document/foreign"},
+		"no package":      {[]byte("PK\x03\x04 nothing"), "document/foreign"},
+		"empty package":   {packed(t, nil), "document/foreign"},
+		"no main part":    {packed(t, map[string]string{"a": "b"}), "document/foreign"},
+		"another kind":    {packed(t, map[string]string{"_rels/.rels": strings.ReplaceAll(rootRels, "word/", "visio/")}), "document/foreign"},
+		"a bomb":          {docx(t, "<document>"+strings.Repeat(" ", maxPart+10)+"</document>"), "document/limit"},
+		"deep":            {docx(t, deep), "document/limit"},
+		"many elements":   {docx(t, "<document>"+strings.Repeat("<a/>", maxNodes+5)+"</document>"), "document/limit"},
+		"entities":        {docx(t, lol), "document/foreign"},
+		"outside entity":  {docx(t, xxe), "document/foreign"},
+		"not well-formed": {docx(t, "<document><body>"), "document/foreign"},
+		"too large":       {make([]byte, MaxFile+1), "document/limit"},
+	} {
+		d, err := Read(tt.data)
+		if fault.Code(err) != tt.code {
+			t.Errorf("%s: %v %v, want %s", name, d, err, tt.code)
+		}
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s tells what is outside: %v", name, err)
+		}
+	}
+	// Links out of the package, and to itself, lead nowhere.
+	d, err := Read(packed(t, map[string]string{
+		"_rels/.rels": rootRels, "word/document.xml": "<document><body><p><r><t>x</t></r></p></body></document>",
+		"word/_rels/document.xml.rels": `<Relationships><Relationship Id="a" Type="x/styles" Target="../../../../etc/passwd"/><Relationship Id="b" Type="x/footnotes" Target="document.xml"/></Relationships>`,
+	}))
+	if err != nil || len(d.Blocks) != 1 {
+		t.Errorf("links that lead out: %v %v", d, err)
+	}
+}
+
+// What is too much is left out, and that is said.
+func TestDOC06_WhatIsLeftOutIsSaid(t *testing.T) {
+	row := "<tr><tc><p><r><t>x</t></r></p></tc></tr>"
+	d, err := Read(docx(t, "<document><body><tbl>"+strings.Repeat(row, maxRows+3)+"</tbl></body></document>"))
+	if err != nil || len(d.Blocks[0].Rows) != maxRows || len(d.Left) != 1 {
+		t.Errorf("a long table: %v %v", d.Left, err)
+	}
+	long := "<p><r><t>" + strings.Repeat("x", 1<<20) + "</t></r></p>"
+	d, err = Read(docx(t, "<document><body>"+strings.Repeat(long, 12)+"</body></document>"))
+	if err != nil || len(d.Blocks) != 8 || len(d.Left) != 1 || !strings.Contains(d.Markdown(), "[left out: the rest") {
+		t.Errorf("a long text: %d %v %v", len(d.Blocks), d.Left, err)
+	}
+}
+
+// Whatever the bytes are, there is an answer.
+func FuzzDOC06_Read(f *testing.F) {
+	for _, name := range []string{"pandoc.docx", "pandoc.pptx", "libreoffice.xlsx"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add(docx(f, "<document><body><p><pPr><numPr><ilvl val='9'/></numPr></pPr></p></body></document>"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if d, err := Read(data); err == nil {
+			_ = d.Markdown()
+		} else if fault.Code(err) == "" {
+			t.Errorf("an error without a code: %v", err)
+		}
+	})
+}
