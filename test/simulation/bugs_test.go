@@ -5,6 +5,8 @@ const (
 	whole = "internal/core/project/"
 	locks = "internal/core/commitlock/"
 	rings = "internal/core/keyring/keyring.go"
+
+	sessions = "internal/core/intent/"
 )
 
 // bugs are those of the cores that stand by themselves; see also projectBugs.

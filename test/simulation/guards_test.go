@@ -72,6 +72,69 @@ var guards = []guard{
 		bug{"a decided ballot is opened again", "graph/ballotcheck.go", `if there := g.ballots[i]; there != nil && !void(there) ||`, `if there := g.ballots[i]; there != nil && there.Status != ballotClosed ||`, ""},
 		"graph/", "TestGRAPH05_TheFoldOpensADecisionOnce",
 	},
+	{
+		bug{"an intent is sealed twice", sessions + "session.go", `case s.seal != nil && !s.confirm:
+			return "the intent is sealed already"`, `case false:
+			return "the intent is sealed already"`, ""},
+		sessions, "TestPAT02_NoFactBreaksARule",
+	},
+	{
+		bug{"an agent seals", sessions + "session.go", `case !isPerson(f.Sealed.By):`, `case false:`, ""},
+		sessions, "TestPAT02_NoFactBreaksARule",
+	},
+	{
+		bug{"a step begins before the seal", sessions + "session.go", `if s.seal == nil || !s.passed || s.confirm || s.running ||`, `if s.running ||`, ""},
+		sessions, "TestPAT02_NoFactBreaksARule",
+	},
+	{
+		bug{"a step is folded beside another", sessions + "session.go", `s.confirm || s.running || s.aborted != nil`, `s.confirm || s.aborted != nil`, ""},
+		sessions, "TestPAT02_NoFactBreaksARule",
+	},
+	{
+		bug{"any layer is folded", sessions + "session.go", `|| !slices.Contains(s.stepOf(f.Written.Step).Writes, f.Written.Layer) {`, `{`, ""},
+		sessions, "TestPAT02_NoFactBreaksARule",
+	},
+	{
+		bug{"a step writes where it does not declare", sessions + "step.go", `case !slices.Contains(step.Writes, w.Layer):`, `case false:`, ""},
+		sessions, "TestPAT05_AWriteElsewhereIsRefused",
+	},
+	{
+		bug{"an abort leaves the session's memory", sessions + "steering.go", `PatternAborted{Record: record}`, `PatternAborted{Record: record}
+	defer func() {
+		if n := len(d.facts); n > 0 && d.facts[n-1].GetFlushed() != nil {
+			d.facts = d.facts[:n-1]
+		}
+	}()`, ""},
+		sessions, "TestPAT04_AbortAtTheBoundary",
+	},
+	{
+		bug{"an abort does not wait for the step", sessions + "steering.go", `	if !d.running {
+		d.abortNow(d.step.GetStep())
+	}`, `	d.abortNow(d.step.GetStep())`, ""},
+		sessions, "TestPAT04_AbortAtTheBoundary",
+	},
+	{
+		bug{"a refused question is asked", sessions + "primacy.go", `	if verdict.Rule == "" {
+		d.ask(`, `	if true {
+		d.ask(`, ""},
+		sessions, "TestPAT02_ThreeRefusalsBringThePatternsQuestions",
+	},
+	{
+		bug{"a turn of a model counts again", whole + "interview.go", `s.Heard() == c.Heard`, `s.Heard() >= c.Heard`, ""},
+		whole, "TestPAT02_ATurnIsHeardOnce",
+	},
+	{
+		bug{"work goes on while its session waits", whole + "pause.go", `|| s.sessionHolds(x) ||`, `||`, ""},
+		whole, "TestPAT03_StepsAreWorkBetweenStops",
+	},
+	{
+		bug{"a session's work is forked", whole + "fork.go", `if err := unsealed(def.Definition()); err != nil {`, `if err := unsealed(def.Definition()); false {`, ""},
+		whole, "TestPAT02_WaysAroundPrimacyAreRefusedAndRecorded",
+	},
+	{
+		bug{"a child is a session's work", whole + "child.go", `case d.s.ofPattern(a.Process) != nil:`, `case false:`, ""},
+		whole, "TestPAT02_NoChildIsTheWorkOfASession",
+	},
 }
 
 // TestP21_EveryGuardHasItsPlace looks for the text and the test of each guard.

@@ -103,6 +103,33 @@ func (d *decision) deliver(del *loomv1.DeliverOutputs) error {
 	return nil
 }
 
+// failDelivery goes back to the choice about what is not met: each output that was to be
+// delivered is not.
+func (d *decision) failDelivery(f *loomv1.FailDelivery) error {
+	if err := d.allowed(host, "that a delivery failed", Delivery); err != nil {
+		return err
+	}
+	switch {
+	case len(f.GetReason()) > maxText:
+		return fault.New("intent/invalid", "a reason has at most %d bytes", maxText).At("reason")
+	case len(d.undelivered()) == 0:
+		return fault.New("intent/delivery", "nothing was to be delivered")
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_DeliveryFailed{DeliveryFailed: f}})
+	d.enter(Completion, 0)
+	return nil
+}
+
+// undelivered are the outputs that are to be delivered, as items of the completion check.
+func (s *Session) undelivered() (items []string) {
+	for _, o := range s.pattern.GetOutputs() {
+		if item := "output/" + o.Name; !slices.Contains(s.gaps, item) {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
 func (d *decision) remember(u *loomv1.UpdateMemory) error {
 	if err := d.allowed(host, "the update of memory", Memory); err != nil {
 		return err

@@ -191,6 +191,8 @@ func (d *decision) command(c *loomv1.IntentCommand) error {
 		return d.judge(b.Judge)
 	case *loomv1.IntentCommand_Choose:
 		return d.choose(b.Choose)
+	case *loomv1.IntentCommand_FailDelivery:
+		return d.failDelivery(b.FailDelivery)
 	case *loomv1.IntentCommand_Deliver:
 		return d.deliver(b.Deliver)
 	case *loomv1.IntentCommand_UpdateMemory:

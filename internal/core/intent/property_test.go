@@ -50,7 +50,7 @@ func anyCommand(t *rapid.T, w *world) *loomv1.IntentCommand {
 		write(step, rapid.SampledFrom([]loomv1.SessionLayer{0, active, durable, files}).Draw(t, "layer"), rapid.SampledFrom([]string{"names.md", "choice.md", "note"}).Draw(t, "name")),
 		end(step, run, rapid.SampledFrom([]loomv1.StepStatus{0, done, failed, 3, 4}).Draw(t, "status")),
 		proceed(step), steer(words, flag), tempo(loomv1.Tempo(step)), abort("why", flag), resume(flag),
-		judge(met()...), judge(), choose(loomv1.CompletionChoice(step), run), deliver("names.md", "choice.md"), remember("answer/1"), reintegrate("b-1"),
+		judge(met()...), judge(), choose(loomv1.CompletionChoice(step), run), deliver("names.md", "choice.md"), remember("answer/1"), reintegrate("b-1"), failDelivery(),
 		{},
 	}).Draw(t, "command")
 }

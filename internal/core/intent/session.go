@@ -325,8 +325,10 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 			}
 		}
 		s.aborted = nil
+	case *loomv1.IntentFact_DeliveryFailed:
+		s.unmet, s.back = s.undelivered(), Completion
 	case *loomv1.IntentFact_Judged:
-		s.unmet = nil
+		s.unmet, s.gaps = nil, nil
 		for _, v := range f.Judged.Verdicts {
 			if !v.Met {
 				s.unmet = append(s.unmet, v.Item)
@@ -334,7 +336,7 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 		}
 	case *loomv1.IntentFact_Chosen:
 		if f.Chosen.Choice == loomv1.CompletionChoice_COMPLETION_CHOICE_GAP {
-			s.gaps = s.unmet
+			s.gaps = slices.Concat(s.gaps, s.unmet)
 		}
 		s.unmet = nil
 	case *loomv1.IntentFact_Ended:
@@ -427,6 +429,10 @@ func (s *Session) impossible(f *loomv1.IntentFact) string {
 	case *loomv1.IntentFact_Aborted:
 		if s.running || s.aborted != nil || f.Aborted.Record == nil {
 			return "it is aborted while a step runs, twice, or without a record"
+		}
+	case *loomv1.IntentFact_DeliveryFailed:
+		if s.phase != Delivery {
+			return "a delivery fails that was not under way"
 		}
 	case *loomv1.IntentFact_Resumed:
 		if s.aborted == nil || s.seal == nil {

@@ -212,6 +212,10 @@ func deliver(names ...string) *loomv1.IntentCommand {
 	return &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Deliver{Deliver: d}}
 }
 
+func failDelivery() *loomv1.IntentCommand {
+	return &loomv1.IntentCommand{Body: &loomv1.IntentCommand_FailDelivery{FailDelivery: &loomv1.FailDelivery{Reason: "it did not land"}}}
+}
+
 func remember(sources ...string) *loomv1.IntentCommand {
 	return &loomv1.IntentCommand{Body: &loomv1.IntentCommand_UpdateMemory{UpdateMemory: &loomv1.UpdateMemory{Entries: []*loomv1.MemoryUpdate{{Layer: durable, Id: "m1", Sources: sources}}}}}
 }

@@ -36,6 +36,8 @@ func advanced(e *loomv1.Event, fact *loomv1.IntentFact) string {
 		return fmt.Sprintf(": answer %d, about %s, by %s", f.Answered.GetNumber(), intent.FieldName(f.Answered.GetAbout()), who(e))
 	case *loomv1.IntentFact_Drafted:
 		return " shows envelope " + f.Drafted.GetEnvelope().GetId() + after(", digest ", f.Drafted.GetDigest())
+	case *loomv1.IntentFact_DeliveryFailed:
+		return ": its outputs were not delivered" + after(", ", f.DeliveryFailed.GetReason())
 	case *loomv1.IntentFact_Sealed:
 		return fmt.Sprintf(": the intent is sealed by %s, digest %s", who(e), f.Sealed.GetDigest())
 	case *loomv1.IntentFact_Revised:

@@ -26,6 +26,7 @@ func (s *State) Do(now time.Time, cmd *loomv1.Command) ([]*loomv1.Event, *loomv1
 	}
 	d := &decision{s: s, now: now, wall: wall, at: timestamppb.New(now), actor: cmd.Actor}
 	answer, err := d.dispatch(cmd)
+	err = d.aroundPrimacy(cmd, err)
 	if err == nil {
 		err = d.catchUp()
 	}

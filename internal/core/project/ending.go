@@ -2,6 +2,7 @@ package project
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/loomrun/loom/internal/core/intent"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -20,7 +21,7 @@ func (d *decision) deliver(id string, x *loomv1.Execution) error {
 	}
 	del := &loomv1.DeliverOutputs{}
 	for _, o := range s.Pattern().Outputs {
-		if made, ok := s.Output(o.Name); ok {
+		if made, ok := s.Output(o.Name); ok && !slices.Contains(s.Gaps(), "output/"+o.Name) {
 			del.Outputs = append(del.Outputs, &loomv1.DeliveredOutput{Name: o.Name, Place: place + ", " + o.Name, Content: made.Content})
 		}
 	}
@@ -31,6 +32,21 @@ func (d *decision) deliver(id string, x *loomv1.Execution) error {
 		return err
 	}
 	return d.reintegrate(id, x, del)
+}
+
+// undelivered goes on with a session whose work has ended without landing what was to be
+// delivered: a person chooses anew, or has accepted that nothing of it is.
+func (d *decision) undelivered(id, why string) error {
+	err := d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_FailDelivery{FailDelivery: &loomv1.FailDelivery{Reason: cut(why, MaxComment)}}})
+	if d.refuses(err) { // all outputs are gaps
+		return d.deliver(id, d.s.execution(d.s.bead(d.s.p.Sessions[id].Bead).GetExecution()))
+	}
+	return err
+}
+
+// unjudged has a person choose where nobody could judge the criteria.
+func (d *decision) unjudged(id string) error {
+	return d.judged(id, &loomv1.Outcome{})
 }
 
 // rememberSession keeps in the project's memory what a session was for and has left.

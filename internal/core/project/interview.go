@@ -197,3 +197,28 @@ func (s *State) interviewBrief(x *loomv1.Execution) *loomv1.InterviewBrief {
 		Heard: on.Heard(), Revision: on.Revision(), Waits: waits, Over: !waits && !on.AwaitsModel(),
 	})
 }
+
+// aroundPrimacy records that somebody wanted to begin the work of a session around it. What
+// is submitted, and what is signed, is recorded where it is refused; what a person says in a
+// session goes around nothing.
+func (d *decision) aroundPrimacy(cmd *loomv1.Command, err error) error {
+	if fault.Code(err) != "intent/unsealed" || d.broken != nil || len(d.events) > 0 {
+		return err
+	}
+	var subject string
+	switch cmd.Body.(type) {
+	case *loomv1.Command_ReopenBead:
+		subject = "reopen"
+	case *loomv1.Command_ForkExecution:
+		subject = "fork"
+	default:
+		return err
+	}
+	if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_SubmissionRejected{SubmissionRejected: &loomv1.SubmissionRejected{
+		Error: bounded(fault.From(err).Proto()), Subject: subject,
+	}}}); err != nil {
+		return err
+	}
+	d.refusalRecorded = true
+	return err
+}

@@ -203,3 +203,21 @@ func TestPAT02_InterviewsOfARevisionAndAnAbort(t *testing.T) {
 		t.Errorf("the interview of the revision: %v", again.Interview)
 	}
 }
+
+// A turn whose answer was lost is sent again, and is heard once.
+func TestPAT02_ATurnIsHeardOnce(t *testing.T) {
+	d := newDesk(t)
+	id := d.interviewed()
+	b, who := d.claim("analyst")
+	refused := func() *loomv1.InterviewTurn {
+		return asksOf("How about "+secret+"?", pattern.Goal)
+	}
+	first := d.hears(b, who, b.Interview.Heard, refused())
+	n := len(d.events)
+	if again := d.hears(b, who, b.Interview.Heard, refused()); again.Heard != first.Heard || again.Over || len(d.events) != n {
+		t.Errorf("the same turn again: %v, with %d facts; want what was heard, %d", again, len(d.events)-n, first.Heard)
+	}
+	if s := d.sessionNow(id); s.Question != nil {
+		t.Errorf("it asks %v", s.Question)
+	}
+}

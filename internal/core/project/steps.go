@@ -103,6 +103,8 @@ func (d *decision) work(id string) error {
 	case running(x) && (!goesOn(s) || !sealed):
 		defer d.about(x)()
 		return d.run(x).CloseNow("session " + id + how(s))
+	case s.Phase() == intent.Delivery && x != nil && !running(x) && x.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED:
+		return d.undelivered(id, "its work has ended and landed nothing")
 	case run == nil:
 		return nil
 	case !running(x):
@@ -259,6 +261,10 @@ func (d *decision) followSteps(e *loomv1.Event) {
 		})
 	case s.Phase() == intent.Delivery && x.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED:
 		d.later(func() error { return d.deliver(id, x) })
+	case s.Phase() == intent.Delivery:
+		d.later(func() error { return d.undelivered(id, cmp.Or(e.GetExecutionEnded().GetReason(), "its work ended without success")) })
+	case s.Phase() == intent.Completion && len(s.Unmet()) == 0:
+		d.later(func() error { return d.unjudged(id) })
 	}
 }
 

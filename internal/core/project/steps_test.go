@@ -161,3 +161,75 @@ func TestPAT01_MetaValidationStopsASession(t *testing.T) {
 		t.Errorf("the revised session: %v", s)
 	}
 }
+
+// dies ends the host: what was not answered is lost, and a state from the snapshot goes on.
+func (d *desk) dies() {
+	d.t.Helper()
+	before := d.s.Hash()
+	restored, err := project.Restore(d.cfg, d.s.Snapshot())
+	if err != nil || restored.Hash() != before {
+		d.t.Fatalf("from a snapshot: %v, another state: %t", err, err == nil && restored.Hash() != before)
+	}
+	d.s = restored
+}
+
+// An abort at every step, with a crash before it, between it and the second one, and after
+// it: one record in memory, the draft of the finished steps, nothing that works on, and a
+// session that is taken up at the step that was cut off.
+func TestPAT04_AnAbortAtEveryStepOverACrash(t *testing.T) {
+	points := []struct {
+		name  string
+		reach func(*desk, string)
+		at    uint32
+		draft int
+		next  uint32
+	}{
+		{"step 1 is queued", func(*desk, string) {}, 1, 0, 1},
+		{"step 1 is claimed", func(d *desk, _ string) { d.claim("analyst") }, 1, 0, 1},
+		{"after step 1", func(d *desk, _ string) { d.work("analyst", leaves("claims.md")) }, 1, 1, 2},
+		{"step 2 is queued", func(d *desk, id string) { d.work("analyst", leaves("claims.md")); d.speak(id, proceeds(0)) }, 2, 1, 2},
+		{"step 2 is claimed", func(d *desk, id string) {
+			d.work("analyst", leaves("claims.md"))
+			d.speak(id, proceeds(0))
+			d.claim("analyst")
+		}, 2, 1, 2},
+		{"the completion check", func(d *desk, id string) {
+			d.work("analyst", leaves("claims.md"))
+			d.speak(id, proceeds(0))
+			d.work("analyst", leaves("findings.md"))
+		}, 2, 2, 2},
+	}
+	for _, p := range points {
+		t.Run(p.name, func(t *testing.T) {
+			d := newDesk(t)
+			s := d.sealed()
+			p.reach(d, s.Id)
+			d.dies()
+			if got := d.speak(s.Id, aborts(true)); got.Aborted == nil {
+				d.dies()
+				d.speak(s.Id, aborts(true))
+			}
+			d.dies()
+			got := d.sessionNow(s.Id)
+			if r := got.Aborted.GetRecord(); r.GetAbortedAtStep() != p.at || !r.PartialOutputSaved || len(got.Aborted.Draft) != p.draft || len(d.s.Queued()) != 0 {
+				t.Errorf("aborted: %v, queued %v", got.Aborted, d.s.Queued())
+			}
+			v, err := d.s.Look(project.Memories, &loomv1.Query{Type: "pattern_abort"})
+			if err != nil || len(v.Memories) != 1 {
+				t.Errorf("memory has %v, %v", v.GetMemories(), err)
+			}
+			flushed := 0
+			for _, f := range got.Facts {
+				if f.GetFlushed() != nil {
+					flushed++
+				}
+			}
+			if flushed != 1 {
+				t.Errorf("active memory was emptied %d times", flushed)
+			}
+			if again := d.speak(s.Id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Resume{Resume: &loomv1.ResumePattern{}}}); again.Running.GetStep() != p.next || again.Bead == s.Bead {
+				t.Errorf("taken up at %v, bead %s", again.Running, again.Bead)
+			}
+		})
+	}
+}

@@ -1754,6 +1754,7 @@ type IntentCommand struct {
 	//	*IntentCommand_UpdateMemory
 	//	*IntentCommand_Reintegrate
 	//	*IntentCommand_LeaveQuestions
+	//	*IntentCommand_FailDelivery
 	Body          isIntentCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2017,6 +2018,15 @@ func (x *IntentCommand) GetLeaveQuestions() *LeaveQuestions {
 	return nil
 }
 
+func (x *IntentCommand) GetFailDelivery() *FailDelivery {
+	if x != nil {
+		if x, ok := x.Body.(*IntentCommand_FailDelivery); ok {
+			return x.FailDelivery
+		}
+	}
+	return nil
+}
+
 type isIntentCommand_Body interface {
 	isIntentCommand_Body()
 }
@@ -2113,6 +2123,10 @@ type IntentCommand_LeaveQuestions struct {
 	LeaveQuestions *LeaveQuestions `protobuf:"bytes,25,opt,name=leave_questions,json=leaveQuestions,proto3,oneof"`
 }
 
+type IntentCommand_FailDelivery struct {
+	FailDelivery *FailDelivery `protobuf:"bytes,26,opt,name=fail_delivery,json=failDelivery,proto3,oneof"`
+}
+
 func (*IntentCommand_Open) isIntentCommand_Body() {}
 
 func (*IntentCommand_ProposeQuestion) isIntentCommand_Body() {}
@@ -2158,6 +2172,8 @@ func (*IntentCommand_UpdateMemory) isIntentCommand_Body() {}
 func (*IntentCommand_Reintegrate) isIntentCommand_Body() {}
 
 func (*IntentCommand_LeaveQuestions) isIntentCommand_Body() {}
+
+func (*IntentCommand_FailDelivery) isIntentCommand_Body() {}
 
 // OpenSession begins a session in primacy.
 type OpenSession struct {
@@ -3319,6 +3335,53 @@ func (x *ChooseCompletion) GetStep() uint32 {
 	return 0
 }
 
+// FailDelivery says that outputs did not come to their place: what becomes of them is a
+// person's choice again.
+type FailDelivery struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One sentence.
+	Reason        string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FailDelivery) Reset() {
+	*x = FailDelivery{}
+	mi := &file_loom_v1_intent_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FailDelivery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FailDelivery) ProtoMessage() {}
+
+func (x *FailDelivery) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_intent_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FailDelivery.ProtoReflect.Descriptor instead.
+func (*FailDelivery) Descriptor() ([]byte, []int) {
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *FailDelivery) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // DeliverOutputs says where outputs are.
 type DeliverOutputs struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3329,7 +3392,7 @@ type DeliverOutputs struct {
 
 func (x *DeliverOutputs) Reset() {
 	*x = DeliverOutputs{}
-	mi := &file_loom_v1_intent_proto_msgTypes[38]
+	mi := &file_loom_v1_intent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3341,7 +3404,7 @@ func (x *DeliverOutputs) String() string {
 func (*DeliverOutputs) ProtoMessage() {}
 
 func (x *DeliverOutputs) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[38]
+	mi := &file_loom_v1_intent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3354,7 +3417,7 @@ func (x *DeliverOutputs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliverOutputs.ProtoReflect.Descriptor instead.
 func (*DeliverOutputs) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DeliverOutputs) GetOutputs() []*DeliveredOutput {
@@ -3376,7 +3439,7 @@ type DeliveredOutput struct {
 
 func (x *DeliveredOutput) Reset() {
 	*x = DeliveredOutput{}
-	mi := &file_loom_v1_intent_proto_msgTypes[39]
+	mi := &file_loom_v1_intent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3388,7 +3451,7 @@ func (x *DeliveredOutput) String() string {
 func (*DeliveredOutput) ProtoMessage() {}
 
 func (x *DeliveredOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[39]
+	mi := &file_loom_v1_intent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3401,7 +3464,7 @@ func (x *DeliveredOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveredOutput.ProtoReflect.Descriptor instead.
 func (*DeliveredOutput) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DeliveredOutput) GetName() string {
@@ -3435,7 +3498,7 @@ type UpdateMemory struct {
 
 func (x *UpdateMemory) Reset() {
 	*x = UpdateMemory{}
-	mi := &file_loom_v1_intent_proto_msgTypes[40]
+	mi := &file_loom_v1_intent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3447,7 +3510,7 @@ func (x *UpdateMemory) String() string {
 func (*UpdateMemory) ProtoMessage() {}
 
 func (x *UpdateMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[40]
+	mi := &file_loom_v1_intent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3460,7 +3523,7 @@ func (x *UpdateMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMemory.ProtoReflect.Descriptor instead.
 func (*UpdateMemory) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *UpdateMemory) GetEntries() []*MemoryUpdate {
@@ -3483,7 +3546,7 @@ type MemoryUpdate struct {
 
 func (x *MemoryUpdate) Reset() {
 	*x = MemoryUpdate{}
-	mi := &file_loom_v1_intent_proto_msgTypes[41]
+	mi := &file_loom_v1_intent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3495,7 +3558,7 @@ func (x *MemoryUpdate) String() string {
 func (*MemoryUpdate) ProtoMessage() {}
 
 func (x *MemoryUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[41]
+	mi := &file_loom_v1_intent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3508,7 +3571,7 @@ func (x *MemoryUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryUpdate.ProtoReflect.Descriptor instead.
 func (*MemoryUpdate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *MemoryUpdate) GetLayer() SessionLayer {
@@ -3547,7 +3610,7 @@ type Reintegrate struct {
 
 func (x *Reintegrate) Reset() {
 	*x = Reintegrate{}
-	mi := &file_loom_v1_intent_proto_msgTypes[42]
+	mi := &file_loom_v1_intent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3559,7 +3622,7 @@ func (x *Reintegrate) String() string {
 func (*Reintegrate) ProtoMessage() {}
 
 func (x *Reintegrate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[42]
+	mi := &file_loom_v1_intent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3572,7 +3635,7 @@ func (x *Reintegrate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reintegrate.ProtoReflect.Descriptor instead.
 func (*Reintegrate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Reintegrate) GetDecisions() []string {
@@ -3633,6 +3696,7 @@ type IntentFact struct {
 	//	*IntentFact_MemoryUpdated
 	//	*IntentFact_Reintegrated
 	//	*IntentFact_Ended
+	//	*IntentFact_DeliveryFailed
 	Fact          isIntentFact_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3640,7 +3704,7 @@ type IntentFact struct {
 
 func (x *IntentFact) Reset() {
 	*x = IntentFact{}
-	mi := &file_loom_v1_intent_proto_msgTypes[43]
+	mi := &file_loom_v1_intent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3652,7 +3716,7 @@ func (x *IntentFact) String() string {
 func (*IntentFact) ProtoMessage() {}
 
 func (x *IntentFact) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[43]
+	mi := &file_loom_v1_intent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3665,7 +3729,7 @@ func (x *IntentFact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentFact.ProtoReflect.Descriptor instead.
 func (*IntentFact) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *IntentFact) GetAt() *timestamppb.Timestamp {
@@ -3941,6 +4005,15 @@ func (x *IntentFact) GetEnded() *SessionEnded {
 	return nil
 }
 
+func (x *IntentFact) GetDeliveryFailed() *FailDelivery {
+	if x != nil {
+		if x, ok := x.Fact.(*IntentFact_DeliveryFailed); ok {
+			return x.DeliveryFailed
+		}
+	}
+	return nil
+}
+
 type isIntentFact_Fact interface {
 	isIntentFact_Fact()
 }
@@ -4057,6 +4130,10 @@ type IntentFact_Ended struct {
 	Ended *SessionEnded `protobuf:"bytes,30,opt,name=ended,proto3,oneof"`
 }
 
+type IntentFact_DeliveryFailed struct {
+	DeliveryFailed *FailDelivery `protobuf:"bytes,31,opt,name=delivery_failed,json=deliveryFailed,proto3,oneof"`
+}
+
 func (*IntentFact_Opened) isIntentFact_Fact() {}
 
 func (*IntentFact_Entered) isIntentFact_Fact() {}
@@ -4113,6 +4190,8 @@ func (*IntentFact_Reintegrated) isIntentFact_Fact() {}
 
 func (*IntentFact_Ended) isIntentFact_Fact() {}
 
+func (*IntentFact_DeliveryFailed) isIntentFact_Fact() {}
+
 // LifecycleEntered says that a phase began.
 type LifecycleEntered struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4125,7 +4204,7 @@ type LifecycleEntered struct {
 
 func (x *LifecycleEntered) Reset() {
 	*x = LifecycleEntered{}
-	mi := &file_loom_v1_intent_proto_msgTypes[44]
+	mi := &file_loom_v1_intent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4137,7 +4216,7 @@ func (x *LifecycleEntered) String() string {
 func (*LifecycleEntered) ProtoMessage() {}
 
 func (x *LifecycleEntered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[44]
+	mi := &file_loom_v1_intent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4150,7 +4229,7 @@ func (x *LifecycleEntered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LifecycleEntered.ProtoReflect.Descriptor instead.
 func (*LifecycleEntered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *LifecycleEntered) GetPhase() LifecyclePhase {
@@ -4185,7 +4264,7 @@ type QuestionAsked struct {
 
 func (x *QuestionAsked) Reset() {
 	*x = QuestionAsked{}
-	mi := &file_loom_v1_intent_proto_msgTypes[45]
+	mi := &file_loom_v1_intent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4197,7 +4276,7 @@ func (x *QuestionAsked) String() string {
 func (*QuestionAsked) ProtoMessage() {}
 
 func (x *QuestionAsked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[45]
+	mi := &file_loom_v1_intent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4210,7 +4289,7 @@ func (x *QuestionAsked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuestionAsked.ProtoReflect.Descriptor instead.
 func (*QuestionAsked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *QuestionAsked) GetNumber() uint32 {
@@ -4265,7 +4344,7 @@ type QuestionRefused struct {
 
 func (x *QuestionRefused) Reset() {
 	*x = QuestionRefused{}
-	mi := &file_loom_v1_intent_proto_msgTypes[46]
+	mi := &file_loom_v1_intent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4277,7 +4356,7 @@ func (x *QuestionRefused) String() string {
 func (*QuestionRefused) ProtoMessage() {}
 
 func (x *QuestionRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[46]
+	mi := &file_loom_v1_intent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4290,7 +4369,7 @@ func (x *QuestionRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuestionRefused.ProtoReflect.Descriptor instead.
 func (*QuestionRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *QuestionRefused) GetRule() string {
@@ -4339,7 +4418,7 @@ type TextWithheld struct {
 
 func (x *TextWithheld) Reset() {
 	*x = TextWithheld{}
-	mi := &file_loom_v1_intent_proto_msgTypes[47]
+	mi := &file_loom_v1_intent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4351,7 +4430,7 @@ func (x *TextWithheld) String() string {
 func (*TextWithheld) ProtoMessage() {}
 
 func (x *TextWithheld) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[47]
+	mi := &file_loom_v1_intent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4364,7 +4443,7 @@ func (x *TextWithheld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextWithheld.ProtoReflect.Descriptor instead.
 func (*TextWithheld) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TextWithheld) GetSha256() string {
@@ -4392,7 +4471,7 @@ type PatternAsks struct {
 
 func (x *PatternAsks) Reset() {
 	*x = PatternAsks{}
-	mi := &file_loom_v1_intent_proto_msgTypes[48]
+	mi := &file_loom_v1_intent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4404,7 +4483,7 @@ func (x *PatternAsks) String() string {
 func (*PatternAsks) ProtoMessage() {}
 
 func (x *PatternAsks) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[48]
+	mi := &file_loom_v1_intent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4417,7 +4496,7 @@ func (x *PatternAsks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatternAsks.ProtoReflect.Descriptor instead.
 func (*PatternAsks) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PatternAsks) GetReason() string {
@@ -4438,7 +4517,7 @@ type IntentDrafted struct {
 
 func (x *IntentDrafted) Reset() {
 	*x = IntentDrafted{}
-	mi := &file_loom_v1_intent_proto_msgTypes[49]
+	mi := &file_loom_v1_intent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4450,7 +4529,7 @@ func (x *IntentDrafted) String() string {
 func (*IntentDrafted) ProtoMessage() {}
 
 func (x *IntentDrafted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[49]
+	mi := &file_loom_v1_intent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4463,7 +4542,7 @@ func (x *IntentDrafted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentDrafted.ProtoReflect.Descriptor instead.
 func (*IntentDrafted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *IntentDrafted) GetEnvelope() *IntentEnvelope {
@@ -4493,7 +4572,7 @@ type IntentSealed struct {
 
 func (x *IntentSealed) Reset() {
 	*x = IntentSealed{}
-	mi := &file_loom_v1_intent_proto_msgTypes[50]
+	mi := &file_loom_v1_intent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4505,7 +4584,7 @@ func (x *IntentSealed) String() string {
 func (*IntentSealed) ProtoMessage() {}
 
 func (x *IntentSealed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[50]
+	mi := &file_loom_v1_intent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4518,7 +4597,7 @@ func (x *IntentSealed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentSealed.ProtoReflect.Descriptor instead.
 func (*IntentSealed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *IntentSealed) GetDigest() string {
@@ -4553,7 +4632,7 @@ type MetaValidated struct {
 
 func (x *MetaValidated) Reset() {
 	*x = MetaValidated{}
-	mi := &file_loom_v1_intent_proto_msgTypes[51]
+	mi := &file_loom_v1_intent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4565,7 +4644,7 @@ func (x *MetaValidated) String() string {
 func (*MetaValidated) ProtoMessage() {}
 
 func (x *MetaValidated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[51]
+	mi := &file_loom_v1_intent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4578,7 +4657,7 @@ func (x *MetaValidated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetaValidated.ProtoReflect.Descriptor instead.
 func (*MetaValidated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *MetaValidated) GetFindings() []*IntentFinding {
@@ -4609,7 +4688,7 @@ type StepStarted struct {
 
 func (x *StepStarted) Reset() {
 	*x = StepStarted{}
-	mi := &file_loom_v1_intent_proto_msgTypes[52]
+	mi := &file_loom_v1_intent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4621,7 +4700,7 @@ func (x *StepStarted) String() string {
 func (*StepStarted) ProtoMessage() {}
 
 func (x *StepStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[52]
+	mi := &file_loom_v1_intent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4634,7 +4713,7 @@ func (x *StepStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepStarted.ProtoReflect.Descriptor instead.
 func (*StepStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *StepStarted) GetStep() uint32 {
@@ -4679,7 +4758,7 @@ type StepEnded struct {
 
 func (x *StepEnded) Reset() {
 	*x = StepEnded{}
-	mi := &file_loom_v1_intent_proto_msgTypes[53]
+	mi := &file_loom_v1_intent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4691,7 +4770,7 @@ func (x *StepEnded) String() string {
 func (*StepEnded) ProtoMessage() {}
 
 func (x *StepEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[53]
+	mi := &file_loom_v1_intent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4704,7 +4783,7 @@ func (x *StepEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepEnded.ProtoReflect.Descriptor instead.
 func (*StepEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *StepEnded) GetStep() uint32 {
@@ -4754,7 +4833,7 @@ type Steered struct {
 
 func (x *Steered) Reset() {
 	*x = Steered{}
-	mi := &file_loom_v1_intent_proto_msgTypes[54]
+	mi := &file_loom_v1_intent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4766,7 +4845,7 @@ func (x *Steered) String() string {
 func (*Steered) ProtoMessage() {}
 
 func (x *Steered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[54]
+	mi := &file_loom_v1_intent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4779,7 +4858,7 @@ func (x *Steered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Steered.ProtoReflect.Descriptor instead.
 func (*Steered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Steered) GetText() string {
@@ -4815,7 +4894,7 @@ type PatternAborted struct {
 
 func (x *PatternAborted) Reset() {
 	*x = PatternAborted{}
-	mi := &file_loom_v1_intent_proto_msgTypes[55]
+	mi := &file_loom_v1_intent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4827,7 +4906,7 @@ func (x *PatternAborted) String() string {
 func (*PatternAborted) ProtoMessage() {}
 
 func (x *PatternAborted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[55]
+	mi := &file_loom_v1_intent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4840,7 +4919,7 @@ func (x *PatternAborted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatternAborted.ProtoReflect.Descriptor instead.
 func (*PatternAborted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PatternAborted) GetRecord() *PatternAbort {
@@ -4868,7 +4947,7 @@ type ActiveFlushed struct {
 
 func (x *ActiveFlushed) Reset() {
 	*x = ActiveFlushed{}
-	mi := &file_loom_v1_intent_proto_msgTypes[56]
+	mi := &file_loom_v1_intent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4880,7 +4959,7 @@ func (x *ActiveFlushed) String() string {
 func (*ActiveFlushed) ProtoMessage() {}
 
 func (x *ActiveFlushed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[56]
+	mi := &file_loom_v1_intent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4893,7 +4972,7 @@ func (x *ActiveFlushed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActiveFlushed.ProtoReflect.Descriptor instead.
 func (*ActiveFlushed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ActiveFlushed) GetEntries() uint32 {
@@ -4914,7 +4993,7 @@ type PatternResumed struct {
 
 func (x *PatternResumed) Reset() {
 	*x = PatternResumed{}
-	mi := &file_loom_v1_intent_proto_msgTypes[57]
+	mi := &file_loom_v1_intent_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4926,7 +5005,7 @@ func (x *PatternResumed) String() string {
 func (*PatternResumed) ProtoMessage() {}
 
 func (x *PatternResumed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[57]
+	mi := &file_loom_v1_intent_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4939,7 +5018,7 @@ func (x *PatternResumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatternResumed.ProtoReflect.Descriptor instead.
 func (*PatternResumed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PatternResumed) GetStep() uint32 {
@@ -4967,7 +5046,7 @@ type SessionEnded struct {
 
 func (x *SessionEnded) Reset() {
 	*x = SessionEnded{}
-	mi := &file_loom_v1_intent_proto_msgTypes[58]
+	mi := &file_loom_v1_intent_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4979,7 +5058,7 @@ func (x *SessionEnded) String() string {
 func (*SessionEnded) ProtoMessage() {}
 
 func (x *SessionEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[58]
+	mi := &file_loom_v1_intent_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4992,7 +5071,7 @@ func (x *SessionEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionEnded.ProtoReflect.Descriptor instead.
 func (*SessionEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *SessionEnded) GetGaps() []string {
@@ -5119,7 +5198,7 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"pattern_id\x18\x02 \x01(\tR\tpatternId\x12&\n" +
 	"\x0faborted_at_step\x18\x03 \x01(\rR\rabortedAtStep\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x120\n" +
-	"\x14partial_output_saved\x18\x05 \x01(\bR\x12partialOutputSaved\"\x8b\n" +
+	"\x14partial_output_saved\x18\x05 \x01(\bR\x12partialOutputSaved\"\xc9\n" +
 	"\n" +
 	"\rIntentCommand\x12!\n" +
 	"\x02by\x18\x01 \x01(\v2\x11.loom.v1.IdentityR\x02by\x12*\n" +
@@ -5148,7 +5227,8 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\adeliver\x18\x16 \x01(\v2\x17.loom.v1.DeliverOutputsH\x00R\adeliver\x12<\n" +
 	"\rupdate_memory\x18\x17 \x01(\v2\x15.loom.v1.UpdateMemoryH\x00R\fupdateMemory\x128\n" +
 	"\vreintegrate\x18\x18 \x01(\v2\x14.loom.v1.ReintegrateH\x00R\vreintegrate\x12B\n" +
-	"\x0fleave_questions\x18\x19 \x01(\v2\x17.loom.v1.LeaveQuestionsH\x00R\x0eleaveQuestionsB\x06\n" +
+	"\x0fleave_questions\x18\x19 \x01(\v2\x17.loom.v1.LeaveQuestionsH\x00R\x0eleaveQuestions\x12<\n" +
+	"\rfail_delivery\x18\x1a \x01(\v2\x15.loom.v1.FailDeliveryH\x00R\ffailDeliveryB\x06\n" +
 	"\x04body\"\xd0\x01\n" +
 	"\vOpenSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12*\n" +
@@ -5218,7 +5298,9 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\bverdicts\x18\x01 \x03(\v2\x1a.loom.v1.CompletionVerdictR\bverdicts\"Y\n" +
 	"\x10ChooseCompletion\x121\n" +
 	"\x06choice\x18\x01 \x01(\x0e2\x19.loom.v1.CompletionChoiceR\x06choice\x12\x12\n" +
-	"\x04step\x18\x02 \x01(\rR\x04step\"D\n" +
+	"\x04step\x18\x02 \x01(\rR\x04step\"&\n" +
+	"\fFailDelivery\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"D\n" +
 	"\x0eDeliverOutputs\x122\n" +
 	"\aoutputs\x18\x01 \x03(\v2\x18.loom.v1.DeliveredOutputR\aoutputs\"g\n" +
 	"\x0fDeliveredOutput\x12\x12\n" +
@@ -5234,7 +5316,7 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\vReintegrate\x12\x1c\n" +
 	"\tdecisions\x18\x01 \x03(\tR\tdecisions\x12\x14\n" +
 	"\x05beads\x18\x02 \x03(\tR\x05beads\x12\x14\n" +
-	"\x05lines\x18\x03 \x03(\tR\x05lines\"\xbb\f\n" +
+	"\x05lines\x18\x03 \x03(\tR\x05lines\"\xfd\f\n" +
 	"\n" +
 	"IntentFact\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12!\n" +
@@ -5269,7 +5351,8 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\tdelivered\x18\x1b \x01(\v2\x17.loom.v1.DeliverOutputsH\x00R\tdelivered\x12>\n" +
 	"\x0ememory_updated\x18\x1c \x01(\v2\x15.loom.v1.UpdateMemoryH\x00R\rmemoryUpdated\x12:\n" +
 	"\freintegrated\x18\x1d \x01(\v2\x14.loom.v1.ReintegrateH\x00R\freintegrated\x12-\n" +
-	"\x05ended\x18\x1e \x01(\v2\x15.loom.v1.SessionEndedH\x00R\x05endedB\x06\n" +
+	"\x05ended\x18\x1e \x01(\v2\x15.loom.v1.SessionEndedH\x00R\x05ended\x12@\n" +
+	"\x0fdelivery_failed\x18\x1f \x01(\v2\x15.loom.v1.FailDeliveryH\x00R\x0edeliveryFailedB\x06\n" +
 	"\x04fact\"U\n" +
 	"\x10LifecycleEntered\x12-\n" +
 	"\x05phase\x18\x01 \x01(\x0e2\x17.loom.v1.LifecyclePhaseR\x05phase\x12\x12\n" +
@@ -5384,7 +5467,7 @@ func file_loom_v1_intent_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_intent_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_loom_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_loom_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_loom_v1_intent_proto_goTypes = []any{
 	(Tempo)(0),                    // 0: loom.v1.Tempo
 	(IntentField)(0),              // 1: loom.v1.IntentField
@@ -5430,31 +5513,32 @@ var file_loom_v1_intent_proto_goTypes = []any{
 	(*ResumePattern)(nil),         // 41: loom.v1.ResumePattern
 	(*JudgeCompletion)(nil),       // 42: loom.v1.JudgeCompletion
 	(*ChooseCompletion)(nil),      // 43: loom.v1.ChooseCompletion
-	(*DeliverOutputs)(nil),        // 44: loom.v1.DeliverOutputs
-	(*DeliveredOutput)(nil),       // 45: loom.v1.DeliveredOutput
-	(*UpdateMemory)(nil),          // 46: loom.v1.UpdateMemory
-	(*MemoryUpdate)(nil),          // 47: loom.v1.MemoryUpdate
-	(*Reintegrate)(nil),           // 48: loom.v1.Reintegrate
-	(*IntentFact)(nil),            // 49: loom.v1.IntentFact
-	(*LifecycleEntered)(nil),      // 50: loom.v1.LifecycleEntered
-	(*QuestionAsked)(nil),         // 51: loom.v1.QuestionAsked
-	(*QuestionRefused)(nil),       // 52: loom.v1.QuestionRefused
-	(*TextWithheld)(nil),          // 53: loom.v1.TextWithheld
-	(*PatternAsks)(nil),           // 54: loom.v1.PatternAsks
-	(*IntentDrafted)(nil),         // 55: loom.v1.IntentDrafted
-	(*IntentSealed)(nil),          // 56: loom.v1.IntentSealed
-	(*MetaValidated)(nil),         // 57: loom.v1.MetaValidated
-	(*StepStarted)(nil),           // 58: loom.v1.StepStarted
-	(*StepEnded)(nil),             // 59: loom.v1.StepEnded
-	(*Steered)(nil),               // 60: loom.v1.Steered
-	(*PatternAborted)(nil),        // 61: loom.v1.PatternAborted
-	(*ActiveFlushed)(nil),         // 62: loom.v1.ActiveFlushed
-	(*PatternResumed)(nil),        // 63: loom.v1.PatternResumed
-	(*SessionEnded)(nil),          // 64: loom.v1.SessionEnded
-	(*durationpb.Duration)(nil),   // 65: google.protobuf.Duration
-	(*Identity)(nil),              // 66: loom.v1.Identity
-	(*timestamppb.Timestamp)(nil), // 67: google.protobuf.Timestamp
-	(*BlobRef)(nil),               // 68: loom.v1.BlobRef
+	(*FailDelivery)(nil),          // 44: loom.v1.FailDelivery
+	(*DeliverOutputs)(nil),        // 45: loom.v1.DeliverOutputs
+	(*DeliveredOutput)(nil),       // 46: loom.v1.DeliveredOutput
+	(*UpdateMemory)(nil),          // 47: loom.v1.UpdateMemory
+	(*MemoryUpdate)(nil),          // 48: loom.v1.MemoryUpdate
+	(*Reintegrate)(nil),           // 49: loom.v1.Reintegrate
+	(*IntentFact)(nil),            // 50: loom.v1.IntentFact
+	(*LifecycleEntered)(nil),      // 51: loom.v1.LifecycleEntered
+	(*QuestionAsked)(nil),         // 52: loom.v1.QuestionAsked
+	(*QuestionRefused)(nil),       // 53: loom.v1.QuestionRefused
+	(*TextWithheld)(nil),          // 54: loom.v1.TextWithheld
+	(*PatternAsks)(nil),           // 55: loom.v1.PatternAsks
+	(*IntentDrafted)(nil),         // 56: loom.v1.IntentDrafted
+	(*IntentSealed)(nil),          // 57: loom.v1.IntentSealed
+	(*MetaValidated)(nil),         // 58: loom.v1.MetaValidated
+	(*StepStarted)(nil),           // 59: loom.v1.StepStarted
+	(*StepEnded)(nil),             // 60: loom.v1.StepEnded
+	(*Steered)(nil),               // 61: loom.v1.Steered
+	(*PatternAborted)(nil),        // 62: loom.v1.PatternAborted
+	(*ActiveFlushed)(nil),         // 63: loom.v1.ActiveFlushed
+	(*PatternResumed)(nil),        // 64: loom.v1.PatternResumed
+	(*SessionEnded)(nil),          // 65: loom.v1.SessionEnded
+	(*durationpb.Duration)(nil),   // 66: google.protobuf.Duration
+	(*Identity)(nil),              // 67: loom.v1.Identity
+	(*timestamppb.Timestamp)(nil), // 68: google.protobuf.Timestamp
+	(*BlobRef)(nil),               // 69: loom.v1.BlobRef
 }
 var file_loom_v1_intent_proto_depIdxs = []int32{
 	0,   // 0: loom.v1.TempoLimits.tempo:type_name -> loom.v1.Tempo
@@ -5467,10 +5551,10 @@ var file_loom_v1_intent_proto_depIdxs = []int32{
 	1,   // 7: loom.v1.PatternQuestion.about:type_name -> loom.v1.IntentField
 	2,   // 8: loom.v1.PatternStep.writes:type_name -> loom.v1.SessionLayer
 	0,   // 9: loom.v1.PatternStep.tempo:type_name -> loom.v1.Tempo
-	65,  // 10: loom.v1.PatternStep.timeout:type_name -> google.protobuf.Duration
+	66,  // 10: loom.v1.PatternStep.timeout:type_name -> google.protobuf.Duration
 	1,   // 11: loom.v1.IntentAnswer.about:type_name -> loom.v1.IntentField
-	66,  // 12: loom.v1.IntentAnswer.by:type_name -> loom.v1.Identity
-	67,  // 13: loom.v1.IntentAnswer.time:type_name -> google.protobuf.Timestamp
+	67,  // 12: loom.v1.IntentAnswer.by:type_name -> loom.v1.Identity
+	68,  // 13: loom.v1.IntentAnswer.time:type_name -> google.protobuf.Timestamp
 	14,  // 14: loom.v1.IntentEnvelope.goal:type_name -> loom.v1.Quotation
 	14,  // 15: loom.v1.IntentEnvelope.constraints:type_name -> loom.v1.Quotation
 	14,  // 16: loom.v1.IntentEnvelope.audience:type_name -> loom.v1.Quotation
@@ -5478,10 +5562,10 @@ var file_loom_v1_intent_proto_depIdxs = []int32{
 	14,  // 18: loom.v1.IntentEnvelope.success:type_name -> loom.v1.Quotation
 	13,  // 19: loom.v1.IntentEnvelope.answers:type_name -> loom.v1.IntentAnswer
 	1,   // 20: loom.v1.IntentFinding.field:type_name -> loom.v1.IntentField
-	68,  // 21: loom.v1.PreparedInput.content:type_name -> loom.v1.BlobRef
-	68,  // 22: loom.v1.StepOutput.content:type_name -> loom.v1.BlobRef
-	66,  // 23: loom.v1.IntentCommand.by:type_name -> loom.v1.Identity
-	67,  // 24: loom.v1.IntentCommand.at:type_name -> google.protobuf.Timestamp
+	69,  // 21: loom.v1.PreparedInput.content:type_name -> loom.v1.BlobRef
+	69,  // 22: loom.v1.StepOutput.content:type_name -> loom.v1.BlobRef
+	67,  // 23: loom.v1.IntentCommand.by:type_name -> loom.v1.Identity
+	68,  // 24: loom.v1.IntentCommand.at:type_name -> google.protobuf.Timestamp
 	23,  // 25: loom.v1.IntentCommand.open:type_name -> loom.v1.OpenSession
 	25,  // 26: loom.v1.IntentCommand.propose_question:type_name -> loom.v1.ProposeQuestion
 	26,  // 27: loom.v1.IntentCommand.offer_text:type_name -> loom.v1.OfferText
@@ -5501,80 +5585,82 @@ var file_loom_v1_intent_proto_depIdxs = []int32{
 	41,  // 41: loom.v1.IntentCommand.resume:type_name -> loom.v1.ResumePattern
 	42,  // 42: loom.v1.IntentCommand.judge:type_name -> loom.v1.JudgeCompletion
 	43,  // 43: loom.v1.IntentCommand.choose:type_name -> loom.v1.ChooseCompletion
-	44,  // 44: loom.v1.IntentCommand.deliver:type_name -> loom.v1.DeliverOutputs
-	46,  // 45: loom.v1.IntentCommand.update_memory:type_name -> loom.v1.UpdateMemory
-	48,  // 46: loom.v1.IntentCommand.reintegrate:type_name -> loom.v1.Reintegrate
+	45,  // 44: loom.v1.IntentCommand.deliver:type_name -> loom.v1.DeliverOutputs
+	47,  // 45: loom.v1.IntentCommand.update_memory:type_name -> loom.v1.UpdateMemory
+	49,  // 46: loom.v1.IntentCommand.reintegrate:type_name -> loom.v1.Reintegrate
 	27,  // 47: loom.v1.IntentCommand.leave_questions:type_name -> loom.v1.LeaveQuestions
-	7,   // 48: loom.v1.OpenSession.pattern:type_name -> loom.v1.Pattern
-	24,  // 49: loom.v1.OpenSession.parent:type_name -> loom.v1.InheritedIntent
-	15,  // 50: loom.v1.InheritedIntent.envelope:type_name -> loom.v1.IntentEnvelope
-	56,  // 51: loom.v1.InheritedIntent.seal:type_name -> loom.v1.IntentSealed
-	1,   // 52: loom.v1.ProposeQuestion.about:type_name -> loom.v1.IntentField
-	1,   // 53: loom.v1.AnswerQuestion.about:type_name -> loom.v1.IntentField
-	14,  // 54: loom.v1.DraftIntent.goal:type_name -> loom.v1.Quotation
-	14,  // 55: loom.v1.DraftIntent.constraints:type_name -> loom.v1.Quotation
-	14,  // 56: loom.v1.DraftIntent.audience:type_name -> loom.v1.Quotation
-	14,  // 57: loom.v1.DraftIntent.scope:type_name -> loom.v1.Quotation
-	14,  // 58: loom.v1.DraftIntent.success:type_name -> loom.v1.Quotation
-	17,  // 59: loom.v1.ValidateIntent.means:type_name -> loom.v1.IntentMeans
-	18,  // 60: loom.v1.PrepareInputs.inputs:type_name -> loom.v1.PreparedInput
-	2,   // 61: loom.v1.WriteLayer.layer:type_name -> loom.v1.SessionLayer
-	68,  // 62: loom.v1.WriteLayer.content:type_name -> loom.v1.BlobRef
-	4,   // 63: loom.v1.EndStep.status:type_name -> loom.v1.StepStatus
-	0,   // 64: loom.v1.SetTempo.tempo:type_name -> loom.v1.Tempo
-	20,  // 65: loom.v1.JudgeCompletion.verdicts:type_name -> loom.v1.CompletionVerdict
-	5,   // 66: loom.v1.ChooseCompletion.choice:type_name -> loom.v1.CompletionChoice
-	45,  // 67: loom.v1.DeliverOutputs.outputs:type_name -> loom.v1.DeliveredOutput
-	68,  // 68: loom.v1.DeliveredOutput.content:type_name -> loom.v1.BlobRef
-	47,  // 69: loom.v1.UpdateMemory.entries:type_name -> loom.v1.MemoryUpdate
-	2,   // 70: loom.v1.MemoryUpdate.layer:type_name -> loom.v1.SessionLayer
-	67,  // 71: loom.v1.IntentFact.at:type_name -> google.protobuf.Timestamp
-	66,  // 72: loom.v1.IntentFact.by:type_name -> loom.v1.Identity
-	23,  // 73: loom.v1.IntentFact.opened:type_name -> loom.v1.OpenSession
-	50,  // 74: loom.v1.IntentFact.entered:type_name -> loom.v1.LifecycleEntered
-	51,  // 75: loom.v1.IntentFact.asked:type_name -> loom.v1.QuestionAsked
-	52,  // 76: loom.v1.IntentFact.refused:type_name -> loom.v1.QuestionRefused
-	53,  // 77: loom.v1.IntentFact.withheld:type_name -> loom.v1.TextWithheld
-	54,  // 78: loom.v1.IntentFact.pattern_asks:type_name -> loom.v1.PatternAsks
-	13,  // 79: loom.v1.IntentFact.answered:type_name -> loom.v1.IntentAnswer
-	55,  // 80: loom.v1.IntentFact.drafted:type_name -> loom.v1.IntentDrafted
-	56,  // 81: loom.v1.IntentFact.sealed:type_name -> loom.v1.IntentSealed
-	31,  // 82: loom.v1.IntentFact.revised:type_name -> loom.v1.ReviseIntent
-	57,  // 83: loom.v1.IntentFact.validated:type_name -> loom.v1.MetaValidated
-	33,  // 84: loom.v1.IntentFact.activated:type_name -> loom.v1.ActivatePattern
-	34,  // 85: loom.v1.IntentFact.prepared:type_name -> loom.v1.PrepareInputs
-	58,  // 86: loom.v1.IntentFact.step_started:type_name -> loom.v1.StepStarted
-	35,  // 87: loom.v1.IntentFact.written:type_name -> loom.v1.WriteLayer
-	59,  // 88: loom.v1.IntentFact.step_ended:type_name -> loom.v1.StepEnded
-	60,  // 89: loom.v1.IntentFact.steered:type_name -> loom.v1.Steered
-	39,  // 90: loom.v1.IntentFact.tempo_set:type_name -> loom.v1.SetTempo
-	40,  // 91: loom.v1.IntentFact.abort_asked:type_name -> loom.v1.AbortPattern
-	61,  // 92: loom.v1.IntentFact.aborted:type_name -> loom.v1.PatternAborted
-	62,  // 93: loom.v1.IntentFact.flushed:type_name -> loom.v1.ActiveFlushed
-	63,  // 94: loom.v1.IntentFact.resumed:type_name -> loom.v1.PatternResumed
-	42,  // 95: loom.v1.IntentFact.judged:type_name -> loom.v1.JudgeCompletion
-	43,  // 96: loom.v1.IntentFact.chosen:type_name -> loom.v1.ChooseCompletion
-	44,  // 97: loom.v1.IntentFact.delivered:type_name -> loom.v1.DeliverOutputs
-	46,  // 98: loom.v1.IntentFact.memory_updated:type_name -> loom.v1.UpdateMemory
-	48,  // 99: loom.v1.IntentFact.reintegrated:type_name -> loom.v1.Reintegrate
-	64,  // 100: loom.v1.IntentFact.ended:type_name -> loom.v1.SessionEnded
-	3,   // 101: loom.v1.LifecycleEntered.phase:type_name -> loom.v1.LifecyclePhase
-	1,   // 102: loom.v1.QuestionAsked.about:type_name -> loom.v1.IntentField
-	15,  // 103: loom.v1.IntentDrafted.envelope:type_name -> loom.v1.IntentEnvelope
-	66,  // 104: loom.v1.IntentSealed.by:type_name -> loom.v1.Identity
-	67,  // 105: loom.v1.IntentSealed.time:type_name -> google.protobuf.Timestamp
-	16,  // 106: loom.v1.MetaValidated.findings:type_name -> loom.v1.IntentFinding
-	6,   // 107: loom.v1.StepStarted.limits:type_name -> loom.v1.TempoLimits
-	67,  // 108: loom.v1.StepStarted.deadline:type_name -> google.protobuf.Timestamp
-	4,   // 109: loom.v1.StepEnded.status:type_name -> loom.v1.StepStatus
-	19,  // 110: loom.v1.StepEnded.outputs:type_name -> loom.v1.StepOutput
-	21,  // 111: loom.v1.PatternAborted.record:type_name -> loom.v1.PatternAbort
-	19,  // 112: loom.v1.PatternAborted.draft:type_name -> loom.v1.StepOutput
-	113, // [113:113] is the sub-list for method output_type
-	113, // [113:113] is the sub-list for method input_type
-	113, // [113:113] is the sub-list for extension type_name
-	113, // [113:113] is the sub-list for extension extendee
-	0,   // [0:113] is the sub-list for field type_name
+	44,  // 48: loom.v1.IntentCommand.fail_delivery:type_name -> loom.v1.FailDelivery
+	7,   // 49: loom.v1.OpenSession.pattern:type_name -> loom.v1.Pattern
+	24,  // 50: loom.v1.OpenSession.parent:type_name -> loom.v1.InheritedIntent
+	15,  // 51: loom.v1.InheritedIntent.envelope:type_name -> loom.v1.IntentEnvelope
+	57,  // 52: loom.v1.InheritedIntent.seal:type_name -> loom.v1.IntentSealed
+	1,   // 53: loom.v1.ProposeQuestion.about:type_name -> loom.v1.IntentField
+	1,   // 54: loom.v1.AnswerQuestion.about:type_name -> loom.v1.IntentField
+	14,  // 55: loom.v1.DraftIntent.goal:type_name -> loom.v1.Quotation
+	14,  // 56: loom.v1.DraftIntent.constraints:type_name -> loom.v1.Quotation
+	14,  // 57: loom.v1.DraftIntent.audience:type_name -> loom.v1.Quotation
+	14,  // 58: loom.v1.DraftIntent.scope:type_name -> loom.v1.Quotation
+	14,  // 59: loom.v1.DraftIntent.success:type_name -> loom.v1.Quotation
+	17,  // 60: loom.v1.ValidateIntent.means:type_name -> loom.v1.IntentMeans
+	18,  // 61: loom.v1.PrepareInputs.inputs:type_name -> loom.v1.PreparedInput
+	2,   // 62: loom.v1.WriteLayer.layer:type_name -> loom.v1.SessionLayer
+	69,  // 63: loom.v1.WriteLayer.content:type_name -> loom.v1.BlobRef
+	4,   // 64: loom.v1.EndStep.status:type_name -> loom.v1.StepStatus
+	0,   // 65: loom.v1.SetTempo.tempo:type_name -> loom.v1.Tempo
+	20,  // 66: loom.v1.JudgeCompletion.verdicts:type_name -> loom.v1.CompletionVerdict
+	5,   // 67: loom.v1.ChooseCompletion.choice:type_name -> loom.v1.CompletionChoice
+	46,  // 68: loom.v1.DeliverOutputs.outputs:type_name -> loom.v1.DeliveredOutput
+	69,  // 69: loom.v1.DeliveredOutput.content:type_name -> loom.v1.BlobRef
+	48,  // 70: loom.v1.UpdateMemory.entries:type_name -> loom.v1.MemoryUpdate
+	2,   // 71: loom.v1.MemoryUpdate.layer:type_name -> loom.v1.SessionLayer
+	68,  // 72: loom.v1.IntentFact.at:type_name -> google.protobuf.Timestamp
+	67,  // 73: loom.v1.IntentFact.by:type_name -> loom.v1.Identity
+	23,  // 74: loom.v1.IntentFact.opened:type_name -> loom.v1.OpenSession
+	51,  // 75: loom.v1.IntentFact.entered:type_name -> loom.v1.LifecycleEntered
+	52,  // 76: loom.v1.IntentFact.asked:type_name -> loom.v1.QuestionAsked
+	53,  // 77: loom.v1.IntentFact.refused:type_name -> loom.v1.QuestionRefused
+	54,  // 78: loom.v1.IntentFact.withheld:type_name -> loom.v1.TextWithheld
+	55,  // 79: loom.v1.IntentFact.pattern_asks:type_name -> loom.v1.PatternAsks
+	13,  // 80: loom.v1.IntentFact.answered:type_name -> loom.v1.IntentAnswer
+	56,  // 81: loom.v1.IntentFact.drafted:type_name -> loom.v1.IntentDrafted
+	57,  // 82: loom.v1.IntentFact.sealed:type_name -> loom.v1.IntentSealed
+	31,  // 83: loom.v1.IntentFact.revised:type_name -> loom.v1.ReviseIntent
+	58,  // 84: loom.v1.IntentFact.validated:type_name -> loom.v1.MetaValidated
+	33,  // 85: loom.v1.IntentFact.activated:type_name -> loom.v1.ActivatePattern
+	34,  // 86: loom.v1.IntentFact.prepared:type_name -> loom.v1.PrepareInputs
+	59,  // 87: loom.v1.IntentFact.step_started:type_name -> loom.v1.StepStarted
+	35,  // 88: loom.v1.IntentFact.written:type_name -> loom.v1.WriteLayer
+	60,  // 89: loom.v1.IntentFact.step_ended:type_name -> loom.v1.StepEnded
+	61,  // 90: loom.v1.IntentFact.steered:type_name -> loom.v1.Steered
+	39,  // 91: loom.v1.IntentFact.tempo_set:type_name -> loom.v1.SetTempo
+	40,  // 92: loom.v1.IntentFact.abort_asked:type_name -> loom.v1.AbortPattern
+	62,  // 93: loom.v1.IntentFact.aborted:type_name -> loom.v1.PatternAborted
+	63,  // 94: loom.v1.IntentFact.flushed:type_name -> loom.v1.ActiveFlushed
+	64,  // 95: loom.v1.IntentFact.resumed:type_name -> loom.v1.PatternResumed
+	42,  // 96: loom.v1.IntentFact.judged:type_name -> loom.v1.JudgeCompletion
+	43,  // 97: loom.v1.IntentFact.chosen:type_name -> loom.v1.ChooseCompletion
+	45,  // 98: loom.v1.IntentFact.delivered:type_name -> loom.v1.DeliverOutputs
+	47,  // 99: loom.v1.IntentFact.memory_updated:type_name -> loom.v1.UpdateMemory
+	49,  // 100: loom.v1.IntentFact.reintegrated:type_name -> loom.v1.Reintegrate
+	65,  // 101: loom.v1.IntentFact.ended:type_name -> loom.v1.SessionEnded
+	44,  // 102: loom.v1.IntentFact.delivery_failed:type_name -> loom.v1.FailDelivery
+	3,   // 103: loom.v1.LifecycleEntered.phase:type_name -> loom.v1.LifecyclePhase
+	1,   // 104: loom.v1.QuestionAsked.about:type_name -> loom.v1.IntentField
+	15,  // 105: loom.v1.IntentDrafted.envelope:type_name -> loom.v1.IntentEnvelope
+	67,  // 106: loom.v1.IntentSealed.by:type_name -> loom.v1.Identity
+	68,  // 107: loom.v1.IntentSealed.time:type_name -> google.protobuf.Timestamp
+	16,  // 108: loom.v1.MetaValidated.findings:type_name -> loom.v1.IntentFinding
+	6,   // 109: loom.v1.StepStarted.limits:type_name -> loom.v1.TempoLimits
+	68,  // 110: loom.v1.StepStarted.deadline:type_name -> google.protobuf.Timestamp
+	4,   // 111: loom.v1.StepEnded.status:type_name -> loom.v1.StepStatus
+	19,  // 112: loom.v1.StepEnded.outputs:type_name -> loom.v1.StepOutput
+	21,  // 113: loom.v1.PatternAborted.record:type_name -> loom.v1.PatternAbort
+	19,  // 114: loom.v1.PatternAborted.draft:type_name -> loom.v1.StepOutput
+	115, // [115:115] is the sub-list for method output_type
+	115, // [115:115] is the sub-list for method input_type
+	115, // [115:115] is the sub-list for extension type_name
+	115, // [115:115] is the sub-list for extension extendee
+	0,   // [0:115] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_intent_proto_init() }
@@ -5607,8 +5693,9 @@ func file_loom_v1_intent_proto_init() {
 		(*IntentCommand_UpdateMemory)(nil),
 		(*IntentCommand_Reintegrate)(nil),
 		(*IntentCommand_LeaveQuestions)(nil),
+		(*IntentCommand_FailDelivery)(nil),
 	}
-	file_loom_v1_intent_proto_msgTypes[43].OneofWrappers = []any{
+	file_loom_v1_intent_proto_msgTypes[44].OneofWrappers = []any{
 		(*IntentFact_Opened)(nil),
 		(*IntentFact_Entered)(nil),
 		(*IntentFact_Asked)(nil),
@@ -5637,6 +5724,7 @@ func file_loom_v1_intent_proto_init() {
 		(*IntentFact_MemoryUpdated)(nil),
 		(*IntentFact_Reintegrated)(nil),
 		(*IntentFact_Ended)(nil),
+		(*IntentFact_DeliveryFailed)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5644,7 +5732,7 @@ func file_loom_v1_intent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_intent_proto_rawDesc), len(file_loom_v1_intent_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   59,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
