@@ -40,8 +40,9 @@ func (a *Commands) Notify() *cobra.Command {
 		Long: `Notify follows the journal and tells each --to of what waits for a person: an
 approval, an escalation, a question, and work that was paused or held back. It
 runs until Ctrl-C, and after that goes on where each target was, so nothing is
-missed and nothing is told twice. What cannot be told is tried again; what a
-target refuses for good is told on the standard error.
+missed and nothing is told twice; what was answered meanwhile is left out. What
+cannot be told, and a command that fails, is tried again; what a target refuses
+for good is told on the standard error.
 
   webhook=URL    JSON, signed with HMAC-SHA256 in Loom-Signature (--secret)
   slack=URL      an incoming webhook of Slack, Mattermost or the like
@@ -60,6 +61,13 @@ target refuses for good is told on the standard error.
 					return err
 				}
 				c.Source = from
+				c.Waits = func(ctx context.Context, project, approval string) bool {
+					v, err := from.Inbox(ctx, &loomv1.Query{Project: project, Id: approval})
+					if err != nil { // who cannot look tells
+						return fault.Code(err) != "approval/unknown"
+					}
+					return len(v.Approvals) != 1 || v.Approvals[0].DecidedAt == nil
+				}
 				return c.Run(cmd.Context())
 			})
 			if !o.once && errors.Is(err, context.Canceled) {

@@ -74,15 +74,19 @@ type Config struct {
 	// journal's beginning.
 	First time.Time
 	Log   *slog.Logger
+	// Waits reports whether an approval of a project still waits for its answer: one
+	// that does not is told to nobody. Nil says that all do.
+	Waits func(ctx context.Context, project, approval string) bool
 	// Pause returns how long is waited before the given try, from 2 on. Nil is a
 	// second, doubled each time, a minute at most.
 	Pause func(try int) time.Duration
 }
 
 // Run tells until ctx ends, or without Live until all is told. A target that
-// refuses a message for good (a status of 4xx, a command that fails) misses that
-// one, which is logged and in the error at the end; any other failure is tried
-// again until it succeeds.
+// refuses a message for good (a status of 3xx or 4xx) misses that one, which is
+// logged and in the error at the end; any other failure, also of a command, is tried
+// again until it succeeds. Two runs with one file of state tell one after the other:
+// the second is refused with data/locked.
 func (c Config) Run(ctx context.Context) error {
 	if len(c.Targets) == 0 {
 		return fault.New("usage/argument", "nobody is to be told").At("--to").Want("for example --to ntfy=https://ntfy.sh/my-topic")
@@ -94,6 +98,7 @@ func (c Config) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer state.close()
 	var wg sync.WaitGroup
 	errs := make([]error, len(c.Targets))
 	for i, t := range c.Targets {
@@ -118,6 +123,10 @@ func (c Config) tell(ctx context.Context, t Target, state *state) error {
 	}
 	err = c.Source.Follow(ctx, q, c.Live, func(n *loomv1.Notice) error {
 		m := messageOf(n)
+		if a := n.GetEvent().GetApprovalRequested().GetApproval(); a != nil && c.Waits != nil && !c.Waits(ctx, m.Project, a.Id) {
+			c.Log.Info("not told: it waits no more", "target", t.Name(), "id", m.ID, "approval", a.Id)
+			return state.told(t.Name(), n.GetPosition())
+		}
 		if err := c.deliver(ctx, t, m); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err() // it is told at the next start
@@ -140,6 +149,9 @@ func (c Config) deliver(ctx context.Context, t Target, m Message) error {
 			return err
 		}
 		wait := c.Pause(try + 1)
+		if asked, ok := errors.AsType[*laterError](err); ok {
+			wait = max(wait, asked.after)
+		}
 		c.Log.Warn("a notice is not told yet", "target", t.Name(), "id", m.ID, "error", err, "again_in", wait)
 		select {
 		case <-time.After(wait):

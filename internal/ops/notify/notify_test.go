@@ -204,14 +204,86 @@ func TestHUM03_ANewTargetIsToldFromNowOn(t *testing.T) {
 
 func TestHUM03_ACommandIsTold(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
-	c := config(t, asks(1), target(t, fmt.Sprintf(`command=cat > '%s'; echo "$LOOM_TITLE" >> '%s'`, out, out)), target(t, "command=echo no; exit 3"))
-	err := c.Run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "the command fails: no") {
+	c := config(t, asks(1), target(t, fmt.Sprintf(`command=cat > '%s'; echo "$LOOM_TITLE" >> '%s'`, out, out)))
+	if err := c.Run(t.Context()); err != nil {
 		t.Errorf("Run: %v", err)
 	}
 	data, err := os.ReadFile(out)
 	if err != nil || !strings.Contains(string(data), `"command":"loom inbox shop-2"`) || !strings.HasSuffix(string(data), "Loom waits for you: shop-2\n") {
 		t.Errorf("the command has %q: %v", data, err)
+	}
+}
+
+// A command that fails is tried again, as a server is that does not answer.
+func TestHUM03_ACommandThatFailsIsTriedAgain(t *testing.T) {
+	dir := t.TempDir()
+	line := fmt.Sprintf(`command=cd '%s'; echo "$LOOM_ID" >> told; if [ ! -e failed ]; then touch failed; echo no; exit 3; fi`, dir)
+	var said strings.Builder
+	c := config(t, asks(2), target(t, line))
+	c.Log = slog.New(slog.NewTextHandler(&said, nil))
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	told, err := os.ReadFile(filepath.Join(dir, "told"))
+	if want := "0.1.1.0\n0.1.1.0\n0.1.2.0\n"; err != nil || string(told) != want {
+		t.Errorf("told are %q, %v, want %q", told, err, want)
+	}
+	if !strings.Contains(said.String(), "the command fails: no") {
+		t.Errorf("the log says\n%s", said.String())
+	}
+}
+
+// A receiver says when it can be asked again, up to ten minutes.
+func TestHUM03_AReceiverSaysWhenItCanBeAskedAgain(t *testing.T) {
+	for said, want := range map[string]time.Duration{"7": 7 * time.Second, "86400": 10 * time.Minute, "-3": 0, "": 0, "soon": 0, "Thu, 01 Jan 1970 00:00:00 GMT": 0} {
+		if got := notify.After(said); got != want {
+			t.Errorf("Retry-After %q waits %s, want %s", said, got, want)
+		}
+	}
+	r := newReceiver(t, 301)
+	err := config(t, asks(1), target(t, "webhook="+r.URL)).Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "answers 301, which points elsewhere, and is not followed") {
+		t.Errorf("a redirect: %v", err)
+	}
+}
+
+// Two that tell with one file would tell everything twice.
+func TestHUM03_OneTellsWithAFileOfState(t *testing.T) {
+	inside, goOn := make(chan struct{}), make(chan struct{})
+	c := config(t, asks(1), blocking{inside, goOn})
+	done := make(chan error)
+	go func() { done <- c.Run(t.Context()) }()
+	<-inside
+	if err := c.Run(t.Context()); fault.Code(err) != "data/locked" {
+		t.Errorf("a second: %v, want data/locked", err)
+	}
+	close(goOn)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if err := c.Run(t.Context()); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// blocking is a target that says when it is told, and goes on when it may.
+type blocking struct{ inside, goOn chan struct{} }
+
+func (blocking) Name() string { return "blocking" }
+
+func (b blocking) Send(context.Context, notify.Message) error {
+	b.inside <- struct{}{}
+	<-b.goOn
+	return nil
+}
+
+// What was answered before it could be told does not wait any more, and is not told.
+func TestHUM03_WhatWaitsNoMoreIsNotTold(t *testing.T) {
+	r := newReceiver(t)
+	c := config(t, asks(3), target(t, "webhook="+r.URL))
+	c.Waits = func(_ context.Context, project, id string) bool { return project == "shop" && id == "shop-3" }
+	if err := c.Run(t.Context()); err != nil || !slices.Equal(r.ids(), []string{"0.1.2.0"}) {
+		t.Errorf("%v; told are %q, want what waits", err, r.ids())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gofrs/flock"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -27,18 +28,38 @@ type place struct {
 // state is a file of the places of all targets.
 type state struct {
 	path string
+	lock *flock.Flock
 
 	mu     sync.Mutex
 	places map[string]*place
 }
 
 // openState reads a file of state, which may be absent. One that is damaged is
-// refused: who removes it is told again from then on.
+// refused: who removes it is told again from then on. Nobody else can open it until it
+// is closed.
 func openState(path string) (*state, error) {
-	s := &state{path: path, places: map[string]*place{}}
-	data, err := os.ReadFile(path)
+	s := &state{path: path, places: map[string]*place{}, lock: flock.New(path+".lock", flock.SetPermissions(0o600))}
+	free, err := s.lock.TryLock()
+	if err != nil {
+		return nil, fault.New("data/permissions", "how far people were told cannot be locked").At(path).Because(err)
+	}
+	if !free {
+		return nil, fault.New("data/locked", "another \"loom notify\" tells with this file").At(path).Want("stop it, or name another --state FILE")
+	}
+	if err := s.read(); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// close lets another process tell.
+func (s *state) close() { _ = s.lock.Close() }
+
+func (s *state) read() error {
+	data, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
+		return nil
 	}
 	if err == nil {
 		data, err = privatefile.Whole(data)
@@ -47,9 +68,9 @@ func openState(path string) (*state, error) {
 		err = json.Unmarshal(data, &s.places)
 	}
 	if err != nil {
-		return nil, fault.New("data/damaged", "how far people were told cannot be read").At(path).Because(err).Want("remove the file: what waits then is told from now on")
+		return fault.New("data/damaged", "how far people were told cannot be read").At(s.path).Because(err).Want("remove the file: what waits then is told from now on")
 	}
-	return s, nil
+	return nil
 }
 
 // begin returns whence a target is told: after the last notice that it had, or

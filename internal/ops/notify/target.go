@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
@@ -94,11 +95,42 @@ func (w *web) Send(ctx context.Context, m Message) error {
 	switch s := reply.StatusCode; {
 	case s < 300:
 		return nil
+	case s < 400:
+		return fault.New("request/denied", "%s answers %d, which points elsewhere, and is not followed: name the address itself", w.host, s)
 	case s == http.StatusRequestTimeout || s == http.StatusTooManyRequests || s >= 500:
-		return fault.New("host/unavailable", "%s answers %d", w.host, s)
+		return later(fault.New("host/unavailable", "%s answers %d", w.host, s), reply.Header.Get("Retry-After"), time.Now())
 	default:
 		return fault.New("request/denied", "%s answers %d: %s", w.host, s, bytes.TrimSpace(said))
 	}
+}
+
+// mostLater is the most that a receiver can have a message wait.
+const mostLater = 10 * time.Minute
+
+// laterError is an error of a receiver that says when it can be asked again.
+type laterError struct {
+	why   *fault.Error
+	after time.Duration
+}
+
+func (e *laterError) Error() string { return e.why.Error() }
+
+// Unwrap gives the error to who asks for its code.
+func (e *laterError) Unwrap() error { return e.why }
+
+// later adds what a receiver says of when it can be asked again: in seconds, or at a
+// time. What says neither, or what has passed, adds nothing.
+func later(e *fault.Error, said string, now time.Time) error {
+	after := time.Duration(0)
+	if seconds, err := strconv.ParseUint(said, 10, 31); err == nil {
+		after = time.Duration(seconds) * time.Second
+	} else if at, err := http.ParseTime(said); err == nil {
+		after = at.Sub(now)
+	}
+	if after <= 0 {
+		return e
+	}
+	return &laterError{e, min(after, mostLater)}
 }
 
 // withoutAddress is an error of the HTTP client without the address that it names.
@@ -188,11 +220,15 @@ func (c *command) Send(ctx context.Context, m Message) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, c.name[0], args...)
+	ownGroup(cmd) // what it has started ends with it
 	cmd.Stdin = bytes.NewReader(append(body, '\n'))
 	cmd.Env = append(os.Environ(), "LOOM_ID="+m.ID, "LOOM_KIND="+m.Kind, "LOOM_PROJECT="+m.Project, "LOOM_BEAD="+m.Bead, "LOOM_TITLE="+m.Title, "LOOM_TEXT="+m.Text, "LOOM_COMMAND="+m.Command)
 	cmd.WaitDelay = time.Second
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return fault.New("gate/blocked", "the command fails: %.200s", bytes.TrimSpace(said)).Because(err)
+	switch said, err := cmd.CombinedOutput(); {
+	case ctx.Err() != nil:
+		return fault.New("host/unavailable", "the command does not end, and was killed after %s", sendMost)
+	case err != nil:
+		return fault.New("host/unavailable", "the command fails: %.200s", bytes.TrimSpace(said)).Because(err)
 	}
 	return nil
 }
