@@ -2,6 +2,7 @@ package reading
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -29,6 +30,52 @@ func CheckQuery(v project.View, q *loomv1.Query) error {
 	return CheckIDs(map[string]string{
 		"project": q.Project, "id": id, "parent": q.Parent, "after": q.After, "process": q.Process, "assignee": q.Assignee,
 	})
+}
+
+// paged are the views whose lists go on after an id.
+var paged = []project.View{project.Beads, project.Executions, project.Inbox, project.Memories, project.Sessions}
+
+// CheckPage refuses a page that no list has: more than [project.MaxListed] entries, a
+// filter that nothing would match, and an id to list on after that can be none of the
+// list's.
+func CheckPage(v project.View, q *loomv1.Query) error {
+	if q.Limit > project.MaxListed {
+		return fault.New("request/parameter", "not a number that a list can have").At("limit").Got(strconv.FormatUint(uint64(q.Limit), 10)).Want("1 to %d", project.MaxListed)
+	}
+	if words := filters(v); words != nil && q.Filter != "" && !slices.Contains(words, q.Filter) {
+		return fault.New("request/parameter", "no such filter").At("filter").Got(q.Filter).Want("%s", suggest.Among(q.Filter, words))
+	}
+	if q.After == "" || v == project.Memories || v == project.Sessions { // whose ids name no project
+		return nil
+	}
+	owner := project.Of(q.After)
+	switch {
+	case !slices.Contains(paged, v):
+		return fault.New("request/parameter", "this list has no pages").At("after").Got(q.After)
+	case owner == "":
+		return fault.New("request/parameter", "not an id to list on after").At("after").Got(q.After).Want("the last id of the page before, as in shop-12")
+	case q.Project != "" && owner != q.Project:
+		return fault.New("request/parameter", "an id of another project than %q", q.Project).At("after").Got(q.After)
+	}
+	return nil
+}
+
+// filters are the words that a view can be filtered by; nil for a view that checks them
+// itself.
+func filters(v project.View) (words []string) {
+	switch v {
+	case project.Beads:
+		for i := int32(1); loomv1.BeadStatus_name[i] != ""; i++ {
+			words = append(words, project.Word(loomv1.BeadStatus(i)))
+		}
+	case project.Executions:
+		for i := int32(1); loomv1.ExecutionStatus_name[i] != ""; i++ {
+			words = append(words, project.Word(loomv1.ExecutionStatus(i)))
+		}
+	case project.Inbox:
+		words = []string{"all"}
+	}
+	return words
 }
 
 // CheckIDs refuses ids that cannot be; an empty one means that none was given.

@@ -32,6 +32,9 @@ type Views struct {
 // Answer answers a query of a sender who may read the projects that narrowed names; none
 // means all.
 func (s *Views) Answer(ctx context.Context, v project.View, q *loomv1.Query, narrowed []string) (*loomv1.View, error) {
+	if err := CheckPage(v, q); err != nil {
+		return nil, err
+	}
 	if v == project.Projects && q.Project == "" {
 		return s.listProjects(ctx, q)
 	}
