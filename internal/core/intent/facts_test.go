@@ -31,6 +31,11 @@ func TestPAT02_NoFactBreaksARule(t *testing.T) {
 			_, seal, _ := w.Sealed()
 			return sealedBy(ann, seal.Digest)
 		}},
+		{"a second seal in the same moment", func(w *world) {
+			w.answered(naming())
+			shown := w.Shown()
+			w.take([]*loomv1.IntentFact{sealedBy(ann, shown.Digest), {Fact: &loomv1.IntentFact_Drafted{Drafted: shown}}})
+		}, func(w *world) *loomv1.IntentFact { return sealedBy(ann, w.Shown().Digest) }},
 		{"a step before the seal", func(w *world) { w.answered(naming()) }, func(*world) *loomv1.IntentFact { return starts(1) }},
 		{"a step before validation", func(w *world) { w.sealed(naming()) }, func(*world) *loomv1.IntentFact { return starts(1) }},
 		{"a step beside another", func(w *world) { w.prepared(naming()) }, func(*world) *loomv1.IntentFact { return starts(2) }},
