@@ -34,10 +34,11 @@ approvals are signed: "loom approve" and "loom reject".`,
 				v.Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT
 			}
 			return a.With(cmd.Context(), func(c *client.Client) error {
-				if err := a.respond(cmd.Context(), c, v); err != nil {
+				asked, err := a.respond(cmd.Context(), c, v)
+				if err != nil {
 					return err
 				}
-				return a.Print(v, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", v.Approval, Answered(v.Decision)) })
+				return a.Print(v, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", v.Approval, answeredTo(asked, v.Decision)) })
 			})
 		},
 	}
@@ -47,15 +48,15 @@ approvals are signed: "loom approve" and "loom reject".`,
 }
 
 // respond gives an answer as an operator, to a question as it stands or as v's digest says
-// that it was shown.
-func (a *Commands) respond(ctx context.Context, c *client.Client, v *loomv1.DecideApproval) error {
+// that it was shown, and returns the question.
+func (a *Commands) respond(ctx context.Context, c *client.Client, v *loomv1.DecideApproval) (*loomv1.Approval, error) {
 	asked, err := a.asked(ctx, c, project.Of(v.Approval), v)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	v.Digest = wholeDigest(v.Digest, asked.Digest)
 	_, err = c.Respond(ctx, v)
-	return err
+	return asked, err
 }
 
 // asked returns the approval that an answer is to. It refuses a bead's id, which may

@@ -152,7 +152,7 @@ func (a *Commands) sign(ctx context.Context, c *client.Client, key *ceokey.Key, 
 // may wait for another's.
 func (a *Commands) became(ctx context.Context, c *client.Client, name string, asked *loomv1.Approval, d *loomv1.DecideApproval) (words string, waits bool, err error) {
 	if asked.Keys < 2 {
-		return Answered(d.Decision), false, nil
+		return answeredTo(asked, d.Decision), false, nil
 	}
 	v, err := c.Inbox(ctx, &loomv1.Query{Project: name, Id: asked.Id})
 	if err != nil {
@@ -161,7 +161,7 @@ func (a *Commands) became(ctx context.Context, c *client.Client, name string, as
 	if now := v.Approvals[0]; now.DecidedAt == nil {
 		return fmt.Sprintf("signed; it takes %d different keys, and another has to sign the same", now.Keys), true, nil
 	}
-	return Answered(d.Decision), false, nil
+	return answeredTo(asked, d.Decision), false, nil
 }
 
 // whichOne asks for the very question that an answer is to.

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
@@ -216,7 +217,7 @@ func approvalHead(w io.Writer, p *loomv1.Approval) {
 	if p.Reason != "" {
 		fmt.Fprintf(w, "  because: %s\n", whole(p.Reason))
 	}
-	permissionText(w, p.Permission)
+	permissionText(w, p)
 	for _, h := range p.History {
 		fmt.Fprintf(w, "  %s attempt %d (%s): %s\n", h.Node, h.Number, project.Word(h.Outcome.GetStatus()), whole(h.Outcome.GetSummary()))
 	}
@@ -243,10 +244,10 @@ func approvalHead(w io.Writer, p *loomv1.Approval) {
 		fmt.Fprintf(w, "  takes the signatures of %d different keys to go on; signed by %d\n", p.Keys, len(p.Signed))
 	}
 	for _, s := range p.Signed {
-		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("    %s by %s %s %s", Answered(s.Decision), s.Key, console.Stamp(s.At), whole(s.Comment)), " "))
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("    %s by %s %s %s", answeredTo(p, s.Decision), s.Key, console.Stamp(s.At), whole(s.Comment)), " "))
 	}
 	if p.DecidedAt != nil {
-		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %s by %s %s %s", Answered(p.Decision), console.Who(p.DecidedBy), console.Stamp(p.DecidedAt), whole(p.Comment)), " "))
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %s by %s %s %s", answeredTo(p, p.Decision), console.Who(p.DecidedBy), console.Stamp(p.DecidedAt), whole(p.Comment)), " "))
 	}
 }
 
@@ -259,12 +260,17 @@ func warningWord(a loomv1.PatchAction) string {
 }
 
 // permissionText is the tool call that a question is about.
-func permissionText(w io.Writer, q *loomv1.PermissionQuestion) {
+func permissionText(w io.Writer, p *loomv1.Approval) {
+	q := p.Permission
 	if q == nil {
 		return
 	}
 	wants := "wants to call " + whole(q.Tool)
 	if q.Tool == project.AskUserTool {
+		if asksAll(p) {
+			fmt.Fprintf(w, "  %s asks in %s\n", q.Role, q.Attempt)
+			return
+		}
 		wants = "asks"
 	}
 	fmt.Fprintf(w, "  %s %s in %s:\n", q.Role, wants, q.Attempt)
@@ -272,6 +278,27 @@ func permissionText(w io.Writer, q *loomv1.PermissionQuestion) {
 		fmt.Fprintf(w, "    %s\n", whole(s))
 	}
 	fmt.Fprintf(w, "  with %s\n", whole(q.Arguments))
+}
+
+// asksAll says whether the question of an approval has all the words that were asked.
+func asksAll(p *loomv1.Approval) bool {
+	var asked struct {
+		Question string `json:"question"`
+	}
+	err := json.Unmarshal([]byte(p.Permission.Arguments), &asked)
+	return err == nil && strings.HasSuffix(p.Question, ": "+strings.Join(strings.Fields(asked.Question), " "))
+}
+
+// answeredTo says what an answer to an approval was: one to a question in words approves
+// nothing.
+func answeredTo(p *loomv1.Approval, d loomv1.ApprovalDecision) string {
+	if p.GetPermission().GetTool() != project.AskUserTool {
+		return Answered(d)
+	}
+	if d == loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT {
+		return "left without an answer"
+	}
+	return "answered"
 }
 
 // Answered says what an answer was.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -80,3 +81,31 @@ func TestCLI01_AProposalFitsTheScreen(t *testing.T) {
 
 // plain paints nothing.
 func plain(s string) string { return s }
+
+// TestTOOL04_AQuestionInWordsIsShownOnce, whole, and is answered, not approved.
+func TestTOOL04_AQuestionInWordsIsShownOnce(t *testing.T) {
+	long := strings.Repeat("how many ", 100)
+	for _, tt := range []struct{ question, arguments, want string }{
+		{"researcher/1 asks: How many items?", `{"question":"How many\n items?","answers":null}`, "How many items?"},
+		{"researcher/1 asks: " + long[:100] + "…", `{"question":"` + long + `"}`, strings.TrimSpace(long)},
+	} {
+		p := &loomv1.Approval{Id: "shop-2", Question: tt.question, Permission: &loomv1.PermissionQuestion{
+			Attempt: "shop-1-x1-a1", Role: "researcher", Tool: project.AskUserTool, Arguments: tt.arguments,
+		}}
+		var w bytes.Buffer
+		approvalHead(&w, p)
+		if n := strings.Count(w.String(), tt.want); n != 1 {
+			t.Errorf("the question is there %d times:\n%s", n, w.String())
+		}
+		for d, want := range map[loomv1.ApprovalDecision]string{
+			loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE: "answered", loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT: "left without an answer",
+		} {
+			if got := answeredTo(p, d); got != want {
+				t.Errorf("an answer to a question was %q, want %q", got, want)
+			}
+		}
+	}
+	if got := answeredTo(&loomv1.Approval{}, loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE); got != "approved" {
+		t.Errorf("an approval was %q", got)
+	}
+}

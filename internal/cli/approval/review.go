@@ -135,7 +135,8 @@ func (r *review) give(ctx context.Context, p *loomv1.Approval, d *loomv1.DecideA
 		if p.Permission == nil {
 			return "", r.whoSigns(ctx, p)
 		}
-		return Answered(d.Decision), r.respond(ctx, r.client, d)
+		_, err := r.respond(ctx, r.client, d)
+		return answeredTo(p, d.Decision), err
 	}
 	asked, err := r.sign(ctx, r.client, r.key, r.deployment, project.Of(p.Id), d)
 	if err != nil {

@@ -2,6 +2,7 @@ package bead
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
@@ -33,23 +35,39 @@ func (a *Commands) Bead() *cobra.Command {
 
 func (a *Commands) beadList() *cobra.Command {
 	q := &loomv1.Query{}
+	var removed bool
 	list := &cobra.Command{
 		Use: "list [flags]", Short: "list beads, newest first", Args: console.Takes(),
 		Long: `List lists beads, the newest first; where no project is named and there are
 several, project by project. Of several flags all must hold. What does
-not fit on a page is listed by --after, with the last id of the page.`,
+not fit on a page is listed by --after, with the last id of the page.
+Beads of projects that were removed are listed with --removed.`,
 		Example: "  loom bead list --status waiting\n  loom bead list --search \"shipping 50.00\" --type bug --label web\n  loom bead list --parent shop-7 --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkFilters(q); err != nil {
 				return err
 			}
 			q.Project = cmp.Or(q.Project, project.Of(q.Parent))
-			return a.With(cmd.Context(), func(c *client.Client) error {
+			return a.With(cmd.Context(), func(c *client.Client) (err error) {
+				var gone []string
+				if q.Project == "" {
+					if gone, err = removedProjects(cmd.Context(), c); err != nil {
+						return err
+					}
+				}
 				v, err := c.List(cmd.Context(), c.Bead, q)
+				if err == nil && removed {
+					err = addBeadsOf(cmd.Context(), c, v, q, gone)
+				}
 				if err != nil {
 					return err
 				}
-				return a.Print(v, func(w io.Writer) { beadTable(w, v) })
+				return a.Print(v, func(w io.Writer) {
+					beadTable(w, v)
+					if len(gone) > 0 && !removed {
+						fmt.Fprintf(w, "left out: beads of %s (removed); --removed lists them, too\n", some(gone))
+					}
+				})
 			})
 		},
 	}
@@ -63,9 +81,35 @@ not fit on a page is listed by --after, with the last id of the page.`,
 	f.StringVar(&q.Process, "process", "", "only beads worked by this `NAME` of a process")
 	f.Uint32Var(&q.Limit, "limit", 100, "at most `N`, up to 1000")
 	f.StringVar(&q.After, "after", "", "list on after this `BEAD`")
+	f.BoolVar(&removed, "removed", false, "also beads of projects that were removed")
 	console.AnyProjectFlag(list, &q.Project)
 	completes(list, map[string][]string{"status": statuses(), "type": types, "assignee": roleNames()})
 	return list
+}
+
+// removedProjects are the projects that take no work any more.
+func removedProjects(ctx context.Context, c *client.Client) (list []string, err error) {
+	v, err := c.Project(ctx, &loomv1.Query{Filter: "all"})
+	for _, p := range v.GetProjects() {
+		if p.Removed != nil {
+			list = append(list, p.Id)
+		}
+	}
+	return list, err
+}
+
+// addBeadsOf adds to a list the beads of some projects that a query asks for.
+func addBeadsOf(ctx context.Context, c *client.Client, v *loomv1.View, q *loomv1.Query, projects []string) error {
+	for _, id := range projects {
+		of := proto.CloneOf(q)
+		of.Project, of.After = id, ""
+		more, err := c.List(ctx, c.Bead, of)
+		if err != nil {
+			return err
+		}
+		v.Beads = append(v.Beads, more.Beads...)
+	}
+	return nil
 }
 
 // types are the words for a bead's type.

@@ -148,12 +148,16 @@ func statusOf(s State, room int) string {
 	for _, r := range s.Rows {
 		n[r.Stage]++
 	}
-	parts := []string{fmt.Sprintf("%d in work, %d waiting, %d queued", n[InWork], n[Waits], n[Queued])}
+	counts := fmt.Sprintf("%d in work, %d waiting, %d queued", n[InWork], n[Waits], n[Queued])
 	if len(s.Rows) == 0 {
-		parts[0] = "no open work"
+		counts = "no open work"
 	}
-	if len(s.Paused) > 0 {
-		parts = append(parts, "paused: "+strings.Join(s.Paused, ", "))
+	parts := []string{counts}
+	if len(s.Paused) > 0 { // nothing goes on by itself: that must not be what has no room
+		parts = []string{"paused: " + strings.Join(s.Paused, ", "), counts}
+		if columnsOf(plainly(parts[0])+" · "+counts) > room {
+			parts[0] = "paused"
+		}
 	}
 	parts = append(parts, money(s.MicroUSD, s.Unpriced)+" spent")
 	if len(s.Projects) == 1 {

@@ -32,6 +32,11 @@ func full() State {
 	}
 }
 
+func pausedIn(s State) State {
+	s.Paused = []string{"shop"}
+	return s
+}
+
 // many is a state with so many of both.
 func many(n int) State {
 	s := State{Projects: []string{"bank", "shop"}, Waiting: n}
@@ -72,7 +77,11 @@ shop-3  triage is queue…  1h00m  Recei…
 1 in work, 1 waiting, 1 queued · shop`},
 		{"a paused project", State{Projects: []string{"bank", "shop"}, Paused: []string{"shop"}, Unpriced: true}, 80, 24, `
 
-no open work · paused: shop · $0.00+ spent · 2 projects`},
+paused: shop · no open work · $0.00+ spent · 2 projects`},
+		{"paused, in 40 columns", pausedIn(full()), 40, 4, `
+
+and 3 more
+paused · 1 in work, 1 waiting, 1 queued`},
 		{"what the operator has to mend", State{Mend: []string{"work waits for the operator: this host has no model\n[model/none]; start it with one"}}, 60, 24, `
 
 work waits for the operator: this host has no model [model…

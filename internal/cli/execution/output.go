@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/net/client"
 )
 
@@ -28,7 +30,7 @@ steers one; else the bytes as they are.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cut, err := linesOf(lines, pattern)
 			if err == nil {
-				err = console.CheckName("--project", owner)
+				err = cmp.Or(console.CheckName("--project", owner), noSHA(args[0]))
 			}
 			if err != nil {
 				return err
@@ -55,6 +57,15 @@ steers one; else the bytes as they are.`,
 	f.StringVar(&lines, "lines", "", "only these lines, `A:B` from 1, both included; either may be left out")
 	f.StringVar(&pattern, "grep", "", "only lines that match this regular `EXPRESSION`, with their numbers")
 	return cmd
+}
+
+// noSHA refuses the id of work where a SHA is wanted.
+func noSHA(arg string) error {
+	if project.Of(arg) == "" {
+		return nil
+	}
+	return fault.New("usage/argument", "not the SHA of a text, but the id of work").At("SHA").Got(arg).
+		Want("loom execution log %s, which names the SHA of each output", arg)
 }
 
 // printOutput writes bytes as they are, but to a terminal as what steers none.

@@ -3,7 +3,9 @@ package project
 import (
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/means"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/place/setup"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -40,7 +43,7 @@ For --setup-registry, --operators-answer and --push URL start the host anew.`,
 				if err != nil {
 					return err
 				}
-				return a.Print(r, func(w io.Writer) { added(w, r) })
+				return a.Print(r, func(w io.Writer) { added(w, r, args[0]) })
 			})
 		},
 	}
@@ -65,8 +68,8 @@ func (a *Commands) toAdd(arg string, said *means.Projects, routes []string) (p h
 	return p, err
 }
 
-// added says what has become of a project.
-func added(w io.Writer, r *loomv1.RegisterReply) {
+// added says what has become of a project, and which checks it might have.
+func added(w io.Writer, r *loomv1.RegisterReply, arg string) {
 	p := r.GetProject()
 	switch {
 	case r.Anew:
@@ -78,6 +81,22 @@ func added(w io.Writer, r *loomv1.RegisterReply) {
 	}
 	if len(p.GetChecks()) == 0 {
 		fmt.Fprintf(w, Unchecked, p.GetId())
+		proposed(w, p, arg)
+	}
+}
+
+// proposed names the checks that the files of a repository show, if it is on this
+// machine, as "loom init" would have them.
+func proposed(w io.Writer, p *loomv1.ProjectConfig, arg string) {
+	flags := ""
+	for _, l := range setup.Languages(os.DirFS(p.GetRepository())) {
+		for _, c := range l.Checks {
+			fmt.Fprintf(w, "  found %s, by %s: %s\n", l.Name, console.Line(l.Why, 200), console.Line(c, 200))
+			flags += " --check " + shell(p.GetId()+"="+c)
+		}
+	}
+	if flags != "" {
+		fmt.Fprintf(w, "  to have work checked by that: loom project add %s%s\n", shell(arg), flags)
 	}
 }
 
@@ -114,4 +133,15 @@ func removed(w io.Writer, r *loomv1.RegisterReply) {
 		return
 	}
 	fmt.Fprintf(w, "%s: takes no more work; what is recorded of it stays\n", r.GetProject().GetId())
+}
+
+// plain is what a shell leaves as it is.
+var plain = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// shell is an argument as a shell takes it.
+func shell(arg string) string {
+	if plain.MatchString(arg) {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }

@@ -193,11 +193,18 @@ func (a *Commands) askOneWord(ctx context.Context, spec string) error {
 
 // examine reports what is found while it is found.
 func (a *Commands) examine(ctx context.Context, m doctor.Machine) error {
+	spin := console.NewSpinner(a.Console)
+	defer spin.Stop()
+	const busy = "looking at this machine; trying to get out of the sandbox takes a while"
+	spin.Say(busy)
 	all := m.Examine(ctx, func(f doctor.Finding) {
 		if !a.JSON {
+			spin.Stop()
 			a.finding(f)
+			spin.Say(busy)
 		}
 	})
+	spin.Stop()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -93,3 +93,11 @@ func decisionText(w io.Writer, made *loomv1.WhyDecision) {
 		}
 	}
 }
+
+// changingText says whose changes of the file have not landed: the line is told as it is
+// without them.
+func changingText(w io.Writer, changing []*loomv1.FileClaim) {
+	for _, c := range changing {
+		fmt.Fprintf(console.Prose(w, 0), "\nthis file is changed by %s, which has not landed: that is not in what is told here; loom execution show %s\n", c.Bead, c.Bead)
+	}
+}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/net/client"
 	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -38,11 +39,23 @@ are counted as your checkout has the file, unless --rev says otherwise.`,
 				return err
 			}
 			return a.With(cmd.Context(), func(c *client.Client) error {
-				r, err := ask(cmd.Context(), c, name, path, number, rev)
+				p, err := whichProject(cmd.Context(), c, name)
 				if err != nil {
 					return err
 				}
-				return a.Print(r, func(w io.Writer) { story{r}.text(w) })
+				changing := changed(cmd.Context(), c, p, path)
+				r, err := ask(cmd.Context(), c, p, path, number, rev)
+				if fault.Code(err) == "git/unknown-line" && len(changing) > 0 {
+					e := *fault.From(err)
+					return e.Want("it is changed by %s, which has not landed: loom execution show %s", changing[0].Bead, changing[0].Bead)
+				}
+				if err != nil {
+					return err
+				}
+				return a.Print(r, func(w io.Writer) {
+					story{r}.text(w)
+					changingText(w, changing)
+				})
 			})
 		},
 	}
@@ -66,11 +79,7 @@ func parseLine(arg string) (path string, number int, err error) {
 
 // ask has the host tell the story of a line. Where the repository is on this machine
 // and no revision is named, the line is counted as the checkout has it.
-func ask(ctx context.Context, c *client.Client, name, path string, number int, rev string) (*loomv1.WhyReply, error) {
-	p, err := whichProject(ctx, c, name)
-	if err != nil {
-		return nil, err
-	}
+func ask(ctx context.Context, c *client.Client, p *loomv1.ProjectConfig, path string, number int, rev string) (reply *loomv1.WhyReply, err error) {
 	q := &loomv1.WhyRequest{Project: p.Id, Path: pathIn(p.Repository, path), Line: uint32(number), Rev: cmp.Or(rev, p.TargetBranch)}
 	var own *git.Counted
 	if repo, err := git.Open(ctx, p.Repository); err == nil && rev == "" {
@@ -84,12 +93,22 @@ func ask(ctx context.Context, c *client.Client, name, path string, number int, r
 	if own != nil {
 		q.Line = uint32(own.Number)
 	}
-	reply, err := c.Why(ctx, q)
-	if err != nil {
+	if reply, err = c.Why(ctx, q); err != nil {
 		return nil, err
 	}
 	reply.Line = uint32(number)
 	return reply, nil
+}
+
+// changed returns the changes of a file that are proposed and have not landed. Where
+// that is not to be had, it is none: they are told beside the answer.
+func changed(ctx context.Context, c *client.Client, p *loomv1.ProjectConfig, path string) (list []*loomv1.FileClaim) {
+	v, err := c.Lock(ctx, &loomv1.Query{Project: p.Id, Filter: project.OfFiles})
+	if err != nil {
+		return nil
+	}
+	path = pathIn(p.Repository, path)
+	return slices.DeleteFunc(v.Claims, func(f *loomv1.FileClaim) bool { return f.Path != path })
 }
 
 // whichProject returns the named project, the one whose repository this is, or

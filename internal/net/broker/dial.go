@@ -130,7 +130,22 @@ func silent(dir string, r Running, err error) error {
 		return fault.New("host/not-running", "the host (process %d) is dead: it ended without stopping, and nothing is lost by that", r.PID).At(dir).
 			Want("start it again with: loom up --data %s", dir)
 	}
-	return fault.New("host/not-running", "the host (process %d) does not answer at %s", r.PID, r.URL).At(dir).Because(err)
+	if suspended(r.PID) {
+		return fault.New("host/not-running", "the host (process %d) is suspended (Ctrl-Z, SIGSTOP), and answers nobody until it goes on", r.PID).At(dir).
+			Want("have it go on: fg in its terminal, or kill -CONT %d", r.PID)
+	}
+	return fault.New("host/not-running", "the host (process %d) does not answer at %s", r.PID, r.URL).At(dir).Because(err).
+		Want("it may be suspended (kill -CONT %d has it go on) or this machine too busy; if it stays so, stop process %d and start the host again, which loses nothing", r.PID, r.PID)
+}
+
+// suspended says whether a process is stopped by a signal, as far as this system shows it.
+func suspended(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, state, _ := bytes.Cut(stat, []byte(") ")) // behind the name, which may have anything in it
+	return bytes.HasPrefix(state, []byte("T"))
 }
 
 // readKey gives u the key in a file.
