@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -26,13 +27,33 @@ func (a *Console) With(ctx context.Context, f func(c *client.Client) error) erro
 	if fault.Code(err) == "host/not-running" && a.Creds == "" {
 		r := &resting{console: a, off: err}
 		defer r.close()
-		return f(client.Over(r.ask, err))
+		over := client.Over(r.ask, err)
+		return whichProject(ctx, over, f(over))
 	}
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	return f(c)
+	return whichProject(ctx, c, f(c))
+}
+
+// whichProject names the projects to an error that wants one named, as far as whoever asks
+// may know of them.
+func whichProject(ctx context.Context, c *client.Client, err error) error {
+	f := fault.From(err)
+	if f == nil || !strings.HasPrefix(f.Message, "no project is named") {
+		return err
+	}
+	v, lerr := c.Project(ctx, &loomv1.Query{})
+	if lerr != nil || len(v.Projects) == 0 {
+		return err
+	}
+	var ids []string
+	for _, p := range v.Projects {
+		ids = append(ids, p.Id)
+	}
+	named := *f
+	return named.Want("name one; --project NAME, which is one of %s", strings.Join(ids, ", "))
 }
 
 // Alone reports whether the host that c is connected to is the only one of its
