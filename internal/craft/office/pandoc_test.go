@@ -15,10 +15,10 @@ import (
 // The same content as a docx, by Loom and by pandoc, one after the other in one run.
 // Loom's part is the writer in this process; pandoc's a process that reads Markdown.
 //
-//	go test -tags libreoffice ./internal/craft/office -run XXX -bench Beside -benchtime 5x
+//	go test -tags libreoffice ./internal/craft/office -run none -bench Beside -benchtime 5x
 func BenchmarkDOC06_BesidePandoc(b *testing.B) {
 	if _, err := exec.LookPath("pandoc"); err != nil {
-		b.Skip("pandoc is not installed")
+		b.Fatalf("pandoc is not installed: %v", err)
 	}
 	d := large()
 	md, err := Render(d, "md", Options{})
