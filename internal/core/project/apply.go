@@ -145,6 +145,7 @@ func (s *State) applyRegistered(f *loomv1.ProjectRegistered) {
 	if old := s.p.Config; old.GetRepository() != f.Config.GetRepository() || old.GetTargetBranch() != f.Config.GetTargetBranch() {
 		s.p.OpenLandings = nil
 	}
+	s.takeBack(s.p.Config, f.Config)
 	s.p.Config = proto.CloneOf(f.Config)
 	for _, x := range s.running() {
 		s.rearm(x)
@@ -180,6 +181,7 @@ func (s *State) applyFiled(e *loomv1.Event, f *loomv1.BeadFiled) error {
 // counts for what its execution dispatches from now on.
 func (s *State) applyUpdated(e *loomv1.Event) error {
 	b := s.bead(e.Bead)
+	old := b.GetBudget()
 	if b == nil {
 		return fmt.Errorf("update of bead %q, which was never filed", e.Bead)
 	}
@@ -190,6 +192,9 @@ func (s *State) applyUpdated(e *loomv1.Event) error {
 	s.index.link(b)
 	if x := s.execution(b.Execution); s.open[b.Execution] {
 		x.Priority = b.Priority
+		if lowered(old, b.Budget) {
+			x.Granted = nil
+		}
 		s.rehold(x, e.Time)
 		s.rearm(x)
 	}

@@ -93,13 +93,17 @@ func (d *decision) lapseDay(x *loomv1.Execution) error {
 }
 
 // lapseRaised has questions about limits lapse that whoever runs the host has raised
-// or taken away since, so that nobody is asked about a limit which there is not.
+// or taken away since, so that nobody is asked about a limit which there is not, and
+// asks those anew that another answer belongs to by now.
 func (d *decision) lapseRaised() error {
 	for _, x := range d.s.running() {
 		if a := d.s.approval(x.LimitApproval); a.GetWanted() != nil && d.s.roomFor(x, a, d.wall) {
 			if err := d.lapseLimit(x, "the limit was raised"); err != nil {
 				return err
 			}
+		}
+		if err := d.askAnew(x); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -127,12 +129,51 @@ func (d *decision) askLimit(x *loomv1.Execution) error {
 		d.overspent(x, why)
 		return nil
 	}
-	upTo := ""
+	asked := &loomv1.Approval{Reason: code + ": " + why}
 	if code == overBudget {
-		upTo = budgetText(d.beadRaised(x, d.s.spentBy(x)))
+		asked.Grants = d.grants(x, asked)
 	}
 	defer d.about(x)()
-	return d.run(x).AskLimit(code, why, upTo)
+	return d.run(x).AskLimit(asked, budgetText(asked.Grants))
+}
+
+// grants is what an approval about a budget of tokens, money or time has to grant, as
+// budgets are now.
+func (d *decision) grants(x *loomv1.Execution, a *loomv1.Approval) *loomv1.Budget {
+	wanted := ofBudget(a.Wanted)
+	switch {
+	case a.DayEnds != nil:
+		return d.dayRaised(wanted)
+	case a.OfProject:
+		return d.projectRaised(wanted)
+	}
+	b := d.beadRaised(x, d.s.spentBy(x).most(wanted))
+	if a.Wanted != nil {
+		b.WallSeconds = 0 // it is not asked about
+	}
+	return b
+}
+
+// askAnew has the question about an execution's budget lapse if another answer than the
+// one that is shown belongs to it by now, since a budget was changed or calls that were
+// under way have used more, and asks it again.
+func (d *decision) askAnew(x *loomv1.Execution) error {
+	a := d.s.approval(x.GetLimitApproval())
+	if a.GetGrants() == nil {
+		return nil
+	}
+	next := &loomv1.Approval{Reason: a.Reason, Wanted: a.Wanted, OfProject: a.OfProject, DayEnds: a.DayEnds}
+	if next.Grants = d.grants(x, a); proto.Equal(next.Grants, a.Grants) {
+		return nil
+	}
+	if code, why := d.s.passed(x, d.now, d.wall); a.Wanted == nil && code == overBudget {
+		next.Reason = code + ": " + why
+	}
+	if err := d.lapseLimit(x, "the budget or what is used of it has changed"); err != nil {
+		return err
+	}
+	defer d.about(x)()
+	return d.run(x).AskLimit(next, budgetText(next.Grants))
 }
 
 // followAnswer asks about the budgets of an execution, and of those that it
@@ -142,6 +183,9 @@ func (d *decision) followAnswer(e *loomv1.Event) error {
 		return nil
 	}
 	for x := d.s.execution(e.Execution); x != nil; x = d.s.execution(x.Parent) {
+		if err := d.askAnew(x); err != nil {
+			return err
+		}
 		if err := d.askLimit(x); err != nil {
 			return err
 		}
@@ -149,8 +193,8 @@ func (d *decision) followAnswer(e *loomv1.Event) error {
 	return nil
 }
 
-// lift lets an execution go on beyond the limit that an approval is about: by
-// as much again as its bead has, as often as it takes to be within it, or beyond
+// lift lets an execution go on beyond the limit that an approval is about: up to what
+// the approval grants, which is what was shown and signed, or beyond
 // the deadline that has passed, if its bead has not been given a later one since. An
 // answer about a day that is over lifts nothing: the day that has begun has its own room.
 // If it has passed another limit too, the CEO is asked about that at once.
@@ -172,14 +216,14 @@ func (d *decision) emitLift(x *loomv1.Execution, a *loomv1.Approval) error {
 			if !d.s.dayEnds(d.wall).Equal(asTime(a.DayEnds)) {
 				return nil
 			}
-			lifted = &loomv1.LimitLifted{Day: d.dayRaised(ofBudget(a.Wanted))}
+			lifted = &loomv1.LimitLifted{Day: a.Grants}
 			break
 		}
 		if a.OfProject {
-			lifted = &loomv1.LimitLifted{Project: d.projectRaised(ofBudget(a.Wanted))}
+			lifted = &loomv1.LimitLifted{Project: a.Grants}
 			break
 		}
-		lifted = &loomv1.LimitLifted{Granted: d.beadRaised(x, d.s.spentBy(x).most(ofBudget(a.Wanted)))}
+		lifted = &loomv1.LimitLifted{Granted: a.Grants}
 	}
 	return d.emit(&loomv1.Event{Fact: &loomv1.Event_LimitLifted{LimitLifted: lifted}})
 }
@@ -211,4 +255,33 @@ func raised(limit, more, used int64) int64 {
 	}
 	more = cmp.Or(max(more, 0), limit)
 	return limit + more*((used-limit)/more+1)
+}
+
+// lowered says whether a budget is smaller than the one before it in tokens, money or time.
+func lowered(old, next *loomv1.Budget) bool {
+	less := func(old, next int64) bool { return next > 0 && (old <= 0 || next < old) }
+	return less(old.GetTokens(), next.GetTokens()) || less(old.GetMicroUsd(), next.GetMicroUsd()) || less(old.GetWallSeconds(), next.GetWallSeconds())
+}
+
+// takeBack ends what was granted beyond budgets that whoever runs the host has lowered:
+// what he says at his start holds. It is for folds.
+func (s *State) takeBack(old, next *loomv1.ProjectConfig) {
+	if old == nil {
+		return
+	}
+	if lowered(old.DayBudget, next.GetDayBudget()) {
+		for _, b := range s.p.Days {
+			b.Granted = nil
+		}
+	}
+	if lowered(old.Budget, next.GetBudget()) {
+		s.p.Granted = nil
+	}
+	if lowered(old.BeadBudget, next.GetBeadBudget()) {
+		for _, x := range s.running() {
+			if !bounds(s.bead(x.Bead).GetBudget()) {
+				x.Granted = nil
+			}
+		}
+	}
 }

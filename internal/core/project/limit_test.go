@@ -57,11 +57,13 @@ func TestWF07_ABudgetThatIsUsedUpIsEscalatedOnce(t *testing.T) {
 		budget       *loomv1.Budget
 		within, over *loomv1.Usage
 		granted      *loomv1.Budget
+		asked        int
 	}{
-		{"tokens", &loomv1.Budget{Tokens: 1000}, tokens(1000), tokens(10), &loomv1.Budget{Tokens: 2000}},
-		{"tokens of unknown price", &loomv1.Budget{Tokens: 1000, MicroUsd: 1}, &loomv1.Usage{InputTokens: 1000}, tokens(10), &loomv1.Budget{Tokens: 2000, MicroUsd: 1}},
-		{"money", &loomv1.Budget{MicroUsd: 500}, money(500), money(1), &loomv1.Budget{MicroUsd: 1000}},
-		{"far beyond it", &loomv1.Budget{MicroUsd: 500}, money(500), money(2000), &loomv1.Budget{MicroUsd: 3000}},
+		{"tokens", &loomv1.Budget{Tokens: 1000}, tokens(1000), tokens(10), &loomv1.Budget{Tokens: 2000}, 1},
+		{"tokens of unknown price", &loomv1.Budget{Tokens: 1000, MicroUsd: 1}, &loomv1.Usage{InputTokens: 1000}, tokens(10), &loomv1.Budget{Tokens: 2000, MicroUsd: 1}, 1},
+		{"money", &loomv1.Budget{MicroUsd: 500}, money(500), money(1), &loomv1.Budget{MicroUsd: 1000}, 1},
+		{"far beyond it", &loomv1.Budget{MicroUsd: 500}, money(500), money(2000), &loomv1.Budget{MicroUsd: 5000}, 2},
+		{"beyond what was shown first", &loomv1.Budget{MicroUsd: 500}, money(500), money(400), &loomv1.Budget{MicroUsd: 1500}, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDesk(t)
@@ -75,7 +77,7 @@ func TestWF07_ABudgetThatIsUsedUpIsEscalatedOnce(t *testing.T) {
 			d.spend(b, who, tt.over)
 			d.spend(b, who, tt.over) // was under way
 			a := d.inbox()
-			if d.limits() != 1 || a.Node != "" || a.Kind != loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION || !strings.HasPrefix(a.Reason, "budget/exhausted: ") {
+			if d.limits() != tt.asked || a.Node != "" || a.Kind != loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION || !strings.HasPrefix(a.Reason, "budget/exhausted: ") {
 				t.Fatalf("asked %d times: %v", d.limits(), a)
 			}
 			if got := d.status(f.Bead); got != "waiting" {
@@ -89,14 +91,14 @@ func TestWF07_ABudgetThatIsUsedUpIsEscalatedOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := d.execution(f.Execution)
-			if want := tt.granted; x.Granted.GetTokens() < want.Tokens || x.Granted.GetMicroUsd() < want.MicroUsd {
-				t.Errorf("granted %v, want at least %v", x.Granted, want)
+			if want := tt.granted; x.Granted.GetTokens() != want.Tokens || x.Granted.GetMicroUsd() != want.MicroUsd || !proto.Equal(x.Granted, a.Grants) {
+				t.Errorf("granted %v, want %v as is shown: %v", x.Granted, want, a.Grants)
 			}
 			if got := d.status(f.Bead); got != "in_progress" {
 				t.Errorf("bead %s after the limit was lifted", got)
 			}
 			d.wait(0)
-			if d.limits() != 1 {
+			if d.limits() != tt.asked {
 				t.Errorf("asked %d times about one limit", d.limits())
 			}
 			d.claim("qa-engineer")

@@ -179,27 +179,12 @@ func (d *decision) exhausted(x *loomv1.Execution, a *loomv1.Attempt, one account
 		return loomv1.Verdict_VERDICT_HELD, nil
 	}
 	defer d.about(about)()
-	upTo := budgetText(d.raisedFor(one, need))
 	asked := &loomv1.Approval{Reason: overBudget + ": " + one.why(need), Wanted: one.spent.plus(one.lost).plus(need).budget(), OfProject: one.x == nil}
 	if !one.ends.IsZero() {
 		asked.DayEnds = timestamppb.New(one.ends)
 	}
-	return loomv1.Verdict_VERDICT_HELD, d.run(about).AskBudget(asked, upTo)
-}
-
-// raisedFor is what an account may have spent once the CEO has approved the next call. Of
-// a project it is more if others have spent more by then.
-func (d *decision) raisedFor(one account, need amount) *loomv1.Budget {
-	used := one.spent.plus(one.lost).plus(need)
-	switch {
-	case !one.ends.IsZero():
-		return d.dayRaised(used)
-	case one.x == nil:
-		return d.projectRaised(used)
-	}
-	b := d.beadRaised(one.x, used)
-	b.WallSeconds = 0 // it is not asked about
-	return b
+	asked.Grants = d.grants(about, asked)
+	return loomv1.Verdict_VERDICT_HELD, d.run(about).AskLimit(asked, budgetText(asked.Grants))
 }
 
 // budgetText says a budget, "" of none.

@@ -58,6 +58,9 @@ func (d *decision) updateBead(c *loomv1.UpdateBead) (*loomv1.Answer, error) {
 		return nil, err
 	}
 	if x := d.s.execution(b.Execution); x != nil { // it may be beyond what it has now
+		if err := d.askAnew(x); err != nil {
+			return nil, err
+		}
 		if err := d.askLimit(x); err != nil {
 			return nil, err
 		}

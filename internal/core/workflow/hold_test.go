@@ -158,7 +158,7 @@ func TestWF09_PausedTwiceOrNotAtAll(t *testing.T) {
 
 func (w *world) askLimit(t testing.TB) {
 	t.Helper()
-	if err := w.run().AskLimit("budget/exhausted", "it used 9 of 8 tokens", ""); err != nil {
+	if err := w.run().AskLimit(&loomv1.Approval{Reason: "budget/exhausted: it used 9 of 8 tokens"}, ""); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -199,7 +199,7 @@ func TestWF07_ALimitThatStands(t *testing.T) {
 	if w.x.Reason != "too dear" {
 		t.Errorf("reason = %q", w.x.Reason)
 	}
-	wantCode(t, "AskLimit after the end", w.run().AskLimit("deadline/passed", "", ""), "attempt/stale")
+	wantCode(t, "AskLimit after the end", w.run().AskLimit(&loomv1.Approval{Reason: "deadline/passed: "}, ""), "attempt/stale")
 }
 
 func TestWF07_ALimitLapsesWithItsExecution(t *testing.T) {

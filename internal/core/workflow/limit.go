@@ -10,32 +10,16 @@ import (
 )
 
 // AskLimit asks the CEO whether the execution may go on beyond a limit, and says up to
-// what if that is not ""; until there is an answer it is held. While it is asked already,
-// it does nothing.
-func (r Run) AskLimit(code, why, upTo string) error {
+// what if that is not ""; until there is an answer it is held. The approval has the
+// reason, and of a budget what there would have to be room for, whose budget it is and
+// what is granted. While something of the kind is asked already, it does nothing.
+func (r Run) AskLimit(a *loomv1.Approval, upTo string) error {
 	if !running(r.X) {
 		return r.over()
 	}
 	if r.X.LimitApproval != "" {
 		return nil
 	}
-	return r.askLimit(&loomv1.Approval{Reason: code + ": " + why}, upTo)
-}
-
-// AskBudget is AskLimit about a budget that the next model call does not fit
-// into. The approval says why, what there would have to be room for, and whose
-// budget it is.
-func (r Run) AskBudget(a *loomv1.Approval, upTo string) error {
-	if !running(r.X) {
-		return r.over()
-	}
-	if r.X.LimitApproval != "" {
-		return nil
-	}
-	return r.askLimit(a, upTo)
-}
-
-func (r Run) askLimit(a *loomv1.Approval, upTo string) error {
 	a.Id, a.Bead, a.Execution, a.Kind = r.NextBead(), r.X.Bead, r.X.Id, escalation
 	a.Question = cut(fmt.Sprintf("a limit is reached: how is %q to continue?", r.Bead.GetGoal()), SummaryBytes)
 	a.History, a.Options = shown(r.ended()), []loomv1.ApprovalDecision{approve, reject}

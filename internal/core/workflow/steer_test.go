@@ -17,7 +17,7 @@ func (m *sim) steer() {
 	case 3, 4:
 		m.pauseOrResume()
 	case 5, 6:
-		m.must(m.tried(func() error { return m.run().AskLimit("budget/exhausted", "all is spent", "") }))
+		m.must(m.tried(func() error { return m.run().AskLimit(&loomv1.Approval{Reason: "budget/exhausted: all is spent"}, "") }))
 		m.saw["limit"]++
 	case 7, 8:
 		m.held = !m.held

@@ -5368,6 +5368,9 @@ type Approval struct {
 	// Where it is the project's for one day: the midnight at which that ends. The
 	// question lapses then.
 	DayEnds *timestamppb.Timestamp `protobuf:"bytes,35,opt,name=day_ends,json=dayEnds,proto3" json:"day_ends,omitempty"`
+	// For a limit of tokens, money or time: what is allowed in all once it is approved,
+	// and nothing else is; 0 is no limit.
+	Grants *Budget `protobuf:"bytes,36,opt,name=grants,proto3" json:"grants,omitempty"`
 	// What was asked for: the bead's goal and description.
 	Intent string `protobuf:"bytes,28,opt,name=intent,proto3" json:"intent,omitempty"`
 	// The plan that the execution goes by, if one was made.
@@ -5610,6 +5613,13 @@ func (x *Approval) GetOfProject() bool {
 func (x *Approval) GetDayEnds() *timestamppb.Timestamp {
 	if x != nil {
 		return x.DayEnds
+	}
+	return nil
+}
+
+func (x *Approval) GetGrants() *Budget {
+	if x != nil {
+		return x.Grants
 	}
 	return nil
 }
@@ -6316,7 +6326,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x06output\x18\x05 \x01(\v2\x10.loom.v1.BlobRefR\x06output\".\n" +
 	"\x06Choice\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
-	"\x05title\x18\x02 \x01(\tR\x05title\"\xf8\t\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\"\xa1\n" +
+	"\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -6352,7 +6363,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x06wanted\x18\x1a \x01(\v2\x0f.loom.v1.BudgetR\x06wanted\x12\x1d\n" +
 	"\n" +
 	"of_project\x18\x1b \x01(\bR\tofProject\x125\n" +
-	"\bday_ends\x18# \x01(\v2\x1a.google.protobuf.TimestampR\adayEnds\x12\x16\n" +
+	"\bday_ends\x18# \x01(\v2\x1a.google.protobuf.TimestampR\adayEnds\x12'\n" +
+	"\x06grants\x18$ \x01(\v2\x0f.loom.v1.BudgetR\x06grants\x12\x16\n" +
 	"\x06intent\x18\x1c \x01(\tR\x06intent\x12!\n" +
 	"\x04plan\x18\x1d \x01(\v2\r.loom.v1.PlanR\x04plan\x12$\n" +
 	"\x04work\x18\x1e \x03(\v2\x10.loom.v1.AttemptR\x04work\x12$\n" +
@@ -6698,23 +6710,24 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	79,  // 112: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
 	72,  // 113: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
 	67,  // 114: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
-	20,  // 115: loom.v1.Approval.plan:type_name -> loom.v1.Plan
-	39,  // 116: loom.v1.Approval.work:type_name -> loom.v1.Attempt
-	71,  // 117: loom.v1.Approval.usage:type_name -> loom.v1.Usage
-	60,  // 118: loom.v1.Approval.considered:type_name -> loom.v1.Considered
-	59,  // 119: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
-	15,  // 120: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
-	67,  // 121: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
-	80,  // 122: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
-	81,  // 123: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
-	43,  // 124: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	67,  // 125: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	38,  // 126: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	127, // [127:127] is the sub-list for method output_type
-	127, // [127:127] is the sub-list for method input_type
-	127, // [127:127] is the sub-list for extension type_name
-	127, // [127:127] is the sub-list for extension extendee
-	0,   // [0:127] is the sub-list for field type_name
+	72,  // 115: loom.v1.Approval.grants:type_name -> loom.v1.Budget
+	20,  // 116: loom.v1.Approval.plan:type_name -> loom.v1.Plan
+	39,  // 117: loom.v1.Approval.work:type_name -> loom.v1.Attempt
+	71,  // 118: loom.v1.Approval.usage:type_name -> loom.v1.Usage
+	60,  // 119: loom.v1.Approval.considered:type_name -> loom.v1.Considered
+	59,  // 120: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
+	15,  // 121: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
+	67,  // 122: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
+	80,  // 123: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
+	81,  // 124: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
+	43,  // 125: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	67,  // 126: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	38,  // 127: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	128, // [128:128] is the sub-list for method output_type
+	128, // [128:128] is the sub-list for method input_type
+	128, // [128:128] is the sub-list for extension type_name
+	128, // [128:128] is the sub-list for extension extendee
+	0,   // [0:128] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
