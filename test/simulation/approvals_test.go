@@ -103,7 +103,7 @@ func (o *oracle) lapsed(x *execution, f *loomv1.ApprovalLapsed) {
 		x.approved = ""
 	}
 	if x != nil && a.Node == "" && !a.closed {
-		x.unanswered = true // which only an end may follow
+		x.unanswered = true // which only an end may follow, or a question that grants something else
 	}
 	if f.Reason == "another patch was proposed" && a.closed {
 		o.w.see("approval lapsed by another patch")

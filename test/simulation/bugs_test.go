@@ -352,7 +352,8 @@ func (d *decision) followChange`, ""},
 	{"a limit is asked about while it is asked about", flow + "limit.go", `	if r.X.LimitApproval != "" {
 		return nil
 	}
-	return r.askLimit(&loomv1.Approval{Reason: code + ": " + why}, upTo)`, `	return r.askLimit(&loomv1.Approval{Reason: code + ": " + why}, upTo)`, "the project looks before it asks"},
+	a.Id,`, `	a.Id,`, "the project looks before it asks"},
+	{"what was not shown is granted", whole + "limit.go", `		lifted = &loomv1.LimitLifted{Granted: a.Grants}`, `		lifted = &loomv1.LimitLifted{Granted: d.grants(x, a)}`, "while it is asked about, another question takes its place when another figure would"},
 	{"a child is not linked with its attempt", whole + "child.go", `	if err := d.run(x).ChildStarted(a.Id, b.Id, b.Id+"-x1"); err != nil {`, `	if err := error(nil); err != nil {`, ""},
 	{"a child's end is not told", whole + "child.go", `		d.later(func() error { return d.endChild(x) })`, `		_ = x`, ""},
 	{"a child that fails is taken for done", whole + "child.go", `	if child.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED {`, `	if false {`, ""},

@@ -97,9 +97,10 @@ func (o *oracle) askedOfAll(x *execution, a *loomv1.Approval) {
 	defer o.rehold()
 	what, _, _ := strings.Cut(a.Reason, ":")
 	o.w.see("limit: " + what)
-	if x.unanswered {
-		o.broken(22, "%s asks again about a limit, and the question before it lapsed unanswered", a.Id)
+	if x.unanswered && proto.Equal(x.shown, a.Grants) {
+		o.broken(22, "%s asks again about a limit, and the question before it, which granted the same, lapsed unanswered", a.Id)
 	}
+	x.unanswered, x.shown = false, a.Grants
 	if x.limit != "" {
 		o.broken(22, "%s is asked about while %s is open about the same execution", a.Id, x.limit)
 	}
@@ -150,6 +151,9 @@ func (o *oracle) sawSteering(x *execution, e *loomv1.Event) {
 // another limit asked about that.
 func (o *oracle) limitLifted(x *execution, f *loomv1.LimitLifted) {
 	o.w.see("limit lifted")
+	if f.Granted != nil && !proto.Equal(f.Granted, x.shown) {
+		o.broken(22, "%s is granted %v, and %v was shown", x.id, f.Granted, x.shown)
+	}
 	x.granted = max(x.granted, f.GetGranted().GetTokens())
 	if f.DeadlineWaived {
 		x.lifted = f.Deadline

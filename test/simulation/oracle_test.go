@@ -93,6 +93,7 @@ type execution struct {
 	lifted     *timestamppb.Timestamp // the deadline that the CEO has lifted
 	hurried    bool                   // it was given another one since
 	unanswered bool                   // a question about a limit has lapsed
+	shown      *loomv1.Budget         // what the last of them grants
 	nodes      map[string]*nodeOracle
 	edges      map[string]bool
 	hash       string                 // of the definition
