@@ -133,7 +133,7 @@ func (a *Commands) addTemplate() *cobra.Command {
 		Long: `Add checks a template and copies it to .loom/templates/NAME in this workspace. A
 template is a directory with a manifest.yaml and a spec.json; PATH names the
 directory or its manifest. The manifest has id, title, category, purpose, type
-and parameters, each with name, about, example and perhaps default. Every {place}
+and parameters, each with name, about, example and perhaps default. Each {place}
 of the spec must be a parameter. With the examples filled in, the spec must be
 sound and a review must find no error, so that legal text is in the library of
 clauses. A template of the workspace stands in the place of Loom's of that name.`,

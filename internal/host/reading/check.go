@@ -48,6 +48,9 @@ func CheckPage(v project.View, q *loomv1.Query) error {
 	if q.After == "" || v == project.Memories || v == project.Sessions { // whose ids name no project
 		return nil
 	}
+	if _, err := subject.Parse("after", q.After); err != nil {
+		return err
+	}
 	owner := project.Of(q.After)
 	switch {
 	case !slices.Contains(paged, v):
