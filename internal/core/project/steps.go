@@ -262,7 +262,9 @@ func (d *decision) followSteps(e *loomv1.Event) {
 	case s.Phase() == intent.Delivery && x.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED:
 		d.later(func() error { return d.deliver(id, x) })
 	case s.Phase() == intent.Delivery:
-		d.later(func() error { return d.undelivered(id, cmp.Or(e.GetExecutionEnded().GetReason(), "its work ended without success")) })
+		d.later(func() error {
+			return d.undelivered(id, cmp.Or(e.GetExecutionEnded().GetReason(), "its work ended without success"))
+		})
 	case s.Phase() == intent.Completion && len(s.Unmet()) == 0:
 		d.later(func() error { return d.unjudged(id) })
 	}
