@@ -79,6 +79,9 @@ type Project struct {
 	// Standing says that the project is named by earlier starts, files or variables, and
 	// by nobody at this start: what operators have added or removed since goes before it.
 	Standing bool
+	// Kept says that nobody names the project's place at this start, whatever else is said
+	// of it: where operators have put it since, or that they have removed it, stands.
+	Kept bool
 }
 
 // LanguageServer is a program that knows what is wrong with files.

@@ -44,7 +44,7 @@ func (p Project) Registration() *loomv1.ProjectConfig {
 // named are the projects that this start names.
 func (c Config) named() (list []registry.Named) {
 	for _, p := range c.Projects {
-		list = append(list, registry.Named{ProjectConfig: p.Registration(), Reporting: p.Reporting, Standing: p.Standing})
+		list = append(list, registry.Named{ProjectConfig: p.Registration(), Reporting: p.Reporting, Standing: p.Standing, Kept: p.Kept})
 	}
 	return list
 }
@@ -59,6 +59,9 @@ func (c Config) forAll() *loomv1.ProjectConfig {
 	}
 	return all
 }
+
+// Away returns why a configured project has no repository now, or nil.
+func (h *Host) Away(id string) error { return h.registrar.Away(id) }
 
 // LeftAsItWas reports whether the start has left a configured project as operators had
 // it, who added or removed it while a host ran, and if so, whether it is removed.

@@ -90,6 +90,24 @@ func TestCLI01_WhatOperatorsAddAndRemoveOutlivesStarts(t *testing.T) {
 	if left, removed := h.LeftAsItWas("store"); !left || !removed {
 		t.Error("the start does not say what it has left")
 	}
+	moved := created(t)
+	if _, err := register(t, cl, &loomv1.ProjectConfig{Id: "shop", Repository: moved}); err != nil {
+		t.Fatal(err)
+	}
+	h.Stop(t.Context())
+	next := c // which says something of both, and not where they are
+	next.Projects = []host.Project{c.Projects[0], {ID: "store", Repository: store.Repository}}
+	for i := range next.Projects {
+		next.Projects[i].Kept, next.Projects[i].Checks = true, []string{"go build ./..."}
+	}
+	h = start(t, next)
+	cl = ops(h)
+	if p := listed(t, cl, "shop"); p.GetRepository() != moved || !slices.Equal(p.GetChecks(), []string{"go build ./..."}) {
+		t.Errorf("a start that says something of it moves it: %v", p)
+	}
+	if p := listed(t, cl, "store"); p.GetRemoved() == nil {
+		t.Errorf("a start that says something of it has what was removed: %v", p)
+	}
 	cl = again(false)
 	if p := listed(t, cl, "shop"); len(p.GetChecks()) != 0 {
 		t.Errorf("a start that names it has %v", p)

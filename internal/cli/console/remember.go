@@ -149,8 +149,15 @@ func absolute(path string) string {
 	return path
 }
 
-// CutBranch splits PATH@BRANCH; an @ before the last slash is the path's own.
+// CutBranch splits PATH@BRANCH. Both can have an @, and a branch slashes: what is there
+// is the path, the longest first. Where nothing is, an @ before the last slash is the
+// path's own.
 func CutBranch(s string) (path, branch string) {
+	for end := len(s); end > 0; end = strings.LastIndexByte(s[:end], '@') {
+		if info, err := os.Stat(s[:end]); err == nil && info.IsDir() {
+			return s[:end], strings.TrimPrefix(s[end:], "@")
+		}
+	}
 	if i := strings.LastIndexByte(s, '@'); i > strings.LastIndexByte(s, '/') {
 		return s[:i], s[i+1:]
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/softmemory"
 	"github.com/loomrun/loom/internal/cli/board"
 	"github.com/loomrun/loom/internal/cli/cluster"
@@ -126,6 +127,8 @@ func (a *Commands) greet(h *host.Host, c host.Config) {
 	fmt.Fprintln(w, keptApart(c, h.Sandboxed()))
 	for _, p := range c.Projects {
 		switch left, removed := h.LeftAsItWas(p.ID); {
+		case h.Away(p.ID) != nil:
+			fmt.Fprintf(w, "%s; its work waits: have the repository there again, or say --project %s=PATH\n", console.Printable(fault.From(h.Away(p.ID)).Error()), p.ID)
 		case removed:
 			fmt.Fprintf(w, "project %s was removed and takes no work: \"loom project add\", or --project here, has it do so again\n", p.ID)
 		case left:

@@ -118,11 +118,12 @@ func (p *Projects) All() (all []host.Project, err error) {
 	return all, fault.Join(errs)
 }
 
-// MarkStanding tells the projects of which a command line says nothing, by the entries
-// of its flags that were given.
+// MarkStanding tells the projects of which a command line says nothing, and those whose
+// place it does not name, by the entries of its flags that were given.
 func MarkStanding(all []host.Project, given map[string][]string) {
 	for i, p := range all {
-		named := slices.Contains(given[config.ProjectKey], p.ID) || slices.Contains(given["route-file"], p.ID) ||
+		all[i].Kept = !slices.Contains(given[config.ProjectKey], p.ID)
+		named := !all[i].Kept || slices.Contains(given["route-file"], p.ID) ||
 			slices.ContainsFunc(settings, func(s setting) bool { return slices.Contains(given[s.flag], p.ID) })
 		all[i].Standing = !named
 	}

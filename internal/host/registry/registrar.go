@@ -32,6 +32,25 @@ type Named struct {
 	Reporting *project.Reporting
 	// Standing leaves the project as operators have added or removed it since.
 	Standing bool
+	// Kept leaves the project in the repository that operators have given it since, and
+	// removed if they have removed it.
+	Kept bool
+}
+
+// leaves reports whether a start leaves a project wholly as operators had it.
+func (n Named) leaves(was *loomv1.ProjectConfig) bool {
+	return n.Standing && was.GetAdded() || (n.Standing || n.Kept) && was.GetRemoved() != nil
+}
+
+// placed is what a start says of a project, in the repository and for the branch that
+// operators have given it since, if the start names none.
+func (n Named) placed(was *loomv1.ProjectConfig) *loomv1.ProjectConfig {
+	if !n.Kept || !was.GetAdded() {
+		return n.ProjectConfig
+	}
+	c := proto.CloneOf(n.ProjectConfig)
+	c.Repository, c.TargetBranch, c.Added = was.Repository, was.TargetBranch, true
+	return c
 }
 
 // Config says what a registrar works with. All but Reporting and ForAll is needed.
@@ -64,10 +83,11 @@ type Config struct {
 type Registrar struct {
 	Config
 	left []string // named projects that the start left as operators had them
+	away map[string]error // why projects that earlier starts named have no repository now
 }
 
 // New returns a registrar that has registered nothing.
-func New(c Config) *Registrar { return &Registrar{Config: c} }
+func New(c Config) *Registrar { return &Registrar{Config: c, away: map[string]error{}} }
 
 // Start registers the named projects, all of them or, where one is refused, none, and
 // gives every project the definitions that this release brings.
@@ -134,11 +154,15 @@ func (r *Registrar) registerNamed(ctx context.Context, all []*loomv1.ProjectConf
 	var configs []*loomv1.ProjectConfig
 	for _, n := range r.Named {
 		was := find(all, n.Id)
-		if n.Standing && (was.GetAdded() || was.GetRemoved() != nil) {
+		if n.leaves(was) {
 			r.left = append(r.left, n.Id)
 			continue
 		}
-		c, err := r.resolve(ctx, n.ProjectConfig, n.Reporting, was)
+		c, err := r.resolve(ctx, n.placed(was), n.Reporting, was)
+		if n.Kept && was != nil && fault.Code(err) == "git/not-a-repository" {
+			r.away[n.Id] = err
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -170,6 +194,10 @@ func find(all []*loomv1.ProjectConfig, id string) *loomv1.ProjectConfig {
 func (r *Registrar) LeftAsItWas(id string) (left, removed bool) {
 	return slices.Contains(r.left, id), r.Projects.Removed(id)
 }
+
+// Away returns why a project that earlier starts have named has no repository now, or nil:
+// it is left as it was, and its work waits.
+func (r *Registrar) Away(id string) error { return r.away[id] }
 
 // resolve returns what a project is registered as, of what is said of it: it checks the
 // repository, finds the target branch, and asks the remote.
