@@ -310,7 +310,7 @@ func TestSEC01_AStolenWorkerSteersNothing(t *testing.T) {
 	t.Run("what no agent may", func(t *testing.T) {
 		may := map[protoreflect.Name]bool{}
 		for _, name := range strings.Fields("claim_attempt release_attempt park_attempt record_turn answer_attempt acquire_lock renew_lock release_lock " +
-			"add_decision open_ballot cast_vote ask_permission ask_team reserve_call settle_call form_train record_train keep_memory offer_memory") {
+			"add_decision open_ballot cast_vote ask_permission ask_team reserve_call settle_call form_train record_train keep_memory offer_memory interview_turn") {
 			may[protoreflect.Name(name)] = true
 		}
 		fields := (&loomv1.Command{}).ProtoReflect().Descriptor().Oneofs().ByName("body").Fields()
