@@ -9,6 +9,7 @@ import (
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/host/largebrief"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -28,7 +29,7 @@ func (o others) Ask(ctx context.Context, partition int, r *loomv1.CellRequest) (
 	if !ok {
 		return nil, fault.New("host/unavailable", "whoever serves partition %d answers with %T", partition, m)
 	}
-	return reply, unpack(ctx, reply.GetAnswer(), o.h.blobs.Get)
+	return reply, largebrief.Unpack(ctx, reply.GetAnswer(), o.h.blobs.Get)
 }
 
 // elsewhere asks other hosts; nil on a host that is alone.
@@ -83,7 +84,7 @@ func (h *Host) asked(ctx context.Context, partition int, m proto.Message) proto.
 	if reply.GetAnswer() == nil {
 		return reply
 	}
-	answer, err := pack(ctx, reply.GetAnswer(), h.blobs.Put)
+	answer, err := largebrief.Pack(ctx, reply.GetAnswer(), h.blobs.Put)
 	if err != nil {
 		return &loomv1.CellReply{Error: fault.From(err).Proto()}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/host/seat"
 	"github.com/loomrun/loom/internal/store/blob"
 	"github.com/loomrun/loom/internal/store/natsjournal"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -60,12 +61,12 @@ func (l *Leaf) Crash() {
 
 // AskSeat asks as an agent of a leaf host, once.
 func AskSeat(ctx context.Context, nc *nats.Conn, q *loomv1.SeatRequest) (*loomv1.SeatReply, error) {
-	return (&far{nc: nc}).request(ctx, q)
+	return (&seat.Client{Send: asks(nc)}).Request(ctx, q)
 }
 
 // FarBlobs are blobs as the agent of a leaf host has them, from a seat.
-func FarBlobs(ctx context.Context, nc *nats.Conn, seat *loomv1.SeatRequest) (context.Context, blob.Store) {
-	return context.WithValue(ctx, seatKey{}, seat), farBlobs{&far{nc: nc}}
+func FarBlobs(ctx context.Context, nc *nats.Conn, at *loomv1.SeatRequest) (context.Context, blob.Store) {
+	return seat.At(ctx, at), (&seat.Client{Send: asks(nc)}).Blobs()
 }
 
 // Deafen has the host not hear what others say of whom they hear.

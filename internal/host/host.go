@@ -23,6 +23,7 @@ import (
 	"github.com/loomrun/loom/internal/host/disk"
 	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/host/journals"
+	"github.com/loomrun/loom/internal/host/lives"
 	"github.com/loomrun/loom/internal/host/outside"
 	"github.com/loomrun/loom/internal/host/reading"
 	"github.com/loomrun/loom/internal/host/registry"
@@ -87,13 +88,11 @@ type Host struct {
 	notes      securityNotes
 	background sync.WaitGroup // what runs beside until ctx ends
 	presence   *presence
-	lives      *lives
 	fleet      fleet
 	hearing    hearing
 	leaves     leaves
 	knocks     knocks
 	handover   *actors.Handover
-	seats      seats
 	places     places
 	atWork     actors.AtWork // what agents of this host work on
 	broken     brokenCalls
@@ -388,9 +387,8 @@ func (h *Host) startAgents(context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.lives = newLives(m.Host, m.Starts, time.Now())
-	h.lives.do, h.lives.log = h.do, h.log
-	h.background.Go(func() { h.lives.run(h.ctx) })
+	kept := lives.New(lives.Config{Host: m.Host, Epoch: m.Starts, Do: h.do, Log: h.log}, time.Now())
+	h.background.Go(func() { kept.Run(h.ctx) })
 	memories := h.memories()
 	var pools []actors.Pool
 	for _, name := range h.roles.Names() {
@@ -401,7 +399,7 @@ func (h *Host) startAgents(context.Context) error {
 		pools = append(pools, actors.Pool{
 			Role: name, Agents: h.agentsOf(name), Changed: h.presence.changed, Host: m.Host, Start: m.Starts, Queue: h.handover, Serves: h.hasRepository, Projects: h.projects, Worker: worker, Logger: h.log, AtWork: &h.atWork,
 			Sit:        func(string, *loomv1.Claimant) actors.Way { return remembering{h.projects, memories} },
-			Lived:      func(kind loomv1.LifeKind, agent, reason string) { h.lives.note(time.Now(), kind, name, agent, reason) },
+			Lived:      func(kind loomv1.LifeKind, agent, reason string) { kept.Note(time.Now(), kind, name, agent, reason) },
 			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,
 		})
 	}

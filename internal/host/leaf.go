@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/loomrun/loom/internal/base/redact"
 	"github.com/loomrun/loom/internal/host/clean"
 	"github.com/loomrun/loom/internal/host/disk"
+	"github.com/loomrun/loom/internal/host/seat"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/net/certificate"
 	"github.com/loomrun/loom/internal/net/identity"
@@ -35,7 +37,7 @@ type Leaf struct {
 	name   string
 	epoch  uint64
 	nc     *nats.Conn
-	way    *far
+	way    *seat.Client
 	hello  *loomv1.LeafHello
 	roles  []string            // those that its credentials are for
 	first  *loomv1.LeafWelcome // what was wanted of it when it joined
@@ -147,7 +149,7 @@ func secured(url string) bool {
 
 // join asks a host whether this one may run agents, until one answers.
 func (l *Leaf) join(ctx context.Context) error {
-	l.way = &far{nc: l.nc}
+	l.way = &seat.Client{Send: asks(l.nc)}
 	for _, p := range l.h.config.Projects {
 		path, err := filepath.Abs(p.Repository)
 		if err != nil {
@@ -174,11 +176,39 @@ func (l *Leaf) join(ctx context.Context) error {
 	return nil
 }
 
+// asks returns a [seat.Client]'s way to ask, over a connection.
+func asks(nc *nats.Conn) func(context.Context, []byte) ([]byte, error) {
+	return func(ctx context.Context, data []byte) ([]byte, error) {
+		m, err := nc.RequestWithContext(ctx, subject.Seat(), data)
+		switch {
+		case errors.Is(err, nats.ErrMaxPayload):
+			return nil, fault.New("wire/too-large", "%d bytes are more than the server carries", len(data))
+		case errors.Is(err, nats.ErrConnectionClosed): // for good: it tries again until it is refused
+			return nil, fault.New("request/denied", "the deployment does not let this host in any more").Because(err)
+		case err != nil:
+			return nil, fault.New("host/unavailable", "no host answers").Because(err)
+		}
+		return m.Data, broker.Refusal(m)
+	}
+}
+
+// farQueue pulls assignments with the rights of a worker.
+type farQueue struct{ nc *nats.Conn }
+
+// Pull implements actors.Queue.
+func (q farQueue) Pull(ctx context.Context, role string) (actors.Delivery, error) {
+	d, err := broker.Pull(ctx, q.nc, role)
+	if err != nil {
+		return nil, err
+	}
+	return delivery{d}, nil
+}
+
 func (l *Leaf) greet(ctx context.Context) (*loomv1.LeafWelcome, error) {
 	l.hello.Presence = l.presence(true)
 	l.hello.Worktrees = l.h.disk.Worktrees()
 	l.hello.Worktrees = l.hello.Worktrees[:min(len(l.hello.Worktrees), helloWorktrees)]
-	reply, err := l.way.request(ctx, &loomv1.SeatRequest{Body: &loomv1.SeatRequest_Hello{Hello: l.hello}})
+	reply, err := l.way.Request(ctx, &loomv1.SeatRequest{Body: &loomv1.SeatRequest_Hello{Hello: l.hello}})
 	return reply.GetWelcome(), err
 }
 
@@ -199,7 +229,7 @@ func (l *Leaf) presence(alive bool) *loomv1.HostPresence {
 // startAgents starts the agents, and says that they are there.
 func (l *Leaf) startAgents(context.Context) error {
 	h := l.h
-	h.blobs = farBlobs{l.way}
+	h.blobs = l.way.Blobs()
 	h.sayLimits()
 	worker, err := h.worker()
 	if err != nil {
@@ -221,7 +251,7 @@ func (l *Leaf) startAgents(context.Context) error {
 		}
 		pools = append(pools, actors.Pool{
 			Role: name, Agents: agents, Host: l.name, Start: l.epoch, Queue: farQueue{l.nc}, Serves: l.serves,
-			Sit: l.way.sit, Worker: seated{worker}, Logger: h.log, LookAgain: leafLook,
+			Sit: l.way.Sit, Worker: seat.Worker(worker), Logger: h.log, LookAgain: leafLook,
 			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,
 		})
 	}

@@ -130,7 +130,7 @@ func (h *Host) serve(context.Context) error {
 			return err
 		}
 	}
-	if err := h.broker.ServeSeat(h.serveSeat); err != nil {
+	if err := h.broker.ServeSeat(h.seats().Answer); err != nil {
 		return err
 	}
 	return h.broker.ServeCEO(h.handler(serveWithin, h.serveCEO))

@@ -1,4 +1,4 @@
-package host
+package seat
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // bindTrain is bind for the commands of who drives a train, or finds that one has landed. What it says of
 // the changes of others is held against the repository, so a host that has none
 // refuses: the driver then lands its own change alone.
-func (s *sitting) bindTrain(ctx context.Context, cmd *loomv1.Command) error {
+func (s *session) bindTrain(ctx context.Context, cmd *loomv1.Command) error {
 	repo, target, err := s.source(ctx)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func attested(ctx context.Context, repo *git.Repository, cars map[string]*loomv1
 
 // bindLanding leaves of a landing that it came with a train only what the
 // repository shows: by it the landings of others end.
-func (s *sitting) bindLanding(ctx context.Context, l *loomv1.Landing) {
+func (s *session) bindLanding(ctx context.Context, l *loomv1.Landing) {
 	if l.GetHead() == "" {
 		return
 	}
@@ -72,14 +72,14 @@ func (s *sitting) bindLanding(ctx context.Context, l *loomv1.Landing) {
 		reached, err = repo.Reached(ctx, target, l.Head)
 	}
 	if !reached { // then the others learn of it in their turn
-		s.h.log.Info("what an agent of a leaf host says of a train is not seen here", "attempt", s.attempt, "head", l.Head, "error", err)
+		s.server.config.Log.Info("what an agent of a leaf host says of a train is not seen here", "attempt", s.attempt, "head", l.Head, "error", err)
 		l.Head = ""
 	}
 }
 
 // bindSettled refuses what the repository does not show of a change whose attempt
 // has ended: that it has not landed is seen by hosts alone.
-func (s *sitting) bindSettled(ctx context.Context, repo *git.Repository, target string, l *loomv1.Landing) error {
+func (s *session) bindSettled(ctx context.Context, repo *git.Repository, target string, l *loomv1.Landing) error {
 	if l == nil {
 		return fault.New("request/denied", "that a change has not landed is not for an agent of a leaf host to say")
 	}
@@ -95,8 +95,8 @@ func (s *sitting) bindSettled(ctx context.Context, repo *git.Repository, target 
 }
 
 // source opens the repository of the attempt's project, and says its target.
-func (s *sitting) source(ctx context.Context) (*git.Repository, string, error) {
-	view, err := s.h.projects.Look(ctx, project.Projects, &loomv1.Query{Project: s.project})
+func (s *session) source(ctx context.Context) (*git.Repository, string, error) {
+	view, err := s.server.config.Look(ctx, project.Projects, &loomv1.Query{Project: s.project})
 	if err != nil {
 		return nil, "", err
 	}
@@ -107,7 +107,7 @@ func (s *sitting) source(ctx context.Context) (*git.Repository, string, error) {
 	if _, err := os.Stat(p.Repository); err != nil {
 		return nil, "", fault.New("request/denied", "the repository of project %q is not on the host that was asked, so it cannot see a train", s.project).Because(err)
 	}
-	r, err := s.h.repos.Open(ctx, p)
+	r, err := s.server.config.Repository(ctx, p)
 	if err != nil {
 		return nil, "", err
 	}

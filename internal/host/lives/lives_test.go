@@ -1,4 +1,4 @@
-package host
+package lives
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 // A crash loop of many agents is counted in full and bounded in the journal.
 func TestSUB04_ACrashLoopDoesNotFloodTheJournal(t *testing.T) {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	l := newLives("h1", 3, now)
+	l := New(Config{Host: "h1", Epoch: 3}, now)
 	counted, records, last := 0, 0, uint64(0)
 	take := func() {
 		for {
@@ -23,7 +23,7 @@ func TestSUB04_ACrashLoopDoesNotFloodTheJournal(t *testing.T) {
 			if len(list) == 0 {
 				return
 			}
-			if len(list) > lifeBatch {
+			if len(list) > batch {
 				t.Fatalf("%d records in one command", len(list))
 			}
 			for _, r := range list {
@@ -37,14 +37,14 @@ func TestSUB04_ACrashLoopDoesNotFloodTheJournal(t *testing.T) {
 	const crashes, seconds = 60_000, 60
 	for i := range crashes {
 		agent := fmt.Sprintf("researcher/%d", i%300)
-		l.note(now, loomv1.LifeKind_LIFE_KIND_CRASHED, "researcher", agent, "index out of range")
+		l.Note(now, loomv1.LifeKind_LIFE_KIND_CRASHED, "researcher", agent, "index out of range")
 		if i%(crashes/seconds) == 0 {
 			now = now.Add(time.Second)
 			take()
 		}
 	}
-	if records > lifeBurst+seconds+1 {
-		t.Errorf("%d records in a minute, at most %d", records, lifeBurst+seconds+1)
+	if records > burst+seconds+1 {
+		t.Errorf("%d records in a minute, at most %d", records, burst+seconds+1)
 	}
 	for range 300 {
 		now = now.Add(time.Second)
@@ -58,11 +58,11 @@ func TestSUB04_ACrashLoopDoesNotFloodTheJournal(t *testing.T) {
 // What few agents do in their lives is told one by one.
 func TestSUB04_LivesAreToldOneByOne(t *testing.T) {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	l := newLives("h1", 1, now)
-	l.note(now, loomv1.LifeKind_LIFE_KIND_STARTED, "lead", "lead/1", "")
-	l.note(now, loomv1.LifeKind_LIFE_KIND_STARTED, "lead", "lead/2", "")
+	l := New(Config{Host: "h1", Epoch: 1}, now)
+	l.Note(now, loomv1.LifeKind_LIFE_KIND_STARTED, "lead", "lead/1", "")
+	l.Note(now, loomv1.LifeKind_LIFE_KIND_STARTED, "lead", "lead/2", "")
 	for range 3 {
-		l.note(now, loomv1.LifeKind_LIFE_KIND_CRASHED, "lead", "lead/1", "nil map")
+		l.Note(now, loomv1.LifeKind_LIFE_KIND_CRASHED, "lead", "lead/1", "nil map")
 	}
 	list, wait := l.take(now)
 	if len(list) != 3 || wait != 0 || list[0].Life.Agent != "lead/1" || list[1].Life.Agent != "lead/2" || list[2].Life.Times != 3 || list[2].Life.Reason != "nil map" {
@@ -79,7 +79,7 @@ func TestSUB04_WhatIsToldLastIsHowAnAgentIs(t *testing.T) {
 	kinds := []loomv1.LifeKind{loomv1.LifeKind_LIFE_KIND_STARTED, loomv1.LifeKind_LIFE_KIND_CRASHED, loomv1.LifeKind_LIFE_KIND_RESTARTED, loomv1.LifeKind_LIFE_KIND_GIVEN_UP}
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-		l := newLives("h1", 1, now)
+		l := New(Config{Host: "h1", Epoch: 1}, now)
 		was, told := map[string]loomv1.LifeKind{}, map[string]loomv1.LifeKind{}
 		noted, counted, at := map[loomv1.LifeKind]int{}, map[loomv1.LifeKind]int{}, time.Time{}
 		take := func() {
@@ -97,7 +97,7 @@ func TestSUB04_WhatIsToldLastIsHowAnAgentIs(t *testing.T) {
 			agent := rapid.SampledFrom([]string{"lead/1", "lead/2", "analyst/1"}).Draw(t, "agent")
 			kind := rapid.SampledFrom(kinds).Draw(t, "kind")
 			role, _, _ := strings.Cut(agent, "/")
-			l.note(now, kind, role, agent, "so it is")
+			l.Note(now, kind, role, agent, "so it is")
 			was[agent] = kind
 			noted[kind]++
 			if rapid.IntRange(0, 9).Draw(t, "tells") == 0 {

@@ -1,4 +1,4 @@
-package host
+package largebrief
 
 import (
 	"context"
@@ -22,11 +22,11 @@ func TestACT05_ALargeBriefCrossesHosts(t *testing.T) {
 		clear(kept)
 		comment := strings.Repeat("x", size)
 		answer := &loomv1.Answer{Number: 7, Body: &loomv1.Answer_Brief{Brief: &loomv1.Brief{Comment: comment}}}
-		packed, err := pack(t.Context(), answer, put)
+		packed, err := Pack(t.Context(), answer, put)
 		if err != nil || len(kept) != blobs || answer.GetBrief() == nil {
 			t.Fatalf("%d bytes: %d blobs, %v", size, len(kept), err)
 		}
-		if err := unpack(t.Context(), packed, get); err != nil || packed.GetBrief().GetComment() != comment || packed.Number != 7 {
+		if err := Unpack(t.Context(), packed, get); err != nil || packed.GetBrief().GetComment() != comment || packed.Number != 7 {
 			t.Errorf("%d bytes came back as %d: %v", size, len(packed.GetBrief().GetComment()), err)
 		}
 	}

@@ -1,4 +1,6 @@
-package host
+// Package largebrief carries the briefs that are larger than a message across hosts, in
+// blobs.
+package largebrief
 
 import (
 	"context"
@@ -9,14 +11,15 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// largeBrief is from how many bytes on a brief crosses hosts as a blob: one
-// message carries 2 MiB.
-const largeBrief = 1 << 20
+// large is from how many bytes on a brief crosses hosts as a blob: one message
+// carries 2 MiB.
+const large = 1 << 20
 
-// pack returns an answer with a large brief in a blob, and any other as it is.
-func pack(ctx context.Context, a *loomv1.Answer, put func(context.Context, []byte, string) (*loomv1.BlobRef, error)) (*loomv1.Answer, error) {
+// Pack returns an answer with a large brief in a blob that put keeps, and any other
+// as it is. The answer itself does not change.
+func Pack(ctx context.Context, a *loomv1.Answer, put func(context.Context, []byte, string) (*loomv1.BlobRef, error)) (*loomv1.Answer, error) {
 	brief := a.GetBrief()
-	if brief == nil || proto.Size(brief) < largeBrief {
+	if brief == nil || proto.Size(brief) < large {
 		return a, nil
 	}
 	data, err := proto.Marshal(brief)
@@ -30,8 +33,8 @@ func pack(ctx context.Context, a *loomv1.Answer, put func(context.Context, []byt
 	return &loomv1.Answer{Number: a.Number, Body: &loomv1.Answer_BriefBlob{BriefBlob: ref}}, nil
 }
 
-// unpack takes a large brief out of its blob.
-func unpack(ctx context.Context, a *loomv1.Answer, get func(context.Context, *loomv1.BlobRef) ([]byte, error)) error {
+// Unpack puts a large brief into an answer again, from the blob that get returns.
+func Unpack(ctx context.Context, a *loomv1.Answer, get func(context.Context, *loomv1.BlobRef) ([]byte, error)) error {
 	ref := a.GetBriefBlob()
 	if ref == nil {
 		return nil
