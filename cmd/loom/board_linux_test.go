@@ -140,7 +140,7 @@ func TestCLI01_UpShowsABoard(t *testing.T) {
 	s.sees("shop-2  ")
 	s.sees("loom inbox shop-2  ")
 	s.sees("shop-1  approve waits for you  ")
-	s.sees("0 in work, 1 waiting, 0 queued · $0.00 spent · shop · host h-")
+	s.sees("1 waiting · $0.00 spent · shop · host h-")
 	s.term.Look(func(screen *terminal.Screen) {
 		if n := screen.Bells(); n != 1 {
 			t.Errorf("the bell rang %d times for one approval", n)
@@ -152,11 +152,11 @@ func TestCLI01_UpShowsABoard(t *testing.T) {
 	if err := s.term.Resize(40, 24); err != nil {
 		t.Fatal(err)
 	}
-	s.shows(4, "0 in work, 1 waiting, 0 queued · shop") // of 40 columns
+	s.shows(4, "1 waiting · $0.00 spent · shop") // of 40 columns
 	if err := s.term.Resize(80, 24); err != nil {
 		t.Fatal(err)
 	}
-	s.shows(4, "0 in work, 1 waiting, 0 queued · $0.00 spent · shop")
+	s.shows(4, "1 waiting · $0.00 spent · shop")
 	s.loom("approve", "shop-2")
 	lines = append(lines, s.sees("no open work")...)
 	for _, l := range lines {

@@ -115,13 +115,13 @@ func addBeadsOf(ctx context.Context, c *client.Client, v *loomv1.View, q *loomv1
 // types are the words for a bead's type.
 var types = []string{"task", "bug", "approval"}
 
-// statuses lists the words for a bead's status.
+// statuses lists the words for a bead's status, and for where its work is.
 func statuses() []string {
 	var list []string
 	for i := int32(1); loomv1.BeadStatus_name[i] != ""; i++ {
 		list = append(list, project.Word(loomv1.BeadStatus(i)))
 	}
-	return list
+	return append(list, project.WorkStates...)
 }
 
 // roleNames are the roles that work can be meant for.
@@ -172,7 +172,7 @@ func beadTable(w io.Writer, v *loomv1.View) {
 	} else {
 		rows := make([][]string, 0, len(v.Beads))
 		for _, b := range v.Beads {
-			rows = append(rows, []string{b.Project, b.Id, project.Word(b.Type), project.Word(b.Status), project.Word(b.Priority), console.Stamp(b.UpdatedAt), console.Line(b.Goal, 70)})
+			rows = append(rows, []string{b.Project, b.Id, project.Word(b.Type), project.BeadWord(b), project.Word(b.Priority), console.Stamp(b.UpdatedAt), console.Line(b.Goal, 70)})
 		}
 		console.ProjectTable(w, []string{"bead", "type", "status", "priority", "updated", "goal"}, rows)
 	}
@@ -182,7 +182,7 @@ func beadTable(w io.Writer, v *loomv1.View) {
 }
 
 func beadText(w io.Writer, b *loomv1.Bead) {
-	fmt.Fprintf(w, "%s  %s  %s", b.Id, project.Word(b.Type), project.Word(b.Status))
+	fmt.Fprintf(w, "%s  %s  %s", b.Id, project.Word(b.Type), project.BeadWord(b))
 	if b.Reason != "" {
 		fmt.Fprintf(w, " (%s)", console.Line(b.Reason, 160))
 	}

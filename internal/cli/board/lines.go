@@ -43,12 +43,18 @@ type Row struct {
 // Stage is how far work is, in the order in which rows stand.
 type Stage int
 
-// The stages of work.
+// The stages of work, by the words that all lists have for them.
 const (
-	InWork Stage = iota
-	Waits
+	Running Stage = iota
+	Waiting
 	Queued
+	Parked
+	Held
+	Blocked
+	Open
 )
+
+var stageWords = []string{"running", "waiting", "queued", "parked", "held", "blocked", "open"}
 
 // Paint has a text in an ink, where there is colour.
 type Paint func(ink console.Ink, text string) string
@@ -134,9 +140,9 @@ func workLines(s State, now time.Time, room int, paint Paint) []string {
 
 func inkOf(s Stage) console.Ink {
 	switch s {
-	case InWork:
+	case Running:
 		return console.Good
-	case Waits:
+	case Waiting:
 		return console.Waits
 	}
 	return console.Faint
@@ -148,10 +154,13 @@ func statusOf(s State, room int) string {
 	for _, r := range s.Rows {
 		n[r.Stage]++
 	}
-	counts := fmt.Sprintf("%d in work, %d waiting, %d queued", n[InWork], n[Waits], n[Queued])
-	if len(s.Rows) == 0 {
-		counts = "no open work"
+	var stages []string
+	for i, word := range stageWords {
+		if n[Stage(i)] > 0 {
+			stages = append(stages, fmt.Sprintf("%d %s", n[Stage(i)], word))
+		}
 	}
+	counts := cmp.Or(strings.Join(stages, ", "), "no open work")
 	parts := []string{counts}
 	if len(s.Paused) > 0 { // nothing goes on by itself: that must not be what has no room
 		parts = []string{"paused: " + strings.Join(s.Paused, ", "), counts}

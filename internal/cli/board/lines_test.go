@@ -26,8 +26,8 @@ func full() State {
 		},
 		Rows: []Row{
 			{"shop-3", "Receipts show the wrong date", Queued, "triage is queued for qa-engineer", noon.Add(-time.Hour), false, 0, false},
-			{"shop-1", "Orders of exactly 50.00 pay for shipping", Waits, "approve waits for you", noon.Add(-3 * time.Minute), true, 120_000, false},
-			{"shop-9", "日本の注文は送料を二重に払う", InWork, "investigate by backend-engineer/1 (+1)", noon.Add(-2 * time.Minute), true, 20_000, true},
+			{"shop-1", "Orders of exactly 50.00 pay for shipping", Waiting, "approve waits for you", noon.Add(-3 * time.Minute), true, 120_000, false},
+			{"shop-9", "日本の注文は送料を二重に払う", Running, "investigate by backend-engineer/1 (+1)", noon.Add(-2 * time.Minute), true, 20_000, true},
 		},
 	}
 }
@@ -65,7 +65,7 @@ shop-12  20s  permission  shop-9  loom inbox shop-12  May it fetch a module?
 shop-9  investigate by backend-enginee…  2m     $0.02+  日本の注文は送料を二重…
 shop-1  approve waits for you            3m     $0.12   Orders of exactly 50.0…
 shop-3  triage is queued for qa-engine…  1h00m          Receipts show the wron…
-1 in work, 1 waiting, 1 queued · $1.23 spent · shop · host h-3tq7xw5mzk2nbd4e`},
+1 running, 1 waiting, 1 queued · $1.23 spent · shop · host h-3tq7xw5mzk2nbd4e`},
 		{"40 columns", full(), 40, 24, `
 
 2 wait for you: loom inbox -i
@@ -74,14 +74,14 @@ shop-12  20s  loom inbox shop-12
 shop-9  investigate by…   2m     日本…
 shop-1  approve waits f…  3m     Order…
 shop-3  triage is queue…  1h00m  Recei…
-1 in work, 1 waiting, 1 queued · shop`},
+1 running, 1 waiting, 1 queued · shop`},
 		{"a paused project", State{Projects: []string{"bank", "shop"}, Paused: []string{"shop"}, Unpriced: true}, 80, 24, `
 
 paused: shop · no open work · $0.00+ spent · 2 projects`},
 		{"paused, in 40 columns", pausedIn(full()), 40, 4, `
 
 and 3 more
-paused · 1 in work, 1 waiting, 1 queued`},
+paused · 1 running, 1 waiting, 1 queued`},
 		{"what the operator has to mend", State{Mend: []string{"work waits for the operator: this host has no model\n[model/none]; start it with one"}}, 60, 24, `
 
 work waits for the operator: this host has no model [model…
@@ -94,9 +94,9 @@ and 19 more
 shop-10  queued  0s  a goal
 shop-11  queued  0s  a goal
 and 18 more
-0 in work, 0 waiting, 20 queued · $0.00 spent · 2 projects`},
+20 queued · $0.00 spent · 2 projects`},
 		{"three rows", many(20), 60, 3, `
-0 in work, 0 waiting, 20 queued · $0.00 spent · 2 projects`},
+20 queued · $0.00 spent · 2 projects`},
 	} {
 		got := strings.Join(Lines(tt.s, noon, tt.columns, tt.rows, unpainted), "\n")
 		if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), got); diff != "" {

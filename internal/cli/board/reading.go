@@ -37,8 +37,12 @@ func rowOf(b *loomv1.Bead, x *loomv1.Execution, tree *loomv1.TreeUsage) Row {
 	}
 	r.Calls, r.MicroUSD, r.Unpriced = calls > 0, used.GetCostMicroUsd(), calls > 0 && !used.GetCostKnown()
 	steps := stepsOf(x)
-	if b.GetStatus() == loomv1.BeadStatus_BEAD_STATUS_BLOCKED {
-		r.Where, r.Since = "blocked by "+strings.Join(b.GetBlockedBy(), ", "), moment(b.GetBlockedSince(), b.GetUpdatedAt())
+	switch b.GetStatus() {
+	case loomv1.BeadStatus_BEAD_STATUS_BLOCKED:
+		r.Where, r.Since, r.Stage = "blocked by "+strings.Join(b.GetBlockedBy(), ", "), moment(b.GetBlockedSince(), b.GetUpdatedAt()), Blocked
+		return r
+	case loomv1.BeadStatus_BEAD_STATUS_OPEN:
+		r.Where, r.Stage = "open", Open
 		return r
 	}
 	if len(steps) > 0 {
@@ -48,10 +52,10 @@ func rowOf(b *loomv1.Bead, x *loomv1.Execution, tree *loomv1.TreeUsage) Row {
 		}
 	}
 	switch {
-	case x.GetHeldSince() != nil && r.Stage == Queued:
-		r.Where, r.Since = "held", x.HeldSince.AsTime()
-	case b.GetStatus() == loomv1.BeadStatus_BEAD_STATUS_WAITING && r.Stage == Queued:
-		r.Where, r.Stage = "waits for you", Waits
+	case b.GetStatus() == loomv1.BeadStatus_BEAD_STATUS_WAITING && r.Stage != Waiting:
+		r.Where, r.Stage = "waits for you", Waiting
+	case x.GetHeldSince() != nil && r.Stage != Waiting:
+		r.Where, r.Since, r.Stage = "held", x.HeldSince.AsTime(), Held
 	}
 	return r
 }
@@ -63,29 +67,34 @@ type step struct {
 	since time.Time
 }
 
-// stepsOf are the nodes that an execution is at: those that somebody works on come
-// first, then what waits for a person.
+// stepsOf are the nodes that an execution is at: those that wait for a person come
+// first, then what somebody works on.
 func stepsOf(x *loomv1.Execution) (steps []step) {
 	for _, name := range slices.Sorted(maps.Keys(x.GetNodes())) {
 		n := x.Nodes[name]
 		a := n.GetAttempt()
 		switch {
 		case n.GetApproval() != "":
-			steps = append(steps, step{Waits, name + " waits for you", time.Time{}})
+			steps = append(steps, step{Waiting, name + " waits for you", time.Time{}})
 		case n.GetStatus() == loomv1.NodeStatus_NODE_STATUS_BACKOFF:
 			steps = append(steps, step{Queued, name + " is tried again soon", time.Time{}})
 		case a == nil:
 		case a.GetParked() != "":
-			steps = append(steps, step{Queued, name + " waits for " + parkedFor(a.GetParked()), moment(a.GetDispatchedAt())})
+			steps = append(steps, step{Parked, name + " is parked for " + parkedFor(a.GetParked()), moment(a.GetDispatchedAt())})
 		case a.GetProcess() != "":
-			steps = append(steps, step{InWork, name + " by " + a.GetProcess(), moment(a.GetDispatchedAt())})
+			steps = append(steps, step{Running, name + " by " + a.GetProcess(), moment(a.GetDispatchedAt())})
 		case a.GetClaimant() != nil:
-			steps = append(steps, step{InWork, name + " by " + a.GetClaimant().GetAgent(), moment(a.GetDispatchedAt())})
+			steps = append(steps, step{Running, name + " by " + a.GetClaimant().GetAgent(), moment(a.GetDispatchedAt())})
 		default:
 			steps = append(steps, step{Queued, name + " is queued for " + a.GetRole(), moment(a.GetQueuedAt(), a.GetDispatchedAt())})
 		}
 	}
-	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.stage, b.stage) })
+	slices.SortStableFunc(steps, func(a, b step) int {
+		if (a.stage == Waiting) != (b.stage == Waiting) {
+			return map[bool]int{true: -1, false: 1}[a.stage == Waiting]
+		}
+		return cmp.Compare(a.stage, b.stage)
+	})
 	return steps
 }
 

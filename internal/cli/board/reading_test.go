@@ -36,27 +36,27 @@ func TestCLI01_WhereABeadIs(t *testing.T) {
 		tree   *loomv1.TreeUsage
 		want   Row
 	}{
-		{"filed", loomv1.BeadStatus_BEAD_STATUS_OPEN, nil, nil, Row{Stage: Queued, Where: "queued", Since: noon.Add(-time.Hour)}},
+		{"filed", loomv1.BeadStatus_BEAD_STATUS_OPEN, nil, nil, Row{Stage: Open, Where: "open", Since: noon.Add(-time.Hour)}},
 		{
 			"worked on", loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS, running(map[string]*loomv1.NodeState{"investigate": claimed, "done": {Status: loomv1.NodeStatus_NODE_STATUS_SUCCEEDED}}), nil,
-			Row{Stage: InWork, Where: "investigate by backend-engineer/1", Since: noon.Add(-time.Minute)},
+			Row{Stage: Running, Where: "investigate by backend-engineer/1", Since: noon.Add(-time.Minute)},
 		},
 		{
 			"worked on while another node asks", loomv1.BeadStatus_BEAD_STATUS_WAITING, running(map[string]*loomv1.NodeState{"approve": asks, "investigate": claimed}), nil,
-			Row{Stage: InWork, Where: "investigate by backend-engineer/1 (+1)", Since: noon.Add(-time.Minute)},
+			Row{Stage: Waiting, Where: "approve waits for you (+1)", Since: noon.Add(-time.Hour)},
 		},
 		{
 			"asks", loomv1.BeadStatus_BEAD_STATUS_WAITING, running(map[string]*loomv1.NodeState{"approve": asks}), nil,
-			Row{Stage: Waits, Where: "approve waits for you", Since: noon.Add(-time.Hour)},
+			Row{Stage: Waiting, Where: "approve waits for you", Since: noon.Add(-time.Hour)},
 		},
-		{"asks as a whole", loomv1.BeadStatus_BEAD_STATUS_WAITING, running(nil), nil, Row{Stage: Waits, Where: "waits for you", Since: noon.Add(-time.Hour)}},
+		{"asks as a whole", loomv1.BeadStatus_BEAD_STATUS_WAITING, running(nil), nil, Row{Stage: Waiting, Where: "waits for you", Since: noon.Add(-time.Hour)}},
 		{
 			"queued", loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS, running(map[string]*loomv1.NodeState{"triage": attempt(&loomv1.Attempt{Role: "qa-engineer"})}), nil,
 			Row{Stage: Queued, Where: "triage is queued for qa-engineer", Since: noon.Add(-time.Minute)},
 		},
 		{
 			"parked", loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS, running(map[string]*loomv1.NodeState{"land": attempt(&loomv1.Attempt{Parked: "lock"})}), nil,
-			Row{Stage: Queued, Where: "land waits for the commit lock", Since: noon.Add(-time.Minute)},
+			Row{Stage: Parked, Where: "land is parked for the commit lock", Since: noon.Add(-time.Minute)},
 		},
 		{
 			"between attempts", loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS, running(map[string]*loomv1.NodeState{"land": {Status: loomv1.NodeStatus_NODE_STATUS_BACKOFF}}), nil,
@@ -64,17 +64,17 @@ func TestCLI01_WhereABeadIs(t *testing.T) {
 		},
 		{
 			"by another process", loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS, running(map[string]*loomv1.NodeState{"ask": attempt(&loomv1.Attempt{Process: "research"})}), nil,
-			Row{Stage: InWork, Where: "ask by research", Since: noon.Add(-time.Minute)},
+			Row{Stage: Running, Where: "ask by research", Since: noon.Add(-time.Minute)},
 		},
-		{"held", loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS, &loomv1.Execution{HeldSince: at(time.Second)}, nil, Row{Stage: Queued, Where: "held", Since: noon.Add(-time.Second)}},
-		{"blocked", loomv1.BeadStatus_BEAD_STATUS_BLOCKED, nil, nil, Row{Stage: Queued, Where: "blocked by shop-7, shop-8", Since: noon.Add(-time.Hour)}},
+		{"held", loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS, &loomv1.Execution{HeldSince: at(time.Second)}, nil, Row{Stage: Held, Where: "held", Since: noon.Add(-time.Second)}},
+		{"blocked", loomv1.BeadStatus_BEAD_STATUS_BLOCKED, nil, nil, Row{Stage: Blocked, Where: "blocked by shop-7, shop-8", Since: noon.Add(-time.Hour)}},
 		{
 			"its cost", loomv1.BeadStatus_BEAD_STATUS_OPEN, &loomv1.Execution{ModelCalls: 2, Usage: used}, nil,
-			Row{Stage: Queued, Where: "queued", Since: noon.Add(-time.Hour), Calls: true, MicroUSD: 5},
+			Row{Stage: Open, Where: "open", Since: noon.Add(-time.Hour), Calls: true, MicroUSD: 5},
 		},
 		{
 			"the cost of all that works for it", loomv1.BeadStatus_BEAD_STATUS_OPEN, &loomv1.Execution{ModelCalls: 2, Usage: used}, &loomv1.TreeUsage{ModelCalls: 4, Usage: &loomv1.Usage{CostMicroUsd: 9}},
-			Row{Stage: Queued, Where: "queued", Since: noon.Add(-time.Hour), Calls: true, MicroUSD: 9, Unpriced: true},
+			Row{Stage: Open, Where: "open", Since: noon.Add(-time.Hour), Calls: true, MicroUSD: 9, Unpriced: true},
 		},
 	} {
 		b := &loomv1.Bead{Id: "shop-1", Goal: "a goal", Status: tt.status, CreatedAt: at(2 * time.Hour), UpdatedAt: at(time.Hour), BlockedBy: []string{"shop-7", "shop-8"}}

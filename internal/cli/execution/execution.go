@@ -89,16 +89,16 @@ func executionTable(w io.Writer, v *loomv1.View) {
 	}
 	rows := make([][]string, 0, len(v.Executions))
 	for _, x := range v.Executions {
-		rows = append(rows, []string{x.Project, x.Id, x.Definition, project.Word(x.Status), console.Stamp(x.StartedAt), console.Since(x.StartedAt, x.EndedAt)})
+		rows = append(rows, []string{x.Project, x.Id, x.Definition, project.ExecutionWord(x), console.Stamp(x.StartedAt), console.Since(x.StartedAt, x.EndedAt)})
 	}
 	console.ProjectTable(w, []string{"execution", "workflow", "status", "started", "took"}, rows)
 }
 
 func executionText(w io.Writer, x *loomv1.Execution, def *loomv1.Definition) {
-	fmt.Fprintf(w, "%s  %s %s  %s  %d transitions\n%s\n", x.Id, x.Definition, x.Version, project.Word(x.Status), x.Transitions, heldText(x))
+	fmt.Fprintf(w, "%s  %s %s  %s  %d transitions\n%s\n", x.Id, x.Definition, x.Version, project.ExecutionWord(x), x.Transitions, heldText(x))
 	var rows [][]string
 	for _, n := range def.GetNodes() {
-		rows = append(rows, nodeRow(n.Id, x.Nodes[n.Id]))
+		rows = append(rows, nodeRow(x, n.Id))
 	}
 	console.Table(w, []string{"node", "status", "visit", "attempts", "agent", "outcome"}, rows)
 	for _, n := range def.GetNodes() {
@@ -160,12 +160,13 @@ func todoText(w io.Writer, node string, a *loomv1.Attempt) {
 }
 
 // nodeRow tells of one node; one that was not reached yet has dashes only.
-func nodeRow(id string, s *loomv1.NodeState) []string {
+func nodeRow(x *loomv1.Execution, id string) []string {
+	s := x.Nodes[id]
 	if s.GetStatus() == loomv1.NodeStatus_NODE_STATUS_UNSPECIFIED {
 		return []string{id, "-", "-", "-", "-", ""}
 	}
 	return []string{
-		id, project.Word(s.GetStatus()), strconv.Itoa(int(s.GetVisit())),
+		id, project.NodeWord(x, s), strconv.Itoa(int(s.GetVisit())),
 		strconv.Itoa(len(s.GetHistory())), console.Dash(s.GetAttempt().GetClaimant().GetAgent()), console.Line(s.GetOutcome().GetSummary(), 60),
 	}
 }

@@ -39,8 +39,10 @@ func (s *State) lookBeads(out *loomv1.View, q *loomv1.Query, limit int) error {
 	list = list[:list.before(q.After)]
 	for n, id := range slices.Backward(list) {
 		if s.p.Beads[id] != nil || s.shelf.may(id, status, sort) {
-			if b := s.listed(id); wanted(b) && (len(words) == 0 || hasAll(b, words, &looked)) {
-				out.Beads = append(out.Beads, listedBead(b))
+			if b := s.listed(id); wanted(b) && s.inState(b, q.Filter) && (len(words) == 0 || hasAll(b, words, &looked)) {
+				one := listedBead(b)
+				one.State = s.beadState(b)
+				out.Beads = append(out.Beads, one)
 			}
 		}
 		if n > 0 && (len(out.Beads) == limit || len(list)-n == lookedAt || looked > lookedAtAll) {
@@ -60,7 +62,7 @@ func (s *State) wholeBead(id string) (*loomv1.Bead, error) {
 	b = proto.CloneOf(b)
 	b.Children = s.index.children[id].first(MaxListed)
 	b.Blocks = s.index.blocks[id].first(MaxListed)
-	b.Landing = proto.CloneOf(s.execution(b.Execution).GetLanding())
+	b.Landing, b.State = proto.CloneOf(s.execution(b.Execution).GetLanding()), s.beadState(b)
 	return b, nil
 }
 
@@ -105,6 +107,9 @@ func askedFor(q *loomv1.Query) (status, sort int32) {
 	status, sort = anyValue, anyValue
 	if q.Filter != "" {
 		status = valued(q.Filter, "BEAD_STATUS_", loomv1.BeadStatus_value)
+		if _, known := stateNamed(q.Filter); known {
+			status = int32(loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS)
+		}
 	}
 	if q.Type != "" {
 		sort = valued(q.Type, "BEAD_TYPE_", loomv1.BeadType_value)
@@ -165,7 +170,9 @@ func (s *State) lookExecutions(out *loomv1.View, q *loomv1.Query, limit int) err
 		if x == nil {
 			return fault.New("execution/unknown", "execution %q is not known in project %q", q.Id, s.cfg.ID).At("id")
 		}
-		out.Executions = append(out.Executions, workflow.Copy(x))
+		one := workflow.Copy(x)
+		one.State = s.executionState(x)
+		out.Executions = append(out.Executions, one)
 		out.Definition = proto.CloneOf(s.p.Definitions[x.DefinitionHash])
 		return nil
 	}
@@ -181,7 +188,9 @@ func (s *State) lookExecutions(out *loomv1.View, q *loomv1.Query, limit int) err
 	for n, e := range slices.Backward(list) {
 		x := s.listedExecution(e.id)
 		if (q.Filter == "" || int32(x.Status) == status) && (q.Process == "" || x.Definition == q.Process) {
-			out.Executions = append(out.Executions, listedExecution(x))
+			one := listedExecution(x)
+			one.State = s.executionState(x)
+			out.Executions = append(out.Executions, one)
 		}
 		if n > 0 && (len(out.Executions) == limit || len(list)-n == lookedAt) {
 			out.Next = e.id

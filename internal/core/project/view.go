@@ -188,7 +188,7 @@ func CutGraph(g *graph.Graph, q *loomv1.Query) *loomv1.DecisionGraph {
 // BEAD_STATUS_IN_PROGRESS.
 func Word(e interface{ String() string }) string {
 	s := strings.ToLower(e.String())
-	for _, prefix := range []string{"bead_status_", "bead_type_", "execution_status_", "node_status_", "approval_decision_", "approval_kind_", "decision_type_", "decision_status_", "outcome_status_", "priority_", "pause_scope_", "permission_verdict_"} {
+	for _, prefix := range []string{"bead_status_", "bead_type_", "execution_status_", "node_status_", "approval_decision_", "approval_kind_", "decision_type_", "decision_status_", "outcome_status_", "priority_", "pause_scope_", "permission_verdict_", "work_state_"} {
 		if rest, ok := strings.CutPrefix(s, prefix); ok {
 			return rest
 		}

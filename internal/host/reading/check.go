@@ -71,6 +71,7 @@ func filters(v project.View) (words []string) {
 		for i := int32(1); loomv1.BeadStatus_name[i] != ""; i++ {
 			words = append(words, project.Word(loomv1.BeadStatus(i)))
 		}
+		words = append(words, project.WorkStates...)
 	case project.Executions:
 		for i := int32(1); loomv1.ExecutionStatus_name[i] != ""; i++ {
 			words = append(words, project.Word(loomv1.ExecutionStatus(i)))

@@ -579,7 +579,9 @@ type Bead struct {
 	// kept.
 	Landing *Landing `protobuf:"bytes,33,opt,name=landing,proto3" json:"landing,omitempty"`
 	// The session of a pattern whose steps it is.
-	Session       string `protobuf:"bytes,34,opt,name=session,proto3" json:"session,omitempty"`
+	Session string `protobuf:"bytes,34,opt,name=session,proto3" json:"session,omitempty"`
+	// Where its work is. Set in answers to queries, not kept.
+	State         WorkState `protobuf:"varint,35,opt,name=state,proto3,enum=loom.v1.WorkState" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -852,6 +854,13 @@ func (x *Bead) GetSession() string {
 	return ""
 }
 
+func (x *Bead) GetState() WorkState {
+	if x != nil {
+		return x.State
+	}
+	return WorkState_WORK_STATE_UNSPECIFIED
+}
+
 // Delegation says for whom a bead is done.
 type Delegation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -986,7 +995,7 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\t \x01(\tR\x0eidempotencyKey\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcc\t\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf6\t\n" +
 	"\x04Bead\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12%\n" +
@@ -1029,7 +1038,8 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"delegation\x12$\n" +
 	"\x05draft\x18  \x01(\v2\x0e.loom.v1.DraftR\x05draft\x12*\n" +
 	"\alanding\x18! \x01(\v2\x10.loom.v1.LandingR\alanding\x12\x18\n" +
-	"\asession\x18\" \x01(\tR\asession\"\xab\x01\n" +
+	"\asession\x18\" \x01(\tR\asession\x12(\n" +
+	"\x05state\x18# \x01(\x0e2\x12.loom.v1.WorkStateR\x05state\"\xab\x01\n" +
 	"\n" +
 	"Delegation\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x12\n" +
@@ -1085,7 +1095,8 @@ var file_loom_v1_submission_proto_goTypes = []any{
 	(*Identity)(nil),              // 13: loom.v1.Identity
 	(*Draft)(nil),                 // 14: loom.v1.Draft
 	(*Landing)(nil),               // 15: loom.v1.Landing
-	(*Change)(nil),                // 16: loom.v1.Change
+	(WorkState)(0),                // 16: loom.v1.WorkState
+	(*Change)(nil),                // 17: loom.v1.Change
 }
 var file_loom_v1_submission_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.Submission.type:type_name -> loom.v1.BeadType
@@ -1109,12 +1120,13 @@ var file_loom_v1_submission_proto_depIdxs = []int32{
 	6,  // 18: loom.v1.Bead.delegation:type_name -> loom.v1.Delegation
 	14, // 19: loom.v1.Bead.draft:type_name -> loom.v1.Draft
 	15, // 20: loom.v1.Bead.landing:type_name -> loom.v1.Landing
-	16, // 21: loom.v1.Delegation.changes:type_name -> loom.v1.Change
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	16, // 21: loom.v1.Bead.state:type_name -> loom.v1.WorkState
+	17, // 22: loom.v1.Delegation.changes:type_name -> loom.v1.Change
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_submission_proto_init() }

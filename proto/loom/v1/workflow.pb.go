@@ -636,6 +636,77 @@ func (ExecutionStatus) EnumDescriptor() ([]byte, []int) {
 	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{9}
 }
 
+// WorkState is where work is that has begun and has not ended: one word for a bead and
+// for its execution. What has not begun or has ended is told by the status.
+type WorkState int32
+
+const (
+	// It has not begun, or it has ended.
+	WorkState_WORK_STATE_UNSPECIFIED WorkState = 0
+	// Nobody is at it: it waits for an agent, or for the end of a backoff.
+	WorkState_WORK_STATE_QUEUED WorkState = 1
+	// An agent or another process is at it.
+	WorkState_WORK_STATE_RUNNING WorkState = 2
+	// It waits for something that is no person: the commit lock, a rate limit, its
+	// team, its budget, the operator's mending of a model.
+	WorkState_WORK_STATE_PARKED WorkState = 3
+	// Nothing of it is started: it is paused, or what it works for is held.
+	WorkState_WORK_STATE_HELD WorkState = 4
+	// It waits for the CEO.
+	WorkState_WORK_STATE_WAITING WorkState = 5
+	// Another bead must be closed first.
+	WorkState_WORK_STATE_BLOCKED WorkState = 6
+)
+
+// Enum value maps for WorkState.
+var (
+	WorkState_name = map[int32]string{
+		0: "WORK_STATE_UNSPECIFIED",
+		1: "WORK_STATE_QUEUED",
+		2: "WORK_STATE_RUNNING",
+		3: "WORK_STATE_PARKED",
+		4: "WORK_STATE_HELD",
+		5: "WORK_STATE_WAITING",
+		6: "WORK_STATE_BLOCKED",
+	}
+	WorkState_value = map[string]int32{
+		"WORK_STATE_UNSPECIFIED": 0,
+		"WORK_STATE_QUEUED":      1,
+		"WORK_STATE_RUNNING":     2,
+		"WORK_STATE_PARKED":      3,
+		"WORK_STATE_HELD":        4,
+		"WORK_STATE_WAITING":     5,
+		"WORK_STATE_BLOCKED":     6,
+	}
+)
+
+func (x WorkState) Enum() *WorkState {
+	p := new(WorkState)
+	*p = x
+	return p
+}
+
+func (x WorkState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WorkState) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_workflow_proto_enumTypes[10].Descriptor()
+}
+
+func (WorkState) Type() protoreflect.EnumType {
+	return &file_loom_v1_workflow_proto_enumTypes[10]
+}
+
+func (x WorkState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WorkState.Descriptor instead.
+func (WorkState) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{10}
+}
+
 // NodeStatus is where a node is in its present visit.
 type NodeStatus int32
 
@@ -690,11 +761,11 @@ func (x NodeStatus) String() string {
 }
 
 func (NodeStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[10].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[11].Descriptor()
 }
 
 func (NodeStatus) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[10]
+	return &file_loom_v1_workflow_proto_enumTypes[11]
 }
 
 func (x NodeStatus) Number() protoreflect.EnumNumber {
@@ -703,7 +774,7 @@ func (x NodeStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NodeStatus.Descriptor instead.
 func (NodeStatus) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{11}
 }
 
 // PauseScope is how much a pause covers.
@@ -747,11 +818,11 @@ func (x PauseScope) String() string {
 }
 
 func (PauseScope) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[11].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[12].Descriptor()
 }
 
 func (PauseScope) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[11]
+	return &file_loom_v1_workflow_proto_enumTypes[12]
 }
 
 func (x PauseScope) Number() protoreflect.EnumNumber {
@@ -760,7 +831,7 @@ func (x PauseScope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PauseScope.Descriptor instead.
 func (PauseScope) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
 }
 
 // OutcomeStatus is how an attempt ended.
@@ -804,11 +875,11 @@ func (x OutcomeStatus) String() string {
 }
 
 func (OutcomeStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[12].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[13].Descriptor()
 }
 
 func (OutcomeStatus) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[12]
+	return &file_loom_v1_workflow_proto_enumTypes[13]
 }
 
 func (x OutcomeStatus) Number() protoreflect.EnumNumber {
@@ -817,7 +888,7 @@ func (x OutcomeStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OutcomeStatus.Descriptor instead.
 func (OutcomeStatus) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
 }
 
 // PatchAction is what a project's policy makes of something that a change
@@ -865,11 +936,11 @@ func (x PatchAction) String() string {
 }
 
 func (PatchAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[13].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[14].Descriptor()
 }
 
 func (PatchAction) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[13]
+	return &file_loom_v1_workflow_proto_enumTypes[14]
 }
 
 func (x PatchAction) Number() protoreflect.EnumNumber {
@@ -878,7 +949,7 @@ func (x PatchAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PatchAction.Descriptor instead.
 func (PatchAction) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
 }
 
 // ApprovalKind says why the CEO is asked.
@@ -926,11 +997,11 @@ func (x ApprovalKind) String() string {
 }
 
 func (ApprovalKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[14].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[15].Descriptor()
 }
 
 func (ApprovalKind) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[14]
+	return &file_loom_v1_workflow_proto_enumTypes[15]
 }
 
 func (x ApprovalKind) Number() protoreflect.EnumNumber {
@@ -939,7 +1010,7 @@ func (x ApprovalKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ApprovalKind.Descriptor instead.
 func (ApprovalKind) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{15}
 }
 
 // ApprovalDecision is what the CEO may answer.
@@ -995,11 +1066,11 @@ func (x ApprovalDecision) String() string {
 }
 
 func (ApprovalDecision) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[15].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[16].Descriptor()
 }
 
 func (ApprovalDecision) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[15]
+	return &file_loom_v1_workflow_proto_enumTypes[16]
 }
 
 func (x ApprovalDecision) Number() protoreflect.EnumNumber {
@@ -1008,7 +1079,7 @@ func (x ApprovalDecision) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ApprovalDecision.Descriptor instead.
 func (ApprovalDecision) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{16}
 }
 
 // Definition is a compiled workflow: what an execution is pinned to.
@@ -2683,7 +2754,9 @@ type Execution struct {
 	// Set while it is to end as soon as nobody is in the middle of a step.
 	Closing *Mark `protobuf:"bytes,45,opt,name=closing,proto3" json:"closing,omitempty"`
 	// The draft of an earlier execution of its bead that it goes on with.
-	Draft         *Draft `protobuf:"bytes,46,opt,name=draft,proto3" json:"draft,omitempty"`
+	Draft *Draft `protobuf:"bytes,46,opt,name=draft,proto3" json:"draft,omitempty"`
+	// Where its work is. Set in answers to queries, not kept.
+	State         WorkState `protobuf:"varint,47,opt,name=state,proto3,enum=loom.v1.WorkState" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3038,6 +3111,13 @@ func (x *Execution) GetDraft() *Draft {
 		return x.Draft
 	}
 	return nil
+}
+
+func (x *Execution) GetState() WorkState {
+	if x != nil {
+		return x.State
+	}
+	return WorkState_WORK_STATE_UNSPECIFIED
 }
 
 // Gap is something that an execution went on without.
@@ -6060,7 +6140,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12.\n" +
 	"\aoutcome\x18\x04 \x01(\x0e2\x14.loom.v1.EdgeOutcomeR\aoutcome\x12\x1c\n" +
-	"\tcondition\x18\x05 \x01(\tR\tcondition\"\x82\x10\n" +
+	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xac\x10\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x18\n" +
@@ -6116,7 +6196,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x03car\x18+ \x01(\v2\f.loom.v1.CarR\x03car\x12!\n" +
 	"\x04plan\x18, \x01(\v2\r.loom.v1.PlanR\x04plan\x12'\n" +
 	"\aclosing\x18- \x01(\v2\r.loom.v1.MarkR\aclosing\x12$\n" +
-	"\x05draft\x18. \x01(\v2\x0e.loom.v1.DraftR\x05draft\x1aL\n" +
+	"\x05draft\x18. \x01(\v2\x0e.loom.v1.DraftR\x05draft\x12(\n" +
+	"\x05state\x18/ \x01(\x0e2\x12.loom.v1.WorkStateR\x05state\x1aL\n" +
 	"\n" +
 	"NodesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12(\n" +
@@ -6454,7 +6535,15 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x1aEXECUTION_STATUS_COMPLETED\x10\x02\x12\x1d\n" +
 	"\x19EXECUTION_STATUS_REJECTED\x10\x03\x12\x1c\n" +
 	"\x18EXECUTION_STATUS_ABORTED\x10\x04\x12\x1b\n" +
-	"\x17EXECUTION_STATUS_FAILED\x10\x05*\xc0\x01\n" +
+	"\x17EXECUTION_STATUS_FAILED\x10\x05*\xb2\x01\n" +
+	"\tWorkState\x12\x1a\n" +
+	"\x16WORK_STATE_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11WORK_STATE_QUEUED\x10\x01\x12\x16\n" +
+	"\x12WORK_STATE_RUNNING\x10\x02\x12\x15\n" +
+	"\x11WORK_STATE_PARKED\x10\x03\x12\x13\n" +
+	"\x0fWORK_STATE_HELD\x10\x04\x12\x16\n" +
+	"\x12WORK_STATE_WAITING\x10\x05\x12\x16\n" +
+	"\x12WORK_STATE_BLOCKED\x10\x06*\xc0\x01\n" +
 	"\n" +
 	"NodeStatus\x12\x1b\n" +
 	"\x17NODE_STATUS_UNSPECIFIED\x10\x00\x12\x17\n" +
@@ -6508,7 +6597,7 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 	return file_loom_v1_workflow_proto_rawDescData
 }
 
-var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 16)
+var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 17)
 var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
@@ -6521,213 +6610,215 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(Criticality)(0),              // 7: loom.v1.Criticality
 	(EdgeOutcome)(0),              // 8: loom.v1.EdgeOutcome
 	(ExecutionStatus)(0),          // 9: loom.v1.ExecutionStatus
-	(NodeStatus)(0),               // 10: loom.v1.NodeStatus
-	(PauseScope)(0),               // 11: loom.v1.PauseScope
-	(OutcomeStatus)(0),            // 12: loom.v1.OutcomeStatus
-	(PatchAction)(0),              // 13: loom.v1.PatchAction
-	(ApprovalKind)(0),             // 14: loom.v1.ApprovalKind
-	(ApprovalDecision)(0),         // 15: loom.v1.ApprovalDecision
-	(*Definition)(nil),            // 16: loom.v1.Definition
-	(*Parameter)(nil),             // 17: loom.v1.Parameter
-	(*Checkout)(nil),              // 18: loom.v1.Checkout
-	(*Blueprint)(nil),             // 19: loom.v1.Blueprint
-	(*Plan)(nil),                  // 20: loom.v1.Plan
-	(*PlannedPhase)(nil),          // 21: loom.v1.PlannedPhase
-	(*LeftOut)(nil),               // 22: loom.v1.LeftOut
-	(*Guide)(nil),                 // 23: loom.v1.Guide
-	(*Rule)(nil),                  // 24: loom.v1.Rule
-	(*MemoryType)(nil),            // 25: loom.v1.MemoryType
-	(*Phase)(nil),                 // 26: loom.v1.Phase
-	(*NodeDefinition)(nil),        // 27: loom.v1.NodeDefinition
-	(*MemoryAccess)(nil),          // 28: loom.v1.MemoryAccess
-	(*Gate)(nil),                  // 29: loom.v1.Gate
-	(*Backoff)(nil),               // 30: loom.v1.Backoff
-	(*FailurePolicy)(nil),         // 31: loom.v1.FailurePolicy
-	(*ReworkRule)(nil),            // 32: loom.v1.ReworkRule
-	(*EdgeDefinition)(nil),        // 33: loom.v1.EdgeDefinition
-	(*Execution)(nil),             // 34: loom.v1.Execution
-	(*Gap)(nil),                   // 35: loom.v1.Gap
-	(*ForkPoint)(nil),             // 36: loom.v1.ForkPoint
-	(*Pause)(nil),                 // 37: loom.v1.Pause
-	(*NodeState)(nil),             // 38: loom.v1.NodeState
-	(*Attempt)(nil),               // 39: loom.v1.Attempt
-	(*ModelBlock)(nil),            // 40: loom.v1.ModelBlock
-	(*TeamTask)(nil),              // 41: loom.v1.TeamTask
-	(*CallReservation)(nil),       // 42: loom.v1.CallReservation
-	(*Claimant)(nil),              // 43: loom.v1.Claimant
-	(*Outcome)(nil),               // 44: loom.v1.Outcome
-	(*NamedBlob)(nil),             // 45: loom.v1.NamedBlob
-	(*ShownDocument)(nil),         // 46: loom.v1.ShownDocument
-	(*BrokenRule)(nil),            // 47: loom.v1.BrokenRule
-	(*Change)(nil),                // 48: loom.v1.Change
-	(*PatchWarning)(nil),          // 49: loom.v1.PatchWarning
-	(*ChangedFile)(nil),           // 50: loom.v1.ChangedFile
-	(*ApprovedChange)(nil),        // 51: loom.v1.ApprovedChange
-	(*Candidate)(nil),             // 52: loom.v1.Candidate
-	(*HookResult)(nil),            // 53: loom.v1.HookResult
-	(*Landing)(nil),               // 54: loom.v1.Landing
-	(*Car)(nil),                   // 55: loom.v1.Car
-	(*CheckRun)(nil),              // 56: loom.v1.CheckRun
-	(*Choice)(nil),                // 57: loom.v1.Choice
-	(*Approval)(nil),              // 58: loom.v1.Approval
-	(*KeyAnswer)(nil),             // 59: loom.v1.KeyAnswer
-	(*Considered)(nil),            // 60: loom.v1.Considered
-	(*FileClaim)(nil),             // 61: loom.v1.FileClaim
-	nil,                           // 62: loom.v1.Definition.MetadataEntry
-	nil,                           // 63: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 64: loom.v1.Execution.NodesEntry
-	nil,                           // 65: loom.v1.Execution.EdgesEntry
-	nil,                           // 66: loom.v1.Execution.NamedChecksEntry
-	(*timestamppb.Timestamp)(nil), // 67: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 68: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 69: google.protobuf.Struct
-	(Priority)(0),                 // 70: loom.v1.Priority
-	(*Usage)(nil),                 // 71: loom.v1.Usage
-	(*Budget)(nil),                // 72: loom.v1.Budget
-	(*Mark)(nil),                  // 73: loom.v1.Mark
-	(*Said)(nil),                  // 74: loom.v1.Said
-	(*Draft)(nil),                 // 75: loom.v1.Draft
-	(*Identity)(nil),              // 76: loom.v1.Identity
-	(*TodoList)(nil),              // 77: loom.v1.TodoList
-	(*BlobRef)(nil),               // 78: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 79: loom.v1.PermissionQuestion
-	(DecisionType)(0),             // 80: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 81: loom.v1.DecisionStatus
+	(WorkState)(0),                // 10: loom.v1.WorkState
+	(NodeStatus)(0),               // 11: loom.v1.NodeStatus
+	(PauseScope)(0),               // 12: loom.v1.PauseScope
+	(OutcomeStatus)(0),            // 13: loom.v1.OutcomeStatus
+	(PatchAction)(0),              // 14: loom.v1.PatchAction
+	(ApprovalKind)(0),             // 15: loom.v1.ApprovalKind
+	(ApprovalDecision)(0),         // 16: loom.v1.ApprovalDecision
+	(*Definition)(nil),            // 17: loom.v1.Definition
+	(*Parameter)(nil),             // 18: loom.v1.Parameter
+	(*Checkout)(nil),              // 19: loom.v1.Checkout
+	(*Blueprint)(nil),             // 20: loom.v1.Blueprint
+	(*Plan)(nil),                  // 21: loom.v1.Plan
+	(*PlannedPhase)(nil),          // 22: loom.v1.PlannedPhase
+	(*LeftOut)(nil),               // 23: loom.v1.LeftOut
+	(*Guide)(nil),                 // 24: loom.v1.Guide
+	(*Rule)(nil),                  // 25: loom.v1.Rule
+	(*MemoryType)(nil),            // 26: loom.v1.MemoryType
+	(*Phase)(nil),                 // 27: loom.v1.Phase
+	(*NodeDefinition)(nil),        // 28: loom.v1.NodeDefinition
+	(*MemoryAccess)(nil),          // 29: loom.v1.MemoryAccess
+	(*Gate)(nil),                  // 30: loom.v1.Gate
+	(*Backoff)(nil),               // 31: loom.v1.Backoff
+	(*FailurePolicy)(nil),         // 32: loom.v1.FailurePolicy
+	(*ReworkRule)(nil),            // 33: loom.v1.ReworkRule
+	(*EdgeDefinition)(nil),        // 34: loom.v1.EdgeDefinition
+	(*Execution)(nil),             // 35: loom.v1.Execution
+	(*Gap)(nil),                   // 36: loom.v1.Gap
+	(*ForkPoint)(nil),             // 37: loom.v1.ForkPoint
+	(*Pause)(nil),                 // 38: loom.v1.Pause
+	(*NodeState)(nil),             // 39: loom.v1.NodeState
+	(*Attempt)(nil),               // 40: loom.v1.Attempt
+	(*ModelBlock)(nil),            // 41: loom.v1.ModelBlock
+	(*TeamTask)(nil),              // 42: loom.v1.TeamTask
+	(*CallReservation)(nil),       // 43: loom.v1.CallReservation
+	(*Claimant)(nil),              // 44: loom.v1.Claimant
+	(*Outcome)(nil),               // 45: loom.v1.Outcome
+	(*NamedBlob)(nil),             // 46: loom.v1.NamedBlob
+	(*ShownDocument)(nil),         // 47: loom.v1.ShownDocument
+	(*BrokenRule)(nil),            // 48: loom.v1.BrokenRule
+	(*Change)(nil),                // 49: loom.v1.Change
+	(*PatchWarning)(nil),          // 50: loom.v1.PatchWarning
+	(*ChangedFile)(nil),           // 51: loom.v1.ChangedFile
+	(*ApprovedChange)(nil),        // 52: loom.v1.ApprovedChange
+	(*Candidate)(nil),             // 53: loom.v1.Candidate
+	(*HookResult)(nil),            // 54: loom.v1.HookResult
+	(*Landing)(nil),               // 55: loom.v1.Landing
+	(*Car)(nil),                   // 56: loom.v1.Car
+	(*CheckRun)(nil),              // 57: loom.v1.CheckRun
+	(*Choice)(nil),                // 58: loom.v1.Choice
+	(*Approval)(nil),              // 59: loom.v1.Approval
+	(*KeyAnswer)(nil),             // 60: loom.v1.KeyAnswer
+	(*Considered)(nil),            // 61: loom.v1.Considered
+	(*FileClaim)(nil),             // 62: loom.v1.FileClaim
+	nil,                           // 63: loom.v1.Definition.MetadataEntry
+	nil,                           // 64: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 65: loom.v1.Execution.NodesEntry
+	nil,                           // 66: loom.v1.Execution.EdgesEntry
+	nil,                           // 67: loom.v1.Execution.NamedChecksEntry
+	(*timestamppb.Timestamp)(nil), // 68: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 69: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 70: google.protobuf.Struct
+	(Priority)(0),                 // 71: loom.v1.Priority
+	(*Usage)(nil),                 // 72: loom.v1.Usage
+	(*Budget)(nil),                // 73: loom.v1.Budget
+	(*Mark)(nil),                  // 74: loom.v1.Mark
+	(*Said)(nil),                  // 75: loom.v1.Said
+	(*Draft)(nil),                 // 76: loom.v1.Draft
+	(*Identity)(nil),              // 77: loom.v1.Identity
+	(*TodoList)(nil),              // 78: loom.v1.TodoList
+	(*BlobRef)(nil),               // 79: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 80: loom.v1.PermissionQuestion
+	(DecisionType)(0),             // 81: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 82: loom.v1.DecisionStatus
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
-	62,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
-	27,  // 1: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
-	33,  // 2: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
-	23,  // 3: loom.v1.Definition.guide:type_name -> loom.v1.Guide
-	19,  // 4: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
-	18,  // 5: loom.v1.Definition.checkout:type_name -> loom.v1.Checkout
-	17,  // 6: loom.v1.Definition.parameters:type_name -> loom.v1.Parameter
-	21,  // 7: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
-	22,  // 8: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
-	67,  // 9: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
-	24,  // 10: loom.v1.Guide.rules:type_name -> loom.v1.Rule
-	25,  // 11: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
+	63,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
+	28,  // 1: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
+	34,  // 2: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
+	24,  // 3: loom.v1.Definition.guide:type_name -> loom.v1.Guide
+	20,  // 4: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
+	19,  // 5: loom.v1.Definition.checkout:type_name -> loom.v1.Checkout
+	18,  // 6: loom.v1.Definition.parameters:type_name -> loom.v1.Parameter
+	22,  // 7: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
+	23,  // 8: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
+	68,  // 9: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
+	25,  // 10: loom.v1.Guide.rules:type_name -> loom.v1.Rule
+	26,  // 11: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
 	0,   // 12: loom.v1.Rule.type:type_name -> loom.v1.RuleType
 	1,   // 13: loom.v1.Rule.severity:type_name -> loom.v1.Severity
 	2,   // 14: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
 	3,   // 15: loom.v1.Phase.document:type_name -> loom.v1.DocumentStage
 	4,   // 16: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	68,  // 17: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	69,  // 17: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
 	5,   // 18: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	63,  // 19: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
-	31,  // 20: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
-	29,  // 21: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
+	64,  // 19: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	32,  // 20: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
+	30,  // 21: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
 	7,   // 22: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
-	30,  // 23: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
-	26,  // 24: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
-	28,  // 25: loom.v1.NodeDefinition.memory:type_name -> loom.v1.MemoryAccess
+	31,  // 23: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
+	27,  // 24: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
+	29,  // 25: loom.v1.NodeDefinition.memory:type_name -> loom.v1.MemoryAccess
 	6,   // 26: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	68,  // 27: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	68,  // 28: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
-	32,  // 29: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
+	69,  // 27: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	69,  // 28: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	33,  // 29: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
 	8,   // 30: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
 	9,   // 31: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	64,  // 32: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	65,  // 33: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	69,  // 34: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	67,  // 35: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	67,  // 36: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	70,  // 37: loom.v1.Execution.priority:type_name -> loom.v1.Priority
-	48,  // 38: loom.v1.Execution.change:type_name -> loom.v1.Change
-	51,  // 39: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
-	52,  // 40: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	54,  // 41: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	71,  // 42: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	66,  // 43: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
-	35,  // 44: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
-	36,  // 45: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
-	37,  // 46: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	72,  // 47: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	67,  // 48: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	68,  // 49: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	73,  // 50: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	67,  // 51: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	74,  // 52: loom.v1.Execution.said:type_name -> loom.v1.Said
-	55,  // 53: loom.v1.Execution.car:type_name -> loom.v1.Car
-	20,  // 54: loom.v1.Execution.plan:type_name -> loom.v1.Plan
-	73,  // 55: loom.v1.Execution.closing:type_name -> loom.v1.Mark
-	75,  // 56: loom.v1.Execution.draft:type_name -> loom.v1.Draft
-	67,  // 57: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
-	11,  // 58: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	67,  // 59: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	76,  // 60: loom.v1.Pause.by:type_name -> loom.v1.Identity
-	10,  // 61: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	39,  // 62: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	39,  // 63: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	44,  // 64: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	67,  // 65: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	14,  // 66: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	67,  // 67: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	67,  // 68: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	43,  // 69: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	67,  // 70: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	44,  // 71: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	67,  // 72: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	67,  // 73: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	67,  // 74: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	68,  // 75: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	40,  // 76: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
-	77,  // 77: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
-	41,  // 78: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
-	42,  // 79: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
-	44,  // 80: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
-	43,  // 81: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
-	12,  // 82: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	69,  // 83: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	48,  // 84: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	52,  // 85: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	54,  // 86: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	56,  // 87: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	47,  // 88: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
-	46,  // 89: loom.v1.Outcome.document:type_name -> loom.v1.ShownDocument
-	45,  // 90: loom.v1.Outcome.left:type_name -> loom.v1.NamedBlob
-	78,  // 91: loom.v1.NamedBlob.content:type_name -> loom.v1.BlobRef
-	1,   // 92: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
-	50,  // 93: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	78,  // 94: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	49,  // 95: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
-	13,  // 96: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
-	67,  // 97: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	53,  // 98: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
-	52,  // 99: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	56,  // 100: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	78,  // 101: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	14,  // 102: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	48,  // 103: loom.v1.Approval.change:type_name -> loom.v1.Change
-	39,  // 104: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	15,  // 105: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	67,  // 106: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	15,  // 107: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	76,  // 108: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	67,  // 109: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	57,  // 110: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	61,  // 111: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	79,  // 112: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	72,  // 113: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	67,  // 114: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
-	72,  // 115: loom.v1.Approval.grants:type_name -> loom.v1.Budget
-	20,  // 116: loom.v1.Approval.plan:type_name -> loom.v1.Plan
-	39,  // 117: loom.v1.Approval.work:type_name -> loom.v1.Attempt
-	71,  // 118: loom.v1.Approval.usage:type_name -> loom.v1.Usage
-	60,  // 119: loom.v1.Approval.considered:type_name -> loom.v1.Considered
-	59,  // 120: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
-	15,  // 121: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
-	67,  // 122: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
-	80,  // 123: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
-	81,  // 124: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
-	43,  // 125: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	67,  // 126: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	38,  // 127: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	128, // [128:128] is the sub-list for method output_type
-	128, // [128:128] is the sub-list for method input_type
-	128, // [128:128] is the sub-list for extension type_name
-	128, // [128:128] is the sub-list for extension extendee
-	0,   // [0:128] is the sub-list for field type_name
+	65,  // 32: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	66,  // 33: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	70,  // 34: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	68,  // 35: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	68,  // 36: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	71,  // 37: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	49,  // 38: loom.v1.Execution.change:type_name -> loom.v1.Change
+	52,  // 39: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
+	53,  // 40: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
+	55,  // 41: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	72,  // 42: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	67,  // 43: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	36,  // 44: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
+	37,  // 45: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
+	38,  // 46: loom.v1.Execution.paused:type_name -> loom.v1.Pause
+	73,  // 47: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	68,  // 48: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	69,  // 49: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	74,  // 50: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	68,  // 51: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	75,  // 52: loom.v1.Execution.said:type_name -> loom.v1.Said
+	56,  // 53: loom.v1.Execution.car:type_name -> loom.v1.Car
+	21,  // 54: loom.v1.Execution.plan:type_name -> loom.v1.Plan
+	74,  // 55: loom.v1.Execution.closing:type_name -> loom.v1.Mark
+	76,  // 56: loom.v1.Execution.draft:type_name -> loom.v1.Draft
+	10,  // 57: loom.v1.Execution.state:type_name -> loom.v1.WorkState
+	68,  // 58: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	12,  // 59: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
+	68,  // 60: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	77,  // 61: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	11,  // 62: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
+	40,  // 63: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	40,  // 64: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	45,  // 65: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	68,  // 66: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	15,  // 67: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	68,  // 68: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	68,  // 69: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	44,  // 70: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	68,  // 71: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	45,  // 72: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	68,  // 73: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	68,  // 74: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	68,  // 75: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	69,  // 76: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	41,  // 77: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
+	78,  // 78: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
+	42,  // 79: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
+	43,  // 80: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
+	45,  // 81: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
+	44,  // 82: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
+	13,  // 83: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	70,  // 84: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	49,  // 85: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	53,  // 86: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	55,  // 87: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	57,  // 88: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	48,  // 89: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
+	47,  // 90: loom.v1.Outcome.document:type_name -> loom.v1.ShownDocument
+	46,  // 91: loom.v1.Outcome.left:type_name -> loom.v1.NamedBlob
+	79,  // 92: loom.v1.NamedBlob.content:type_name -> loom.v1.BlobRef
+	1,   // 93: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
+	51,  // 94: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	79,  // 95: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	50,  // 96: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
+	14,  // 97: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
+	68,  // 98: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	54,  // 99: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
+	53,  // 100: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	57,  // 101: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	79,  // 102: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	15,  // 103: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	49,  // 104: loom.v1.Approval.change:type_name -> loom.v1.Change
+	40,  // 105: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	16,  // 106: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	68,  // 107: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	16,  // 108: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	77,  // 109: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	68,  // 110: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	58,  // 111: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	62,  // 112: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	80,  // 113: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	73,  // 114: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	68,  // 115: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
+	73,  // 116: loom.v1.Approval.grants:type_name -> loom.v1.Budget
+	21,  // 117: loom.v1.Approval.plan:type_name -> loom.v1.Plan
+	40,  // 118: loom.v1.Approval.work:type_name -> loom.v1.Attempt
+	72,  // 119: loom.v1.Approval.usage:type_name -> loom.v1.Usage
+	61,  // 120: loom.v1.Approval.considered:type_name -> loom.v1.Considered
+	60,  // 121: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
+	16,  // 122: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
+	68,  // 123: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
+	81,  // 124: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
+	82,  // 125: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
+	44,  // 126: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	68,  // 127: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	39,  // 128: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	129, // [129:129] is the sub-list for method output_type
+	129, // [129:129] is the sub-list for method input_type
+	129, // [129:129] is the sub-list for extension type_name
+	129, // [129:129] is the sub-list for extension extendee
+	0,   // [0:129] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -6744,7 +6835,7 @@ func file_loom_v1_workflow_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
-			NumEnums:      16,
+			NumEnums:      17,
 			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   0,
