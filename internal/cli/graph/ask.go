@@ -57,7 +57,7 @@ lead to.`,
 			if err := chooseQuestion(q, ancestors, descendants, around, recent, goals); err != nil {
 				return err
 			}
-			return a.ask(cmd, q, at, a.decisionTable)
+			return a.askEach(cmd, q, at, a.decisionTable, a.decisionsOf)
 		},
 	}
 	f := cmd.Flags()
@@ -110,19 +110,42 @@ func chooseQuestion(q *loomv1.GraphRequest, ancestors, descendants, around strin
 // decisionTable shows decisions, one a line.
 func (a *Commands) decisionTable(r *loomv1.GraphReply) error {
 	return a.Print(r.Graph, func(w io.Writer) {
-		if len(r.Graph.GetNodes()) == 0 {
-			fmt.Fprintln(w, "no decisions")
-			return
-		}
-		var rows [][]string
-		for _, n := range r.Graph.Nodes {
-			rows = append(rows, []string{n.Id, project.Word(n.Type), statusOf(n, r.Stale), fmt.Sprintf("%d%%", n.Confidence), console.Dash(n.Bead), console.Stamp(n.Time), console.Line(n.Title, 80)})
-		}
-		console.Table(w, []string{"id", "type", "status", "sure", "bead", "when", "title"}, rows)
-		if r.Cut {
-			fmt.Fprintln(w, "there are more; --limit shows them")
-		}
+		decisionRows(w, r)
 	})
+}
+
+// decisionsOf shows decisions of several projects, one a line.
+func (a *Commands) decisionsOf(parts []*loomv1.GraphReply) error {
+	if a.JSON {
+		return a.inParts(parts, nil)
+	}
+	decisionRows(a.Out, parts...)
+	return nil
+}
+
+// decisionRows are decisions, one a line, with their project where there are several.
+func decisionRows(w io.Writer, replies ...*loomv1.GraphReply) {
+	var rows [][]string
+	cut := false
+	for _, r := range replies {
+		cut = cut || r.Cut
+		for _, n := range r.Graph.GetNodes() {
+			rows = append(rows, []string{r.Project, n.Id, project.Word(n.Type), statusOf(n, r.Stale), fmt.Sprintf("%d%%", n.Confidence), console.Dash(n.Bead), console.Stamp(n.Time), console.Line(n.Title, 80)})
+		}
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(w, "no decisions")
+		return
+	}
+	heads := []string{"id", "type", "status", "sure", "bead", "when", "title"}
+	if len(replies) > 1 { // also where one alone has some: ids do not name it
+		console.Table(w, append([]string{"project"}, heads...), rows)
+	} else {
+		console.ProjectTable(w, heads, rows)
+	}
+	if cut {
+		fmt.Fprintln(w, "there are more; --limit shows them")
+	}
 }
 
 // statusOf is a decision's status, and what it rests on that no longer counts.

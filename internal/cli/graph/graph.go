@@ -79,11 +79,7 @@ func (a *Commands) graphShow(use string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ask := a.ask
-			if use == "export" && q.Bead == "" {
-				ask = a.export
-			}
-			return ask(cmd, q, at, func(r *loomv1.GraphReply) error {
+			show := func(r *loomv1.GraphReply) error {
 				if a.JSON {
 					return a.Print(r.Graph, nil)
 				}
@@ -95,6 +91,15 @@ func (a *Commands) graphShow(use string) *cobra.Command {
 					fmt.Fprintf(a.Err, "only the newest %d decisions; \"loom graph query\" finds others\n", mostNodes)
 				}
 				return a.WriteTo(output, text)
+			}
+			if use == "export" && q.Bead == "" {
+				return a.export(cmd, q, at, show)
+			}
+			return a.askEach(cmd, q, at, show, func(parts []*loomv1.GraphReply) error {
+				if output != "" || format != "text" && !a.JSON {
+					return fault.New("project/unknown", "no project is named, and a file or a picture is of one").At("--project")
+				}
+				return a.inParts(parts, show)
 			})
 		},
 	}
@@ -110,11 +115,34 @@ const mostNodes = 2000
 // askFlags are the flags of every question.
 func askFlags(cmd *cobra.Command, q *loomv1.GraphRequest, at *string) {
 	cmd.Flags().StringVar(at, "at", "", "as of this `MOMENT`: the number of an event, a time, or how long ago (10m)")
-	console.ProjectFlag(cmd, &q.Project)
+	console.AnyProjectFlag(cmd, &q.Project)
 }
 
-// ask asks the graph and shows the answer.
+// ask asks the graph and shows the answer; where several projects answer, one below the
+// other.
 func (a *Commands) ask(cmd *cobra.Command, q *loomv1.GraphRequest, at string, show func(*loomv1.GraphReply) error) error {
+	return a.askEach(cmd, q, at, show, func(parts []*loomv1.GraphReply) error { return a.inParts(parts, show) })
+}
+
+// inParts shows what projects answer, one below the other; with --json a line for each.
+func (a *Commands) inParts(parts []*loomv1.GraphReply, show func(*loomv1.GraphReply) error) error {
+	for i, part := range parts {
+		var err error
+		if a.JSON {
+			err = a.Print(part, nil)
+		} else {
+			fmt.Fprintf(a.Out, "%sproject %s\n", strings.Repeat("\n", min(i, 1)), part.Project)
+			err = show(part)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askEach asks the graph and shows the answer, or what several projects answer.
+func (a *Commands) askEach(cmd *cobra.Command, q *loomv1.GraphRequest, at string, show func(*loomv1.GraphReply) error, several func(parts []*loomv1.GraphReply) error) error {
 	m, err := execution.ParseMoment("--at", at, time.Now())
 	if err == nil && m.At != nil {
 		err = fault.New("usage/argument", "a position of the journal").At("--at").Got(at).Want("the number of an event, a time, or how long ago")
@@ -128,6 +156,9 @@ func (a *Commands) ask(cmd *cobra.Command, q *loomv1.GraphRequest, at string, sh
 		r, err := c.Ask(cmd.Context(), q)
 		if err != nil {
 			return err
+		}
+		if len(r.Parts) > 0 {
+			return several(r.Parts)
 		}
 		return show(r)
 	})

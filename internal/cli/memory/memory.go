@@ -33,7 +33,7 @@ func memoryFilters(cmd *cobra.Command, q *loomv1.Query) {
 	f.StringVar(&q.Type, "type", "", "only of this `TYPE`, such as decision, error or constraint")
 	f.StringArrayVar(&q.Labels, "tag", nil, "only with this `TAG`; may be given again")
 	f.StringVar(&q.Namespace, "namespace", "", "only of `WHERE`: session, project or shared/NAME")
-	console.ProjectFlag(cmd, &q.Project)
+	console.AnyProjectFlag(cmd, &q.Project)
 }
 
 // lookMemory asks for a part of the memory and shows it.
@@ -83,9 +83,14 @@ func memoryTable(w io.Writer, list []*loomv1.MemoryEntry) {
 	}
 	rows := make([][]string, 0, len(list))
 	for _, e := range list {
-		rows = append(rows, []string{e.Id, e.Type, wordOf(e.Layer, "MEMORY_LAYER_"), wordOf(e.Trust, "MEMORY_TRUST_"), fmt.Sprintf("%d%%", e.Confidence), fmt.Sprint(e.Count), console.Stamp(e.SaidAt), saying(e)})
+		rows = append(rows, []string{e.Project, e.Id, e.Type, wordOf(e.Layer, "MEMORY_LAYER_"), wordOf(e.Trust, "MEMORY_TRUST_"), fmt.Sprintf("%d%%", e.Confidence), fmt.Sprint(e.Count), console.Stamp(e.SaidAt), saying(e)})
 	}
-	console.Table(w, []string{"id", "type", "layer", "trust", "sure", "said", "last", "text"}, rows)
+	heads := []string{"id", "type", "layer", "trust", "sure", "said", "last", "text"}
+	if list[0].Project != "" { // also where one alone has some: ids do not name it
+		console.Table(w, append([]string{"project"}, heads...), rows)
+		return
+	}
+	console.ProjectTable(w, heads, rows)
 }
 
 // saying is what an entry says, in one line; of a tombstone, why it is one.
@@ -116,7 +121,7 @@ func (a *Commands) memoryShow() *cobra.Command {
 			})
 		},
 	}
-	console.ProjectFlag(cmd, &q.Project)
+	console.AnyProjectFlag(cmd, &q.Project)
 	return cmd
 }
 
@@ -181,6 +186,9 @@ words that match the better, and new, certain and often said entries first.`,
 					return
 				}
 				for _, e := range v.Memories {
+					if e.Project != "" {
+						fmt.Fprint(w, e.Project, "/")
+					}
 					fmt.Fprintln(w, console.Printable(memory.Line(e)))
 				}
 			})
@@ -221,7 +229,7 @@ The newest 4,096 attempts are there; older ones are in "loom events".`,
 		},
 	}
 	cmd.Flags().Uint32Var(&q.Limit, "limit", 100, "at most `N`")
-	console.ProjectFlag(cmd, &q.Project)
+	console.AnyProjectFlag(cmd, &q.Project)
 	return cmd
 }
 

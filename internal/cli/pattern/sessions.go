@@ -39,7 +39,7 @@ have ended. Older ones are in "loom events --kind session-advanced".`,
 	cmd.Flags().StringVar(&q.Filter, "status", "", "only those of this `STATUS`: open or ended")
 	cmd.Flags().Uint32Var(&q.Limit, "limit", 100, "at most `N`")
 	cmd.Flags().StringVar(&q.After, "after", "", "list on after this `SESSION`")
-	console.ProjectFlag(cmd, &q.Project)
+	console.AnyProjectFlag(cmd, &q.Project)
 	return cmd
 }
 
@@ -50,9 +50,9 @@ func sessionTable(w io.Writer, list []*loomv1.PatternSession) {
 	}
 	rows := make([][]string, 0, len(list))
 	for _, s := range list {
-		rows = append(rows, []string{s.Id, s.Pattern, intent.PhaseName(s.Phase), waitsFor(s), s.GetOpenedBy().GetName(), console.Stamp(s.ChangedAt), console.Line(s.Request, 80)})
+		rows = append(rows, []string{s.Project, s.Id, s.Pattern, intent.PhaseName(s.Phase), waitsFor(s), s.GetOpenedBy().GetName(), console.Stamp(s.ChangedAt), console.Line(s.Request, 80)})
 	}
-	console.Table(w, []string{"session", "pattern", "phase", "waits for", "by", "last", "request"}, rows)
+	console.ProjectTable(w, []string{"session", "pattern", "phase", "waits for", "by", "last", "request"}, rows)
 }
 
 // waitsFor says in some words what a session waits for.
@@ -103,7 +103,7 @@ what was answered, its envelope with the seal, and what it waits for.`,
 			})
 		},
 	}
-	console.ProjectFlag(cmd, &q.Project)
+	console.AnyProjectFlag(cmd, &q.Project)
 	return cmd
 }
 

@@ -36,7 +36,7 @@ type Library struct {
 
 func (l *Library) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&l.builtin, "builtin", false, "those that come with Loom; no host is asked")
-	console.ProjectFlag(cmd, &l.project)
+	console.AnyProjectFlag(cmd, &l.project)
 }
 
 // look answers a query about workflows.

@@ -18,8 +18,7 @@ import (
 // beginning of a hash.
 func CheckQuery(v project.View, q *loomv1.Query) error {
 	if q.Project == "" {
-		return fault.New("project/unknown", "no project is named, and this deployment does not have exactly one").At("project").
-			Want("name one; \"loom project list\" shows them")
+		return errNoProject()
 	}
 	id := q.Id
 	if name, hash, ok := strings.Cut(id, "@"); ok && v == project.Definitions {

@@ -21,11 +21,8 @@ type Graphs struct {
 	pasts    *pasts
 }
 
-// Ask answers a question to a decision graph.
+// Ask answers a question to the decision graph of a project.
 func (g *Graphs) Ask(ctx context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
-	if q.Project == "" {
-		q.Project = g.Projects.Only()
-	}
 	if err := CheckQuery(project.Graph, &loomv1.Query{Project: q.Project}); err != nil {
 		return nil, err
 	}

@@ -73,7 +73,9 @@ func (r *Reader) Services() map[string]service.Handler {
 		"state":      service.Asked(r.Executions.At),
 		"transcript": service.Asked(r.Transcripts.Page),
 		"blobs":      service.Asked(r.Blobs.Part),
-		"ask":        service.Asked(r.Graphs.Ask),
+		"ask": service.Of(func(ctx context.Context, q *loomv1.GraphRequest, c service.Call) (*loomv1.GraphReply, error) {
+			return r.Graphs.AskFor(ctx, q, c.Projects)
+		}),
 		"metrics":    service.Asked(r.Tables.Metrics),
 		"cost":       service.Asked(r.Tables.Cost),
 	}

@@ -4,7 +4,11 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loomrun/loom/internal/core/memory"
 	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -12,6 +16,7 @@ import (
 // spanned are the views whose lists can have what several projects have.
 var spanned = []project.View{
 	project.Beads, project.Executions, project.Inbox, project.Lock, project.Pauses, project.Permitted, project.Definitions, project.Keys,
+	project.Memories, project.Sessions, project.Graph,
 }
 
 // Spans reports whether the lists of a view can have what several projects have.
@@ -20,19 +25,35 @@ func Spans(v project.View) bool { return slices.Contains(spanned, v) }
 // spans reports whether a query without a project is about all projects: it lists, and
 // names nothing that belongs to one of them.
 func spans(v project.View, q *loomv1.Query) bool {
+	if isOwn(v) && q.After != "" && !strings.Contains(q.After, "/") { // of which project?
+		return false
+	}
 	return q.Project == "" && q.Id == "" && q.Parent == "" && slices.Contains(spanned, v)
+}
+
+// afterIn returns which project a list goes on with, and after which of its ids.
+func afterIn(v project.View, after string) (owner, id string) {
+	if !isOwn(v) {
+		return project.Of(after), after
+	}
+	owner, id, _ = strings.Cut(after, "/")
+	return owner, id
 }
 
 // span answers a query about several projects: what the first has, then what the next
 // has, up to the limit. The id to list on after says with which project to go on.
 func (s *Views) span(ctx context.Context, v project.View, q *loomv1.Query, projects []string) (*loomv1.View, error) {
-	all, left, after := &loomv1.View{}, min(cmp.Or(q.Limit, 100), project.MaxListed), q.After
+	all, left := &loomv1.View{}, min(cmp.Or(q.Limit, 100), project.MaxListed)
+	begin, after := afterIn(v, q.After)
 	for i, id := range projects {
-		if id < project.Of(after) {
+		if id < begin {
 			continue
 		}
-		one := &loomv1.Query{Project: id, Filter: q.Filter, Limit: left, Text: q.Text, Labels: q.Labels, Type: q.Type, Process: q.Process, Assignee: q.Assignee, Oldest: q.Oldest}
-		if project.Of(after) == id {
+		one := &loomv1.Query{
+			Project: id, Filter: q.Filter, Limit: left, Text: q.Text, Labels: q.Labels, Type: q.Type, Process: q.Process, Assignee: q.Assignee, Oldest: q.Oldest,
+			Namespace: q.Namespace, Tokens: q.Tokens,
+		}
+		if begin == id {
 			one.After = after
 		}
 		if err := CheckQuery(v, one); err != nil {
@@ -42,21 +63,51 @@ func (s *Views) span(ctx context.Context, v project.View, q *loomv1.Query, proje
 		if err != nil {
 			return nil, s.Projects.Suggest(err)
 		}
-		addPage(all, page)
-		if last := lastListed(page); last != "" {
-			left -= uint32(len(page.Beads) + len(page.Executions) + len(page.Approvals))
-			if left == 0 && page.Next == "" && i < len(projects)-1 {
+		addPage(all, page, id)
+		if q.Text != "" && v == project.Memories {
+			continue // each finds what it finds, and the best are chosen below
+		}
+		if n := listed(page); n > 0 {
+			left -= n
+			if last := lastListed(page); left == 0 && page.Next == "" && i < len(projects)-1 {
 				page.Next = last // there may be more in the next project
 			}
 		}
-		if all.Next = page.Next; all.Next != "" {
+		if page.Next != "" && isOwn(v) {
+			page.Next = id + "/" + page.Next
+		}
+		if all.Next = page.Next; all.Next != "" || left == 0 {
 			break
 		}
 	}
-	if v == project.Inbox {
+	switch {
+	case v == project.Inbox:
 		return s.counted(ctx, all, projects)
+	case all.Found != nil:
+		chooseFound(all, q)
 	}
 	return all, nil
+}
+
+// listed is how many entries a page has of a list that is bounded.
+func listed(page *loomv1.View) uint32 {
+	return uint32(len(page.Beads) + len(page.Executions) + len(page.Approvals) + len(page.Memories) + len(page.Sessions) + len(page.Offers))
+}
+
+// chooseFound leaves of what several memories found the best, as many as one would.
+func chooseFound(all *loomv1.View, q *loomv1.Query) {
+	found := all.Found
+	slices.SortStableFunc(found.Items, func(a, b *loomv1.MemoryItem) int { return cmp.Compare(b.Score, a.Score) })
+	most := min(len(found.Items), int(min(cmp.Or(q.Limit, 100), project.MaxListed)))
+	found.LeftOut += uint32(len(found.Items) - most)
+	found.Items, found.Tokens, all.Memories = found.Items[:most], 0, nil
+	var text strings.Builder
+	for _, item := range found.Items {
+		found.Tokens += item.Tokens
+		text.WriteString(item.Entry.Project + "/" + memory.Line(item.Entry) + "\n")
+		all.Memories = append(all.Memories, item.Entry)
+	}
+	found.Text = text.String()
 }
 
 // counted says how many approvals wait in all projects, those included that the page
@@ -72,8 +123,9 @@ func (s *Views) counted(ctx context.Context, all *loomv1.View, projects []string
 	return all, nil
 }
 
-// addPage adds what one project has to what others have.
-func addPage(all, page *loomv1.View) {
+// addPage adds what a project has to what others have.
+func addPage(all, page *loomv1.View, id string) {
+	addNamed(all, page, id)
 	all.Beads = append(all.Beads, page.Beads...)
 	all.Executions = append(all.Executions, page.Executions...)
 	all.Approvals = append(all.Approvals, page.Approvals...)
@@ -92,6 +144,31 @@ func addPage(all, page *loomv1.View) {
 	}
 }
 
+// addNamed adds to a list, with the project, what does not name it by its id.
+func addNamed(all, page *loomv1.View, id string) {
+	all.Sessions = append(all.Sessions, page.Sessions...)
+	all.Offers = append(all.Offers, page.Offers...)
+	of := func(e *loomv1.MemoryEntry) *loomv1.MemoryEntry {
+		e = proto.CloneOf(e) // it is the memory's own
+		e.Project = id
+		return e
+	}
+	if page.Found != nil {
+		all.Found = cmp.Or(all.Found, &loomv1.MemoryContext{})
+		all.Found.LeftOut += page.Found.LeftOut
+		for _, item := range page.Found.Items {
+			all.Found.Items = append(all.Found.Items, &loomv1.MemoryItem{Entry: of(item.Entry), Score: item.Score, Tokens: item.Tokens})
+		}
+		return
+	}
+	for _, e := range page.Memories {
+		all.Memories = append(all.Memories, of(e))
+	}
+	if page.Graph != nil {
+		all.Graphs = append(all.Graphs, &loomv1.GraphReply{Project: id, Graph: page.Graph, Number: page.Number, Stale: page.Stale})
+	}
+}
+
 // lastListed is the id of the last that a page lists, "" for none.
 func lastListed(page *loomv1.View) string {
 	switch {
@@ -101,6 +178,10 @@ func lastListed(page *loomv1.View) string {
 		return page.Executions[len(page.Executions)-1].Id
 	case len(page.Approvals) > 0:
 		return page.Approvals[len(page.Approvals)-1].Id
+	case len(page.Memories) > 0:
+		return page.Memories[len(page.Memories)-1].Id
+	case len(page.Sessions) > 0:
+		return page.Sessions[len(page.Sessions)-1].Id
 	}
 	return ""
 }

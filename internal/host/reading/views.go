@@ -41,8 +41,18 @@ func (s *Views) Answer(ctx context.Context, v project.View, q *loomv1.Query, nar
 	if q.Project == "" {
 		q.Project = s.meant(v, q)
 	}
+	if isOwnName(v, q) {
+		owner, err := s.holder(ctx, v, q, readable(s.Projects.All(), narrowed))
+		if err != nil {
+			return nil, err
+		}
+		q.Project = owner
+	}
 	if spans(v, q) {
-		return s.span(ctx, v, q, s.readable(narrowed))
+		return s.span(ctx, v, q, readable(s.Projects.All(), narrowed))
+	}
+	if owner, id, ok := strings.Cut(q.After, "/"); ok && owner == q.Project && isOwn(v) {
+		q.After = id
 	}
 	if q.Project != "" && len(narrowed) > 0 && !slices.Contains(narrowed, q.Project) {
 		return nil, Denied(q.Project)
@@ -171,14 +181,4 @@ func (s *Views) meant(v project.View, q *loomv1.Query) string {
 		of = project.Of(cmp.Or(q.Id, q.Parent))
 	}
 	return cmp.Or(of, s.Projects.Only())
-}
-
-// readable lists the registered projects that a sender may read who is narrowed to
-// some; one who is narrowed to none may read all.
-func (s *Views) readable(narrowed []string) []string {
-	all := s.Projects.All()
-	if len(narrowed) == 0 {
-		return all
-	}
-	return slices.DeleteFunc(all, func(id string) bool { return !slices.Contains(narrowed, id) })
 }

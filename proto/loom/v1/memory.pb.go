@@ -327,7 +327,9 @@ type MemoryEntry struct {
 	ChangedAt *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=changed_at,json=changedAt,proto3" json:"changed_at,omitempty"`
 	ChangedBy *Identity              `protobuf:"bytes,25,opt,name=changed_by,json=changedBy,proto3" json:"changed_by,omitempty"`
 	// Why it was forgotten or changed, at most 500 bytes.
-	Reason        string `protobuf:"bytes,26,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,26,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Set in lists that have what several projects remember, not kept.
+	Project       string `protobuf:"bytes,27,opt,name=project,proto3" json:"project,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -540,6 +542,13 @@ func (x *MemoryEntry) GetChangedBy() *Identity {
 func (x *MemoryEntry) GetReason() string {
 	if x != nil {
 		return x.Reason
+	}
+	return ""
+}
+
+func (x *MemoryEntry) GetProject() string {
+	if x != nil {
+		return x.Project
 	}
 	return ""
 }
@@ -1672,7 +1681,7 @@ const file_loom_v1_memory_proto_rawDesc = "" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
 	"\bdecision\x18\x03 \x01(\tR\bdecision\x12\x18\n" +
 	"\aattempt\x18\x04 \x01(\tR\aattempt\x12\x1a\n" +
-	"\bapproval\x18\x05 \x01(\tR\bapproval\"\x90\a\n" +
+	"\bapproval\x18\x05 \x01(\tR\bapproval\"\xaa\a\n" +
 	"\vMemoryEntry\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1c\n" +
@@ -1704,7 +1713,8 @@ const file_loom_v1_memory_proto_rawDesc = "" +
 	"changed_at\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampR\tchangedAt\x120\n" +
 	"\n" +
 	"changed_by\x18\x19 \x01(\v2\x11.loom.v1.IdentityR\tchangedBy\x12\x16\n" +
-	"\x06reason\x18\x1a \x01(\tR\x06reason\"\xd6\x01\n" +
+	"\x06reason\x18\x1a \x01(\tR\x06reason\x12\x18\n" +
+	"\aproject\x18\x1b \x01(\tR\aproject\"\xd6\x01\n" +
 	"\vMemoryOffer\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x18\n" +
 	"\aentries\x18\x02 \x03(\tR\aentries\x12\x16\n" +

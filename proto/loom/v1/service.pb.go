@@ -254,10 +254,9 @@ func (CostGroup) EnumDescriptor() ([]byte, []int) {
 // was acknowledged before they were asked.
 type Query struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Empty means the project of the id, the parent or the only one of the host. Where
-	// there are several, lists of beads, executions, approvals, locks, pauses,
-	// permissions and workflows then have those of all that the sender may read,
-	// project by project.
+	// Empty means the project of the id, the parent or the only one of the host, or the
+	// only one that has what the id names. Where there are several, lists then have what
+	// all have that the sender may read, project by project.
 	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
 	// A bead, an execution or an approval; empty lists them.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
@@ -1817,7 +1816,8 @@ type View struct {
 	Definitions []*StoredDefinition `protobuf:"bytes,10,rep,name=definitions,proto3" json:"definitions,omitempty"`
 	// Pauses in force in the project.
 	Pauses []*Pause `protobuf:"bytes,11,rep,name=pauses,proto3" json:"pauses,omitempty"`
-	// Id to list on after, when there is more.
+	// Id to list on after, when there is more; of the memory and of sessions of several
+	// projects PROJECT/ID.
 	Next string `protobuf:"bytes,12,opt,name=next,proto3" json:"next,omitempty"`
 	// Of the view lock with the filter "files", in the place of locks: the files
 	// that changes under way touch, by path, first come first; at most 10,000.
@@ -1828,6 +1828,9 @@ type View struct {
 	Number uint64 `protobuf:"varint,15,opt,name=number,proto3" json:"number,omitempty"`
 	// Of the view graph: what a node rests on that counts no more, by its id.
 	Stale map[string]string `protobuf:"bytes,16,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Of the view graph of several projects: that of each, in the place of graph, number
+	// and stale.
+	Graphs []*GraphReply `protobuf:"bytes,44,rep,name=graphs,proto3" json:"graphs,omitempty"`
 	// Of the view inbox: why models cannot be asked for whom work waits.
 	Blocks []*ModelBlock `protobuf:"bytes,17,rep,name=blocks,proto3" json:"blocks,omitempty"`
 	// Of the view permission.
@@ -1995,6 +1998,13 @@ func (x *View) GetNumber() uint64 {
 func (x *View) GetStale() map[string]string {
 	if x != nil {
 		return x.Stale
+	}
+	return nil
+}
+
+func (x *View) GetGraphs() []*GraphReply {
+	if x != nil {
+		return x.Graphs
 	}
 	return nil
 }
@@ -3985,7 +3995,9 @@ func (x *RoleCount) GetModel() string {
 // graph at a number is the same on every host.
 type GraphRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Empty means the host's only project.
+	// Empty means the project of the bead, the execution or the id, or the only one that
+	// has this decision; else every one that the sender may read. An export, and what was
+	// at a number, want one.
 	Project  string        `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
 	Question GraphQuestion `protobuf:"varint,2,opt,name=question,proto3,enum=loom.v1.GraphQuestion" json:"question,omitempty"`
 	// A decision; for a narrative also a bead or an execution.
@@ -4186,7 +4198,11 @@ type GraphReply struct {
 	// that is, by the node's id.
 	Stale map[string]string `protobuf:"bytes,9,rep,name=stale,proto3" json:"stale,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Of an export: after of the next page; 0 when there is none.
-	Next          uint64 `protobuf:"varint,10,opt,name=next,proto3" json:"next,omitempty"`
+	Next uint64 `protobuf:"varint,10,opt,name=next,proto3" json:"next,omitempty"`
+	// The project that answers, where none was named.
+	Project string `protobuf:"bytes,11,opt,name=project,proto3" json:"project,omitempty"`
+	// Where the question is to all projects: what each answers, by name, and nothing else.
+	Parts         []*GraphReply `protobuf:"bytes,12,rep,name=parts,proto3" json:"parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4289,6 +4305,20 @@ func (x *GraphReply) GetNext() uint64 {
 		return x.Next
 	}
 	return 0
+}
+
+func (x *GraphReply) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *GraphReply) GetParts() []*GraphReply {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
 }
 
 // DecisionRequest writes to the decision graph.
@@ -5242,7 +5272,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x03met\x18\x05 \x01(\bH\x01R\x03met\x88\x01\x01\x12\x12\n" +
 	"\x04unit\x18\x06 \x01(\tR\x04unitB\v\n" +
 	"\t_measuredB\x06\n" +
-	"\x04_met\"\xa2\n" +
+	"\x04_met\"\xcf\n" +
 	"\n" +
 	"\x04View\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
@@ -5266,6 +5296,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\bstaffing\x18\x0e \x01(\v2\x11.loom.v1.StaffingR\bstaffing\x12\x16\n" +
 	"\x06number\x18\x0f \x01(\x04R\x06number\x12.\n" +
 	"\x05stale\x18\x10 \x03(\v2\x18.loom.v1.View.StaleEntryR\x05stale\x12+\n" +
+	"\x06graphs\x18, \x03(\v2\x13.loom.v1.GraphReplyR\x06graphs\x12+\n" +
 	"\x06blocks\x18\x11 \x03(\v2\x13.loom.v1.ModelBlockR\x06blocks\x125\n" +
 	"\vpermissions\x18\x12 \x03(\v2\x13.loom.v1.PermissionR\vpermissions\x12'\n" +
 	"\x04keys\x18( \x03(\v2\x13.loom.v1.SigningKeyR\x04keys\x123\n" +
@@ -5476,7 +5507,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1e\n" +
 	"\bat_least\x18\x10 \x01(\x04H\x00R\aatLeast\x88\x01\x01\x12\x14\n" +
 	"\x05after\x18\x11 \x01(\x04R\x05afterB\v\n" +
-	"\t_at_least\"\xc5\x03\n" +
+	"\t_at_least\"\x8a\x04\n" +
 	"\n" +
 	"GraphReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12,\n" +
@@ -5489,7 +5520,9 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x03cut\x18\b \x01(\bR\x03cut\x124\n" +
 	"\x05stale\x18\t \x03(\v2\x1e.loom.v1.GraphReply.StaleEntryR\x05stale\x12\x12\n" +
 	"\x04next\x18\n" +
-	" \x01(\x04R\x04next\x1a8\n" +
+	" \x01(\x04R\x04next\x12\x18\n" +
+	"\aproject\x18\v \x01(\tR\aproject\x12)\n" +
+	"\x05parts\x18\f \x03(\v2\x13.loom.v1.GraphReplyR\x05parts\x1a8\n" +
 	"\n" +
 	"StaleEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -5742,93 +5775,95 @@ var file_loom_v1_service_proto_depIdxs = []int32{
 	65,  // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
 	66,  // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
 	48,  // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
-	67,  // 39: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
-	68,  // 40: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	69,  // 41: loom.v1.View.keys:type_name -> loom.v1.SigningKey
-	70,  // 42: loom.v1.View.key_changes:type_name -> loom.v1.KeyChange
-	71,  // 43: loom.v1.View.key_orders:type_name -> loom.v1.SignedCommand
-	72,  // 44: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
-	73,  // 45: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
-	74,  // 46: loom.v1.View.found:type_name -> loom.v1.MemoryContext
-	75,  // 47: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
-	76,  // 48: loom.v1.View.sessions:type_name -> loom.v1.PatternSession
-	18,  // 49: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
-	77,  // 50: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
-	78,  // 51: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	50,  // 52: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	56,  // 53: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	79,  // 54: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	78,  // 55: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	80,  // 56: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	56,  // 57: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	33,  // 58: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	56,  // 59: loom.v1.ArtifactsReply.error:type_name -> loom.v1.Error
-	25,  // 60: loom.v1.ArtifactsReply.artifacts:type_name -> loom.v1.Artifact
-	26,  // 61: loom.v1.Artifact.versions:type_name -> loom.v1.ArtifactVersion
-	50,  // 62: loom.v1.ArtifactVersion.time:type_name -> google.protobuf.Timestamp
-	0,   // 63: loom.v1.ArtifactRequest.form:type_name -> loom.v1.ArtifactForm
-	56,  // 64: loom.v1.ArtifactReply.error:type_name -> loom.v1.Error
-	26,  // 65: loom.v1.ArtifactReply.version:type_name -> loom.v1.ArtifactVersion
-	56,  // 66: loom.v1.WhyReply.error:type_name -> loom.v1.Error
-	50,  // 67: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
-	59,  // 68: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
-	57,  // 69: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
-	60,  // 70: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
-	31,  // 71: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
-	81,  // 72: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
-	32,  // 73: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
-	32,  // 74: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
-	81,  // 75: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
-	50,  // 76: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	82,  // 77: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	56,  // 78: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	38,  // 79: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	50,  // 80: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	37,  // 81: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
-	67,  // 82: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
-	83,  // 83: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
-	56,  // 84: loom.v1.HostReply.damage:type_name -> loom.v1.Error
-	36,  // 85: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
-	83,  // 86: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
-	50,  // 87: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
-	1,   // 88: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	84,  // 89: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	85,  // 90: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	86,  // 91: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	50,  // 92: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	56,  // 93: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	61,  // 94: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	87,  // 95: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	88,  // 96: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	89,  // 97: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	90,  // 98: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	49,  // 99: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	91,  // 100: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	92,  // 101: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	93,  // 102: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	94,  // 103: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	95,  // 104: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	96,  // 105: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	97,  // 106: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	98,  // 107: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
-	99,  // 108: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
-	100, // 109: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
-	2,   // 110: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	50,  // 111: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	50,  // 112: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	56,  // 113: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	45,  // 114: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	45,  // 115: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	50,  // 116: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	14,  // 117: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	63,  // 118: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
-	56,  // 119: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
-	63,  // 120: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
-	121, // [121:121] is the sub-list for method output_type
-	121, // [121:121] is the sub-list for method input_type
-	121, // [121:121] is the sub-list for extension type_name
-	121, // [121:121] is the sub-list for extension extendee
-	0,   // [0:121] is the sub-list for field type_name
+	40,  // 39: loom.v1.View.graphs:type_name -> loom.v1.GraphReply
+	67,  // 40: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
+	68,  // 41: loom.v1.View.permissions:type_name -> loom.v1.Permission
+	69,  // 42: loom.v1.View.keys:type_name -> loom.v1.SigningKey
+	70,  // 43: loom.v1.View.key_changes:type_name -> loom.v1.KeyChange
+	71,  // 44: loom.v1.View.key_orders:type_name -> loom.v1.SignedCommand
+	72,  // 45: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
+	73,  // 46: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
+	74,  // 47: loom.v1.View.found:type_name -> loom.v1.MemoryContext
+	75,  // 48: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
+	76,  // 49: loom.v1.View.sessions:type_name -> loom.v1.PatternSession
+	18,  // 50: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
+	77,  // 51: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
+	78,  // 52: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	50,  // 53: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	56,  // 54: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	79,  // 55: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	78,  // 56: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	80,  // 57: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	56,  // 58: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	33,  // 59: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	56,  // 60: loom.v1.ArtifactsReply.error:type_name -> loom.v1.Error
+	25,  // 61: loom.v1.ArtifactsReply.artifacts:type_name -> loom.v1.Artifact
+	26,  // 62: loom.v1.Artifact.versions:type_name -> loom.v1.ArtifactVersion
+	50,  // 63: loom.v1.ArtifactVersion.time:type_name -> google.protobuf.Timestamp
+	0,   // 64: loom.v1.ArtifactRequest.form:type_name -> loom.v1.ArtifactForm
+	56,  // 65: loom.v1.ArtifactReply.error:type_name -> loom.v1.Error
+	26,  // 66: loom.v1.ArtifactReply.version:type_name -> loom.v1.ArtifactVersion
+	56,  // 67: loom.v1.WhyReply.error:type_name -> loom.v1.Error
+	50,  // 68: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
+	59,  // 69: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
+	57,  // 70: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
+	60,  // 71: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
+	31,  // 72: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
+	81,  // 73: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
+	32,  // 74: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
+	32,  // 75: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
+	81,  // 76: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
+	50,  // 77: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	82,  // 78: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	56,  // 79: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	38,  // 80: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	50,  // 81: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	37,  // 82: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
+	67,  // 83: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
+	83,  // 84: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
+	56,  // 85: loom.v1.HostReply.damage:type_name -> loom.v1.Error
+	36,  // 86: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
+	83,  // 87: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
+	50,  // 88: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	1,   // 89: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	84,  // 90: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	85,  // 91: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	86,  // 92: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	50,  // 93: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	56,  // 94: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	61,  // 95: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	87,  // 96: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	88,  // 97: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	89,  // 98: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	90,  // 99: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	49,  // 100: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	40,  // 101: loom.v1.GraphReply.parts:type_name -> loom.v1.GraphReply
+	91,  // 102: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	92,  // 103: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	93,  // 104: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	94,  // 105: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	95,  // 106: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	96,  // 107: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	97,  // 108: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	98,  // 109: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
+	99,  // 110: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
+	100, // 111: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
+	2,   // 112: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	50,  // 113: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	50,  // 114: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	56,  // 115: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	45,  // 116: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	45,  // 117: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	50,  // 118: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	14,  // 119: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	63,  // 120: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
+	56,  // 121: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
+	63,  // 122: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
+	123, // [123:123] is the sub-list for method output_type
+	123, // [123:123] is the sub-list for method input_type
+	123, // [123:123] is the sub-list for extension type_name
+	123, // [123:123] is the sub-list for extension extendee
+	0,   // [0:123] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }

@@ -1,0 +1,174 @@
+package reading
+
+import (
+	stdcmp "cmp"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/host/registry"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// shelves are projects with so many entries, m1 and so on, and d1 and so on.
+type shelves map[string]int
+
+func (s shelves) Look(_ context.Context, v project.View, q *loomv1.Query) (*loomv1.View, error) {
+	n, page := s[q.Project], &loomv1.View{}
+	number := 0
+	_, _ = fmt.Sscanf(q.Id, "m%d", &number)
+	switch {
+	case v != project.Memories:
+		page.Graph, page.Number = &loomv1.DecisionGraph{}, uint64(n)
+	case q.Id != "" && (number < 1 || number > n):
+		return nil, fault.New("memory/unknown", "project %q remembers no such entry", q.Project)
+	case q.Id != "":
+		page.Memories = []*loomv1.MemoryEntry{{Id: q.Id, Text: q.Project}}
+	case q.Text != "":
+		page.Found = &loomv1.MemoryContext{}
+		for i := range n {
+			e := &loomv1.MemoryEntry{Id: fmt.Sprintf("m%d", i+1)}
+			page.Found.Items = append(page.Found.Items, &loomv1.MemoryItem{Entry: e, Score: float64(10*(n-i) + len(q.Project)), Tokens: 1})
+			page.Memories = append(page.Memories, e)
+		}
+	default:
+		after := n + 1
+		_, _ = fmt.Sscanf(q.After, "m%d", &after)
+		for i := after - 1; i > 0; i-- {
+			if len(page.Memories) == int(stdcmp.Or(q.Limit, 100)) {
+				page.Next = page.Memories[len(page.Memories)-1].Id
+				break
+			}
+			page.Memories = append(page.Memories, &loomv1.MemoryEntry{Id: fmt.Sprintf("m%d", i)})
+		}
+	}
+	return page, nil
+}
+
+func (s shelves) Ask(_ context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
+	number := 0
+	if _, err := fmt.Sscanf(q.Id, "d%d", &number); err == nil && number > s[q.Project] {
+		return nil, fault.New("graph/unknown-node", "there is no such decision")
+	}
+	return &loomv1.GraphReply{Graph: &loomv1.DecisionGraph{Nodes: []*loomv1.DecisionNode{{Id: "d1", Title: q.Project}}}, Number: uint64(s[q.Project])}, nil
+}
+
+func (s shelves) projects() *registry.Projects {
+	p := &registry.Projects{}
+	for id := range s {
+		p.Add(id)
+	}
+	return p
+}
+
+func (s shelves) views() *Views { return &Views{States: s, Projects: s.projects()} }
+
+// A list of entries that several projects remember goes on from page to page through all.
+func TestMEM05_AListSpansTheProjects(t *testing.T) {
+	views := shelves{"bank": 3, "desk": 0, "shop": 2}.views()
+	for limit := range uint32(7) {
+		var got []string
+		for q := (&loomv1.Query{Limit: limit}); ; {
+			page, err := views.Answer(t.Context(), project.Memories, q, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range page.Memories {
+				got = append(got, e.Project+"/"+e.Id)
+			}
+			if q = (&loomv1.Query{Limit: limit, After: page.Next}); page.Next == "" {
+				break
+			}
+		}
+		if diff := cmp.Diff([]string{"bank/m3", "bank/m2", "bank/m1", "shop/m2", "shop/m1"}, got); diff != "" {
+			t.Errorf("in pages of %d (-want +got):\n%s", limit, diff)
+		}
+	}
+	page, err := views.Answer(t.Context(), project.Memories, &loomv1.Query{}, []string{"shop"})
+	if err != nil || len(page.Memories) != 2 {
+		t.Errorf("whoever may read shop alone is shown %v, %v", page.GetMemories(), err)
+	}
+	page, err = views.Answer(t.Context(), project.Memories, &loomv1.Query{Project: "bank", After: "bank/m2"}, nil)
+	if err != nil || len(page.Memories) != 1 {
+		t.Errorf("after an entry of the project that is named: %v, %v", page.GetMemories(), err)
+	}
+	if _, err := views.Answer(t.Context(), project.Memories, &loomv1.Query{After: "m2"}, nil); fault.Code(err) != "project/unknown" {
+		t.Errorf("after an entry of nobody knows whom: %v", err)
+	}
+}
+
+func TestMEM05_TheBestOfAllProjectsIsFound(t *testing.T) {
+	page, err := shelves{"bank": 2, "exchange": 2}.views().Answer(t.Context(), project.Memories, &loomv1.Query{Text: "rates", Limit: 3}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range page.Memories {
+		got = append(got, e.Project+"/"+e.Id)
+	}
+	if diff := cmp.Diff([]string{"exchange/m1", "bank/m1", "exchange/m2"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if page.Found.LeftOut != 1 || page.Found.Tokens != 3 || !strings.HasPrefix(page.Found.Text, "exchange/m1 ") {
+		t.Errorf("found %v, want three tokens in lines with their project, and one left out", page.Found)
+	}
+}
+
+// What one project alone has is found without its name; what several have is refused,
+// and says which.
+func TestMEM05_AnEntryIsFoundInItsProject(t *testing.T) {
+	views := shelves{"bank": 3, "shop": 2}.views()
+	page, err := views.Answer(t.Context(), project.Memories, &loomv1.Query{Id: "m3"}, nil)
+	if err != nil || page.Memories[0].Text != "bank" {
+		t.Errorf("m3: %v, %v, want that of bank", page.GetMemories(), err)
+	}
+	for id, want := range map[string]string{"m2": "no project is named, and bank and shop have it", "m4": "none of bank, shop has it"} {
+		if _, err := views.Answer(t.Context(), project.Memories, &loomv1.Query{Id: id}, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", id, err, want)
+		}
+	}
+	page, err = views.Answer(t.Context(), project.Memories, &loomv1.Query{Id: "m2"}, []string{"shop"})
+	if err != nil || page.Memories[0].Text != "shop" {
+		t.Errorf("m2 for whoever may read shop alone: %v, %v", page.GetMemories(), err)
+	}
+}
+
+func TestGRAPH03_AQuestionIsToAllProjectsOrToTheOneThatHasTheDecision(t *testing.T) {
+	s := shelves{"bank": 3, "shop": 2}
+	g := &Graphs{States: s, Projects: s.projects()}
+	reply, err := g.AskFor(t.Context(), &loomv1.GraphRequest{}, nil)
+	if err != nil || len(reply.Parts) != 2 || reply.Parts[0].Project != "bank" || reply.Parts[1].Graph.Nodes[0].Title != "shop" || reply.Graph != nil {
+		t.Errorf("all: %v, %v", reply, err)
+	}
+	around := loomv1.GraphQuestion_GRAPH_QUESTION_NEIGHBOURHOOD
+	reply, err = g.AskFor(t.Context(), &loomv1.GraphRequest{Question: around, Id: "d3"}, nil)
+	if err != nil || reply.Project != "bank" || reply.Number != 3 || len(reply.Parts) != 0 {
+		t.Errorf("around d3: %v, %v", reply, err)
+	}
+	for _, q := range []*loomv1.GraphRequest{
+		{Question: around, Id: "d2"}, {At: 7}, {Question: loomv1.GraphQuestion_GRAPH_QUESTION_EXPORT},
+	} {
+		if _, err := g.AskFor(t.Context(), q, nil); fault.Code(err) != "project/unknown" {
+			t.Errorf("%v: %v, want project/unknown", q, err)
+		}
+	}
+	if _, err := g.AskFor(t.Context(), &loomv1.GraphRequest{Question: around, Id: "d4"}, nil); fault.Code(err) != "graph/unknown-node" {
+		t.Errorf("around d4: %v, want graph/unknown-node", err)
+	}
+	reply, err = g.AskFor(t.Context(), &loomv1.GraphRequest{Bead: "shop-1"}, nil)
+	if err != nil || reply.Graph.GetNodes()[0].GetTitle() != "shop" {
+		t.Errorf("about shop-1: %v, %v", reply, err)
+	}
+	if _, err := g.AskFor(t.Context(), &loomv1.GraphRequest{Bead: "shop-1"}, []string{"bank"}); fault.Code(err) != "request/denied" {
+		t.Errorf("about shop-1, for whoever may read bank alone: %v", err)
+	}
+	page, err := s.views().Answer(t.Context(), project.Graph, &loomv1.Query{}, nil)
+	if err != nil || len(page.Graphs) != 2 || page.Graphs[1].Project != "shop" || page.Graphs[1].Number != 2 {
+		t.Errorf("the view of all: %v, %v", page, err)
+	}
+}
