@@ -46,12 +46,23 @@ var none = Token{"-"}
 // Parse returns s as a token, or an error with code id/malformed that names
 // what (for example "project").
 func Parse(what, s string) (Token, error) {
-	if !valid(s) {
-		return Token{}, fault.New("id/malformed", "%s id is not 1 to 64 of a-z, 0-9, _ and -, beginning with a letter or digit", what).
+	most := maxToken
+	if what == "project" {
+		most = MaxProject
+	}
+	if !valid(s) || len(s) > most {
+		return Token{}, fault.New("id/malformed", "%s id is not 1 to %d of a-z, 0-9, _ and -, beginning with a letter or digit", what, most).
 			At(what).Got(s)
 	}
 	return Token{s}, nil
 }
+
+// MaxProject is the most bytes of a project's id, so that those of its beads and attempts
+// are tokens; maxToken is the most of any.
+const (
+	MaxProject = 40
+	maxToken   = 64
+)
 
 // Must is Parse for names that the program itself chose; it panics.
 func Must(s string) Token {
@@ -65,7 +76,7 @@ func Must(s string) Token {
 func (t Token) String() string { return t.s }
 
 func valid(s string) bool {
-	if len(s) == 0 || len(s) > 64 || s[0] == '-' || s[0] == '_' {
+	if len(s) == 0 || len(s) > maxToken || s[0] == '-' || s[0] == '_' {
 		return false
 	}
 	for i := range len(s) {

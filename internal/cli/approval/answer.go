@@ -38,7 +38,9 @@ approvals are signed: "loom approve" and "loom reject".`,
 				if err != nil {
 					return err
 				}
-				return a.Print(v, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", v.Approval, answeredTo(asked, v.Decision)) })
+				return a.Print(v, func(w io.Writer) {
+					fmt.Fprintf(w, "%s: %s\n", v.Approval, answeredTo(asked, v.Decision)+ownWords(asked, v))
+				})
 			})
 		},
 	}

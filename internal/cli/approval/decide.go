@@ -125,7 +125,7 @@ func (a *Commands) decide(ctx context.Context, key *ceokey.Key, name string, d *
 		if err != nil {
 			return err
 		}
-		err = a.Print(d, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", d.Approval, words) })
+		err = a.Print(d, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", d.Approval, words+ownWords(asked, d)) })
 		if err != nil || waits || !wait {
 			return err
 		}

@@ -301,6 +301,26 @@ func answeredTo(p *loomv1.Approval, d loomv1.ApprovalDecision) string {
 	return "answered"
 }
 
+// ownWords says of an answer in words that is none of those which the agent offers that
+// it is told as it stands: a slip of the hand is seen.
+func ownWords(p *loomv1.Approval, d *loomv1.DecideApproval) string {
+	said := strings.TrimSpace(d.GetComment())
+	if p.GetPermission().GetTool() != project.AskUserTool || d.GetDecision() != loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE || said == "" {
+		return ""
+	}
+	var asked struct {
+		Answers []string `json:"answers"`
+	}
+	if json.Unmarshal([]byte(p.Permission.Arguments), &asked) != nil || len(asked.Answers) == 0 {
+		return ""
+	}
+	if slices.ContainsFunc(asked.Answers, func(a string) bool { return strings.EqualFold(strings.TrimSpace(a), said) }) {
+		return ""
+	}
+	return fmt.Sprintf(" in words of your own: %q is none of what it offers (%s), and the agent is told it as it stands",
+		console.Line(said, 60), console.Line(strings.Join(asked.Answers, " | "), 200))
+}
+
 // Answered says what an answer was.
 func Answered(d loomv1.ApprovalDecision) string {
 	switch d {

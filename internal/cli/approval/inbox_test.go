@@ -109,3 +109,24 @@ func TestTOOL04_AQuestionInWordsIsShownOnce(t *testing.T) {
 		t.Errorf("an approval was %q", got)
 	}
 }
+
+// An answer in words that is none of those which the agent offers is not taken silently.
+func TestSIGN03_AnAnswerOfOnesOwnIsSaidToBeOne(t *testing.T) {
+	approve := loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE
+	for _, tt := range []struct {
+		tool, arguments, comment string
+		decision                 loomv1.ApprovalDecision
+		want                     string
+	}{
+		{project.AskUserTool, `{"question":"Which?","answers":["red","blue"]}`, "green", approve, ` in words of your own: "green" is none of what it offers (red | blue), and the agent is told it as it stands`},
+		{project.AskUserTool, `{"question":"Which?","answers":["red","blue"]}`, " Blue ", approve, ""},
+		{project.AskUserTool, `{"question":"Which?","answers":["red","blue"]}`, "neither", loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT, ""},
+		{project.AskUserTool, `{"question":"Which?"}`, "green", approve, ""},
+		{"shell", `{"answers":["red"]}`, "green", approve, ""},
+	} {
+		p := &loomv1.Approval{Permission: &loomv1.PermissionQuestion{Tool: tt.tool, Arguments: tt.arguments}}
+		if got := ownWords(p, &loomv1.DecideApproval{Decision: tt.decision, Comment: tt.comment}); got != tt.want {
+			t.Errorf("%q to %s: %q, want %q", tt.comment, tt.arguments, got, tt.want)
+		}
+	}
+}

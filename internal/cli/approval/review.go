@@ -136,14 +136,14 @@ func (r *review) give(ctx context.Context, p *loomv1.Approval, d *loomv1.DecideA
 			return "", r.whoSigns(ctx, p)
 		}
 		_, err := r.respond(ctx, r.client, d)
-		return answeredTo(p, d.Decision), err
+		return answeredTo(p, d.Decision) + ownWords(p, d), err
 	}
 	asked, err := r.sign(ctx, r.client, r.key, r.deployment, project.Of(p.Id), d)
 	if err != nil {
 		return "", err
 	}
 	words, _, err := r.became(ctx, r.client, project.Of(p.Id), asked, d)
-	return words, err
+	return words + ownWords(p, d), err
 }
 
 // whoSigns says whose keys an approval takes.

@@ -31,14 +31,14 @@ func (f *budgetFlags) add(cmd *cobra.Command) {
 func (f *budgetFlags) none(cmd *cobra.Command) error {
 	for flag, value := range map[string]float64{"budget-tokens": float64(f.tokens), "budget-usd": f.usd, "budget-time": f.time.Seconds()} {
 		if cmd.Flags().Changed(flag) && value == 0 {
-			return fault.New("submit/negative-budget", "with this nothing can be done").At("--" + flag).Got(cmd.Flag(flag).Value.String()).Want("leave it out for no bound")
+			return fault.New("submit/negative-budget", "with this nothing can be done").At("--" + flag).Got(cmd.Flag(flag).Value.String()).Want("leave it out for none")
 		}
 	}
 	return nil
 }
 
 // fill gives a budget what flags say that were given, and reports whether any
-// was; 0 takes a bound away.
+// was.
 func (f *budgetFlags) fill(cmd *cobra.Command, b *loomv1.Budget) (bool, error) {
 	any := false
 	for _, v := range []struct {

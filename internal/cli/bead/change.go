@@ -124,6 +124,9 @@ func (e *beadEdit) update(cmd *cobra.Command, c *client.Client, id string) (*loo
 
 // spend adds the budget that the flags name.
 func (e *beadEdit) spend(cmd *cobra.Command, u *loomv1.UpdateBead) (*loomv1.UpdateBead, error) {
+	if err := e.budget.none(cmd); err != nil {
+		return nil, err
+	}
 	budget := cmp.Or(u.Bead.Budget, &loomv1.Budget{})
 	changed, err := e.budget.fill(cmd, budget)
 	if err != nil {

@@ -46,7 +46,7 @@ words; quote it if it holds what your shell would eat. The same
 				if err != nil {
 					return err
 				}
-				return a.Submitted(cmd.Context(), c, reply, wait)
+				return a.Submitted(cmd.Context(), c, fresh(&s, reply), wait)
 			})
 		},
 	}
@@ -67,6 +67,15 @@ words; quote it if it holds what your shell would eat. The same
 	f.StringVar(&s.Project, "project", "", "`NAME` of the project (default: the host's only one)")
 	completes(cmd, map[string][]string{"type": types[:2], "priority": priorities, "assignee": roleNames()})
 	return cmd
+}
+
+// fresh is the answer to a submission: without a key of the caller's it is a new one, also
+// where the request was sent again because a host kept silent.
+func fresh(s *loomv1.Submission, r *loomv1.SubmitReply) *loomv1.SubmitReply {
+	if s.IdempotencyKey == "" {
+		r.Duplicate = false
+	}
+	return r
 }
 
 // order is what the flags of submit say in words.

@@ -263,6 +263,9 @@ func BadFlag(cmd *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		return fault.New("usage/argument", "a value is missing").At("--"+e.GetFlag().Name).Want("%s", spelled(e.GetFlag()))
 	}
+	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok && errors.Is(err, errTwice) {
+		return fault.New("usage/argument", "it is given twice, and takes one").At("--" + e.GetFlag().Name).Got(e.GetValue()).Want("leave one of them out")
+	}
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return fault.New("usage/argument", "not a value that it takes").At("--"+e.GetFlag().Name).Got(e.GetValue()).Want("%s", spelled(e.GetFlag()))
 	}

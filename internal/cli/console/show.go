@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"strings"
 
@@ -65,14 +66,42 @@ func (a *Console) Look(cmd *cobra.Command, view client.View, q *loomv1.Query, sh
 
 // ProjectFlag adds the flag --project.
 func ProjectFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "project", "", "`NAME` of the project (default: the id's, else the host's only one)")
+	cmd.Flags().Var(&onceText{text: name}, "project", "`NAME` of the project (default: the id's, else the host's only one)")
 }
 
 // AnyProjectFlag adds the flag --project to a verb that lists what all projects have
 // unless one is named.
 func AnyProjectFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "project", "", "`NAME` of the project (default: the id's, else all)")
+	cmd.Flags().Var(&onceText{text: name}, "project", "`NAME` of the project (default: the id's, else all)")
 }
+
+// onceText is a text that a flag may give once: of two, the last would count without a word.
+type onceText struct {
+	text  *string
+	given bool
+}
+
+var errTwice = errors.New("it is given twice")
+
+// Set takes the text.
+func (o *onceText) Set(s string) error {
+	if o.given && s != *o.text {
+		return errTwice
+	}
+	*o.text, o.given = s, true
+	return nil
+}
+
+// String returns the text.
+func (o *onceText) String() string {
+	if o.text == nil { // of the zero value, which pflag asks for the default
+		return ""
+	}
+	return *o.text
+}
+
+// Type is what help calls it.
+func (o *onceText) Type() string { return "string" }
 
 // CheckID refuses what cannot be the id of a bead, an execution or an
 // approval, before anybody is asked about it.

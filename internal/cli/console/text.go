@@ -128,6 +128,10 @@ func ProjectTable(w io.Writer, heads []string, rows [][]string) {
 // narrowColumn is the least that a column is cut to, its head allowing.
 const narrowColumn = 8
 
+// wholeColumns are the heads of columns that are never cut: two digests of which too
+// little is shown would look the same.
+var wholeColumns = []string{"digest", "hash"}
+
 // columns returns the most runes of each column's cells, so that a row has at most
 // width columns, as far as that can be; width 0 is any.
 func columns(heads []string, rows [][]string, width int) []int {
@@ -147,6 +151,9 @@ func columns(heads []string, rows [][]string, width int) []int {
 			if i < len(r) {
 				wide[i] = max(wide[i], utf8.RuneCountInString(Line(r[i], cellMost)))
 			}
+		}
+		if i < len(heads) && slices.Contains(wholeColumns, heads[i]) {
+			least[i] = wide[i]
 		}
 		total += wide[i]
 	}

@@ -8,8 +8,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
 	"pgregory.net/rapid"
 
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -72,6 +74,44 @@ func TestCLI01_WhoFiledIt(t *testing.T) {
 	} {
 		if got := Who(id); got != want {
 			t.Errorf("who(%v) = %q, want %q", id, got, want)
+		}
+	}
+}
+
+// Where there is little room, digests stay whole: cut, two of them would look the same.
+func TestCLI01_ADigestIsNeverCut(t *testing.T) {
+	heads, rows := []string{"process", "digest", "why"}, [][]string{{"finance", "20382bb73173", strings.Repeat("why ", 20)}}
+	if most := columns(heads, rows, 40); most[1] < 12 || most[2] >= 80 {
+		t.Errorf("in 40 columns the cells have at most %v runes", most)
+	}
+}
+
+// Of two projects neither is silently left out.
+func TestCLI01_AProjectIsNamedOnce(t *testing.T) {
+	for _, add := range []func(*cobra.Command, *string){ProjectFlag, AnyProjectFlag} {
+		for _, tt := range []struct {
+			args []string
+			want string
+			bad  bool
+		}{
+			{nil, "", false},
+			{[]string{"--project", "shop"}, "shop", false},
+			{[]string{"--project", "shop", "--project=shop"}, "shop", false},
+			{[]string{"--project", "shop", "--project", "bank"}, "", true},
+		} {
+			var name string
+			cmd := &cobra.Command{Use: "list"}
+			add(cmd, &name)
+			err := cmd.ParseFlags(tt.args)
+			if tt.bad {
+				if told := BadFlag(cmd, err); fault.Code(told) != "usage/argument" || !strings.Contains(told.Error(), "given twice") {
+					t.Errorf("%q: %v", tt.args, told)
+				}
+				continue
+			}
+			if err != nil || name != tt.want {
+				t.Errorf("%q: %q, %v, want %q", tt.args, name, err, tt.want)
+			}
 		}
 	}
 }

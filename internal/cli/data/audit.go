@@ -24,7 +24,8 @@ func (a *Commands) auditVerify() *cobra.Command {
 permitted or refused: who, what, why, on which digest. Each approval and each
 command of the CEO must carry a valid signature of the CEO's key over exactly
 what is recorded, made for this deployment, in time, and used once. Anything
-else is named, and the exit status is 7.`,
+else is named, as is an answered change whose diff is away or damaged, and the
+exit status is 7.`,
 		Example: "  loom audit verify\n  loom audit verify --beside --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := a.store(beside)

@@ -89,14 +89,15 @@ command again with --key of another.`,
 			if err := by.Check(cmd); err != nil {
 				return err
 			}
-			k, err := keyOf(args[0], fresh, public, passkey)
+			k, made, err := keyOf(args[0], fresh, public, passkey)
 			if err != nil {
 				return err
 			}
 			if err := keyring.CheckKey(k); err != nil {
-				return err
+				return unmade(made, false, err)
 			}
-			return a.change(cmd.Context(), &by, k.Name, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_EnrolKey{EnrolKey: &loomv1.EnrolKey{Key: k, Reason: by.Reason}}})
+			taken, err := a.change(cmd.Context(), &by, k.Name, &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_EnrolKey{EnrolKey: &loomv1.EnrolKey{Key: k, Reason: by.Reason}}})
+			return unmade(made, taken, err)
 		},
 	}
 	f := cmd.Flags()
@@ -107,27 +108,40 @@ command again with --key of another.`,
 	return cmd
 }
 
-// keyOf returns the key to enrol; of the flags one says what it is.
-func keyOf(name, fresh, public, passkey string) (*loomv1.SigningKey, error) {
+// unmade takes away the file of a key that was made for an order which nobody has taken,
+// and returns why.
+func unmade(file string, taken bool, err error) error {
+	if file != "" && err != nil && !taken {
+		_ = os.Remove(file)
+	}
+	return err
+}
+
+// keyOf returns the key to enrol, and the file that was made for it; of the flags one says
+// what it is.
+func keyOf(name, fresh, public, passkey string) (_ *loomv1.SigningKey, made string, err error) {
 	given := slices.DeleteFunc([]string{fresh, public, passkey}, func(s string) bool { return s == "" })
 	if len(given) != 1 {
-		return nil, fault.New("usage/argument", "which key it is, %d flags say", len(given)).At("NAME").Want("one of --new, --public and --passkey")
+		return nil, "", fault.New("usage/argument", "which key it is, %d flags say", len(given)).At("NAME").Want("one of --new, --public and --passkey")
 	}
 	if passkey != "" {
-		return readPasskey(name, passkey)
+		k, err := readPasskey(name, passkey)
+		return k, "", err
 	}
 	if fresh != "" {
 		if err := keyring.CheckName(name); err != nil { // before a file is made
-			return nil, err
+			return nil, "", err
 		}
-		k, _, err := ceokey.OpenOrCreate(fresh)
+		k, created, err := ceokey.OpenOrCreate(fresh)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
-		public = k.Public()
+		if public = k.Public(); created {
+			made = fresh
+		}
 	}
 	raw, err := ceokey.Parse(public)
-	return &loomv1.SigningKey{Name: name, PublicKey: raw}, err
+	return &loomv1.SigningKey{Name: name, PublicKey: raw}, made, err
 }
 
 // mostPasskey bounds the file of a credential.
@@ -168,7 +182,8 @@ always left. With three keys or more, two others have to sign it.`,
 			if err := by.Check(cmd); err != nil {
 				return err
 			}
-			return a.change(cmd.Context(), &by, args[0], &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_RevokeKey{RevokeKey: &loomv1.RevokeKey{Name: args[0], Reason: by.Reason}}})
+			_, err := a.change(cmd.Context(), &by, args[0], &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_RevokeKey{RevokeKey: &loomv1.RevokeKey{Name: args[0], Reason: by.Reason}}})
+			return err
 		},
 	}
 	by.Add(cmd)
@@ -176,13 +191,14 @@ always left. With three keys or more, two others have to sign it.`,
 }
 
 // change has every project take a signed order about the keys, that of the deployment
-// first: what that refuses, none is asked. Given again, it goes on where it was ended.
-func (a *Commands) change(ctx context.Context, by *approval.OrderFlags, name string, cmd *loomv1.CeoCommand) error {
+// first: what that refuses, none is asked. Given again, it goes on where it was ended. It
+// reports whether it was taken, or may have been: nobody knows where no answer came.
+func (a *Commands) change(ctx context.Context, by *approval.OrderFlags, name string, cmd *loomv1.CeoCommand) (taken bool, err error) {
 	key, err := approval.OpenKey(by.Key)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return a.With(ctx, func(c *client.Client) error {
+	err = a.With(ctx, func(c *client.Client) error {
 		about, err := c.Host(ctx, &loomv1.HostRequest{})
 		if err != nil {
 			return err
@@ -195,6 +211,7 @@ func (a *Commands) change(ctx context.Context, by *approval.OrderFlags, name str
 		var errs []error
 		for _, id := range append([]string{project.System}, about.Projects...) {
 			err := approval.Give(ctx, ceo, key, about.Deployment, id, cmd)
+			taken = taken || !refused(err)
 			if err != nil {
 				err = fault.From(err).At("project " + id)
 			}
@@ -207,6 +224,16 @@ func (a *Commands) change(ctx context.Context, by *approval.OrderFlags, name str
 		}
 		return a.tell(ctx, c, name, cmd)
 	})
+	return taken, err
+}
+
+// refused reports whether an order was not taken for sure.
+func refused(err error) bool {
+	switch fault.Status(err) {
+	case fault.Usage, fault.Invalid, fault.Refused, fault.Conflict, fault.Limit:
+		return true
+	}
+	return false
 }
 
 // tell says what became of a change.

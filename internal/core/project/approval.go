@@ -116,6 +116,10 @@ func (d *decision) checkDecision(a *loomv1.Approval, v *loomv1.DecideApproval) e
 	if ended(d.s.bead(a.Id).GetStatus()) {
 		return fault.New("approval/lapsed", "approval %q lapsed: %s", a.Id, d.s.bead(a.Id).GetReason()).At("approval")
 	}
+	if v.Digest == "" {
+		return fault.New("approval/digest", "the answer has no digest, which says what was shown").At("digest").
+			Want("the digest of approval %s, as the inbox has it", a.Id)
+	}
 	if subtle.ConstantTimeCompare([]byte(a.Digest), []byte(v.Digest)) != 1 {
 		return fault.New("approval/digest", "the answer is about %.12s, approval %q is about %.12s", v.Digest, a.Id, a.Digest).At("digest").
 			Want("look at it again with \"loom inbox %s\"", a.Id)

@@ -244,7 +244,7 @@ func TestSUB02_AllThatIsSubmittedIsOnTheBead(t *testing.T) {
 		Id: b.Id, Project: "shop", Type: sub.Type, Status: loomv1.BeadStatus_BEAD_STATUS_BLOCKED, Goal: sub.Goal, Description: sub.Description,
 		Process: "l", Context: context, Priority: urgent, Deadline: sub.Deadline, Labels: sub.Labels, Budget: sub.Budget, Parent: up,
 		BlockedBy: sub.BlockedBy, Assignee: sub.Assignee,
-		Reason: b.Reason, CreatedAt: timestamppb.New(noon), UpdatedAt: timestamppb.New(noon), BlockedSince: timestamppb.New(noon), FiledBy: b.FiledBy,
+		Reason: b.Reason, CreatedAt: timestamppb.New(noon), UpdatedAt: timestamppb.New(noon), State: loomv1.WorkState_WORK_STATE_BLOCKED, BlockedSince: timestamppb.New(noon), FiledBy: b.FiledBy,
 	}
 	if !proto.Equal(b, want) {
 		t.Errorf("submitted\n%v\nthe bead is\n%v\nwant\n%v", sub, b, want)

@@ -4,9 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -29,7 +31,7 @@ const (
 	MaxKey         = 128
 	MaxComment     = 4 << 10
 	MaxLabels      = 32 // labels
-	MaxID          = 40 // bytes of a project id, so that bead and attempt ids stay tokens
+	MaxID          = subject.MaxProject
 )
 
 // System is the project whose journal has what belongs to no registered one,
@@ -80,11 +82,12 @@ func CheckConfig(c *loomv1.ProjectConfig) error {
 	if _, err := subject.Parse("project", c.GetId()); err != nil {
 		return err
 	}
-	if len(c.Id) > MaxID {
-		return fault.New("id/malformed", "project id is longer than %d bytes", MaxID).At("project").Got(c.Id)
-	}
 	if c.Id == System {
 		return fault.New("project/invalid", "project %q is Loom's own", c.Id).At("project").Want("choose another name")
+	}
+	if strings.ContainsFunc(c.Repository, unicode.IsControl) {
+		return fault.New("project/invalid", "project %q: the path of the repository has a line end or another control character", c.Id).At("repository").Got(c.Repository).
+			Want("rename the directory")
 	}
 	if !filepath.IsAbs(c.Repository) {
 		return fault.New("project/invalid", "project %q: repository is not an absolute path", c.Id).At("repository").Got(c.Repository)
@@ -212,7 +215,31 @@ func checkContext(c *structpb.Struct) []*fault.Error {
 	if len(data) > MaxContext {
 		return []*fault.Error{fault.New("submit/too-large", "context has %d bytes as JSON, the most is %d", len(data), MaxContext).At("context")}
 	}
-	return nil
+	return controlIn(structpb.NewStructValue(c), "context")
+}
+
+// controlIn refuses control characters in the names and texts of a value: they would steer
+// the terminal of whoever reads it. Texts may have lines and tabs.
+func controlIn(v *structpb.Value, where string) (errs []*fault.Error) {
+	switch v := v.GetKind().(type) {
+	case *structpb.Value_StringValue:
+		if has := strings.IndexFunc(v.StringValue, func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) }); has >= 0 {
+			errs = append(errs, fault.New("submit/invalid-field", "the value has a control character").At(where).Got(v.StringValue))
+		}
+	case *structpb.Value_ListValue:
+		for i, one := range v.ListValue.GetValues() {
+			errs = append(errs, controlIn(one, fmt.Sprintf("%s/%d", where, i))...)
+		}
+	case *structpb.Value_StructValue:
+		for _, name := range slices.Sorted(maps.Keys(v.StructValue.GetFields())) {
+			if strings.ContainsFunc(name, unicode.IsControl) {
+				errs = append(errs, fault.New("submit/invalid-field", "the name of a value has a control character").At(where).Got(name))
+				continue
+			}
+			errs = append(errs, controlIn(v.StructValue.Fields[name], where+"/"+name)...)
+		}
+	}
+	return errs
 }
 
 func checkKey(key string) []*fault.Error {

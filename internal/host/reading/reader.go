@@ -76,8 +76,8 @@ func (r *Reader) Services() map[string]service.Handler {
 		"ask": service.Of(func(ctx context.Context, q *loomv1.GraphRequest, c service.Call) (*loomv1.GraphReply, error) {
 			return r.Graphs.AskFor(ctx, q, c.Projects)
 		}),
-		"metrics":    service.Asked(r.Tables.Metrics),
-		"cost":       service.Asked(r.Tables.Cost),
+		"metrics": service.Asked(r.Tables.Metrics),
+		"cost":    service.Asked(r.Tables.Cost),
 	}
 	for _, v := range project.Views {
 		all[string(v)] = service.Of(func(ctx context.Context, q *loomv1.Query, c service.Call) (*loomv1.View, error) {

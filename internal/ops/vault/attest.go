@@ -1,11 +1,14 @@
 package vault
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -262,8 +265,8 @@ func Check(e *Envelope) (*Checked, error) {
 		return nil, fault.From(err).At("envelope")
 	}
 	var s statement
-	if err := json.Unmarshal(e.Payload, &s); err != nil || s.Type != statementType || s.PredicateType != predicateType {
-		return nil, fault.New("command/malformed", "not a statement about an approval").Want("%s", predicateType)
+	if err := strictly(e.Payload, &s); err != nil || s.Type != statementType || s.PredicateType != predicateType {
+		return nil, fault.New("command/malformed", "not a statement about an approval").Because(err).Want("%s", predicateType)
 	}
 	p, shown := s.Predicate, &loomv1.Approval{}
 	if proto.Unmarshal(p.Shown, shown) != nil {
@@ -342,13 +345,27 @@ func preAuthentication(kind string, payload []byte) []byte {
 	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(kind), kind, len(payload), payload)
 }
 
+// strictly reads JSON that has the fields of a value and no others: nobody has signed what
+// stands beside them.
+func strictly(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more behind it")
+	}
+	return nil
+}
+
 // ParseEnvelope reads an envelope; its bytes may be in either base64 of DSSE.
 func ParseEnvelope(data []byte) (*Envelope, error) {
 	var raw struct {
 		PayloadType, Payload string
 		Signatures           []struct{ KeyID, Sig string }
 	}
-	if err := json.Unmarshal(data, &raw); err != nil {
+	if err := strictly(data, &raw); err != nil {
 		return nil, fault.New("command/malformed", "not an envelope in JSON: %s", err)
 	}
 	decode := func(s string) ([]byte, error) {

@@ -3,6 +3,7 @@ package vault
 import (
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,4 +94,39 @@ func newKey(t *testing.T) *ceokey.Key {
 		t.Fatal(err)
 	}
 	return key
+}
+
+// What stands in the file beside what was signed is refused: whoever reads it could take
+// it for signed.
+func TestP09_WhatNobodySignedIsRefusedBesideIt(t *testing.T) {
+	ceo := newKey(t)
+	shown := &loomv1.Approval{Id: "shop-2", Question: "Shall this land?"}
+	shown.Digest = workflow.Digest(shown)
+	signed, err := ceo.Decide("dp-1", "shop", &loomv1.DecideApproval{Approval: "shop-2", Digest: shown.Digest, Decision: loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := predicate{Deployment: "dp-1", Project: "shop", Approval: "shop-2", Question: shown.Question, Decision: "approve", answer: answerOf(signed, "first", nil)}
+	e, err := seal(p, shown, ceo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{strings.Replace(string(data), "{", `{"reviewedBy":"the board",`, 1), string(data) + `{}`} {
+		if _, err := ParseEnvelope([]byte(bad)); fault.Code(err) != "command/malformed" {
+			t.Errorf("%.60s: %v, want command/malformed", bad, err)
+		}
+	}
+	payload := strings.Replace(string(e.Payload), `"decision":"approve"`, `"decision":"approve","reviewedBy":"the board"`, 1)
+	sig, err := ceo.Envelope(preAuthentication(payloadType, []byte(payload)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := &Envelope{PayloadType: payloadType, Payload: []byte(payload), Signatures: []EnvelopeSignature{{KeyID: ceo.Public(), Sig: sig}}}
+	if _, err := Check(more); fault.Code(err) != "command/malformed" {
+		t.Errorf("a field more in the statement: %v, want command/malformed", err)
+	}
 }

@@ -57,6 +57,7 @@ func (s *Store) Audit(ctx context.Context) (*Audit, error) {
 		return nil, err
 	}
 	a := &Audit{Deployment: s.Manifest.Deployment}
+	shown := newDiffs()
 	auditor := &project.Auditor{Deployment: s.Manifest.Deployment, Roots: keys}
 	for p := range s.Manifest.Partitions {
 		if !s.created(natsjournal.Stream(p)) {
@@ -69,9 +70,11 @@ func (s *Store) Audit(ctx context.Context) (*Audit, error) {
 		}
 		for _, b := range base.GetProjects() {
 			auditor.Begin(b.Project, b.State)
+			shown.begin(b.State)
 		}
 		found, err := s.walk(ctx, p, func(seq uint64, b *loomv1.Batch) error {
 			for i, e := range b.Events {
+				shown.look(e)
 				a.look(auditor, &loomv1.Position{Partition: b.Partition, Epoch: b.Epoch, Sequence: seq, Index: uint32(i)}, e)
 			}
 			return nil
@@ -86,6 +89,11 @@ func (s *Store) Audit(ctx context.Context) (*Audit, error) {
 			a.Damage = append(a.Damage, fault.From(err))
 		}
 	}
+	damage, err := shown.damage(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	a.Damage = append(a.Damage, damage...)
 	slices.SortStableFunc(a.Acts, func(x, y Act) int { return x.Time.Compare(y.Time) })
 	a.Sound = len(a.Damage) == 0
 	return a, nil

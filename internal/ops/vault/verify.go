@@ -215,29 +215,15 @@ func (c *check) blobs(ctx context.Context) error {
 	if !c.created(name) {
 		return nil
 	}
-	stream, err := c.stream(name)
+	have, errs, err := c.Store.blobs(ctx, c.parts.see)
 	if err != nil {
+		return err
+	}
+	for _, err := range errs {
 		c.report.damage(err)
+	}
+	if have == nil {
 		return nil
-	}
-	c.say("reading " + name)
-	have := map[string]int64{} // -1 for bytes that are not what the name says
-	scan, err := readObjects(stream, blob.Bucket, func(name string, data []byte) error {
-		delete(have, name)
-		if data != nil {
-			have[name] = size(name, data)
-			c.parts.see(name, data)
-		}
-		return ctx.Err()
-	})
-	if err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
-		c.report.damage(err)
-	}
-	if err := scan.Err(); err != nil {
-		c.report.damage(err)
 	}
 	err = c.parts.bases(func(cut *loomv1.JournalCut, base *loomv1.JournalBase) {
 		blob.Refs(base, func(ref *loomv1.BlobRef) {
