@@ -71,12 +71,7 @@ func FarBlobs(ctx context.Context, nc *nats.Conn, at *loomv1.SeatRequest) (conte
 
 // Deafen has the host not hear what others say of whom they hear.
 func (h *Host) Deafen(others ...string) {
-	h.hearing.mu.Lock()
-	defer h.hearing.mu.Unlock()
-	h.hearing.deaf = map[string]bool{}
-	for _, name := range others {
-		h.hearing.deaf[name] = true
-	}
+	h.fleet.Deafen(others...)
 }
 
 // Unwritable pretends that a write has failed.

@@ -84,19 +84,19 @@ func (h *Host) trustedTools(ctx context.Context, id string, def *loomv1.Definiti
 	}
 	pin, _, err := toolkit.NewTrust(h.dir.Path()).Open(def.Name, def.Toolkit)
 	if err != nil {
-		return nil, outside.Here(err, h.name())
+		return nil, outside.Here(err, h.Name())
 	}
 	if other := h.another(); other != "" {
 		return nil, fault.New("process/tool-untrusted", "the tools of process %q are trusted on this host alone, and host %q may come to the work", def.Name, other).
-			At("host "+h.name()).Want("trust them in the project, for all hosts: \"loom process trust %s --project %s --reason TEXT\"", def.Name, id)
+			At("host "+h.Name()).Want("trust them in the project, for all hosts: \"loom process trust %s --project %s --reason TEXT\"", def.Name, id)
 	}
 	return outside.Names(pin)
 }
 
 // another names a host beside this one that runs agents, or is "".
 func (h *Host) another() string {
-	for _, p := range h.hosts() {
-		if p.Alive && p.Host != h.name() {
+	for _, p := range h.fleet.Hosts() {
+		if p.Alive && p.Host != h.Name() {
 			return p.Host
 		}
 	}

@@ -21,12 +21,14 @@ import (
 	"github.com/loomrun/loom/internal/base/redact"
 	"github.com/loomrun/loom/internal/host/clean"
 	"github.com/loomrun/loom/internal/host/disk"
+	"github.com/loomrun/loom/internal/host/fleet"
 	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/host/journals"
 	"github.com/loomrun/loom/internal/host/lives"
 	"github.com/loomrun/loom/internal/host/outside"
 	"github.com/loomrun/loom/internal/host/reading"
 	"github.com/loomrun/loom/internal/host/registry"
+	"github.com/loomrun/loom/internal/host/staff"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/net/ceokey"
 	"github.com/loomrun/loom/internal/net/natswire"
@@ -87,16 +89,14 @@ type Host struct {
 	own        *ownErrors
 	notes      securityNotes
 	background sync.WaitGroup // what runs beside until ctx ends
-	presence   *presence
-	fleet      fleet
-	hearing    hearing
-	leaves     leaves
+	wire       *natswire.Wire // to other hosts; nil on a host that is alone
+	fleet      *fleet.Fleet
 	knocks     knocks
 	handover   *actors.Handover
 	places     places
 	atWork     actors.AtWork // what agents of this host work on
 	broken     brokenCalls
-	staff      *staff
+	staff      *staff.Staff
 	meters     *web.Meters
 	web        *web.Server
 
@@ -113,7 +113,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	}
 	secrets := clean.Secrets{Secrets: redact.Of(c.Secrets)}
 	h := &Host{
-		meters: web.NewMeters(), presence: newPresence(), staff: newStaff(),
+		meters: web.NewMeters(),
 		config: c, secrets: secrets, log: c.log(secrets.Secrets), started: time.Now(), model: c.Model, roles: c.roles(),
 	}
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -123,7 +123,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	for _, step := range []func(context.Context) error{
 		h.checkMachine, h.openData, h.watchSpace, h.openAddresses, h.startBroker, h.watchWrites, h.enrol, h.openStores,
 		h.startSystem, h.startFleet, h.startActors, h.register, h.noteSecurity, h.checkFences, func(ctx context.Context) error { return h.retention.Finish(ctx) },
-		h.watchClocks, h.watchStored, h.startAgents, h.startDisk, h.startPresence, h.startStaff, h.serve, h.startWeb,
+		h.watchClocks, h.watchStored, h.startAgents, h.startDisk, h.startReports, h.startStaff, h.serve, h.startWeb,
 	} {
 		if err := step(ctx); err != nil {
 			err = h.orFull(err)
@@ -257,7 +257,7 @@ func (h *Host) startSystem(context.Context) error {
 	}
 	m := h.dir.Manifest()
 	h.system = actors.NewSystem(h.log, lost, func(s *actor.ActorSystem) {
-		h.fleet.wire, err = natswire.Start(s, h.broker.Core(), natswire.Config{Host: m.Host, Epoch: m.Starts, Logger: h.log})
+		h.wire, err = natswire.Start(s, h.broker.Core(), natswire.Config{Host: m.Host, Epoch: m.Starts, Logger: h.log})
 	})
 	return err
 }
@@ -274,7 +274,7 @@ func (h *Host) startActors(ctx context.Context) error {
 		parts = append(parts, h.partitionConfig(log, snapshots, m, ceo))
 	}
 	began := time.Now()
-	h.setProjects(h.system.StartPartitions(h.ctx, parts, h.journals.Partition, h.elsewhere()))
+	h.setProjects(h.system.StartPartitions(h.ctx, parts, h.journals.Partition, h.fleet.Elsewhere()))
 	h.disk = disk.New(disk.Config{
 		Dir: h.dir, Tables: h.projection, Projects: h.known.All, Repository: h.repositoryOf, Draft: h.recordDraft, Limit: h.config.ProjectDisk, Log: h.log,
 	})
@@ -299,11 +299,11 @@ func (h *Host) partitionConfig(log journal.Log, s journal.Snapshots, m datadir.M
 		Host: m.Host, Start: m.Starts, Roles: h.liveAgents, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery, Trouble: h.own.note,
 	}
 	p.Clean = h.secrets.Command
-	p.Members, p.Format, p.Agreed = h.everybody, h.config.Format, h.agreed
+	p.Members, p.Format, p.Agreed = h.fleet.Members, h.config.Format, h.fleet.Agreed
 	p.Base = func(ctx context.Context) (*loomv1.JournalBase, error) { return h.journals.Base(ctx, log.Partition()) }
-	if n := log.Partition(); h.fleet.leases != nil { // there are other hosts
-		p.Lease = leaseTurn{h, n}
-		p.Open = func() func() { return h.open(n) }
+	if n := log.Partition(); h.fleet.Clustered() { // there are other hosts
+		p.Lease = h.fleet.Lease(n)
+		p.Open = func() func() { return h.fleet.Open(n) }
 	}
 	return p
 }
@@ -397,7 +397,7 @@ func (h *Host) startAgents(context.Context) error {
 			continue
 		}
 		pools = append(pools, actors.Pool{
-			Role: name, Agents: h.agentsOf(name), Changed: h.presence.changed, Host: m.Host, Start: m.Starts, Queue: h.handover, Serves: h.hasRepository, Projects: h.projects, Worker: worker, Logger: h.log, AtWork: &h.atWork,
+			Role: name, Agents: h.agentsOf(name), Changed: h.fleet.Reports.Changed, Host: m.Host, Start: m.Starts, Queue: h.handover, Serves: h.hasRepository, Projects: h.projects, Worker: worker, Logger: h.log, AtWork: &h.atWork,
 			Sit:        func(string, *loomv1.Claimant) actors.Way { return remembering{h.projects, memories} },
 			Lived:      func(kind loomv1.LifeKind, agent, reason string) { kept.Note(time.Now(), kind, name, agent, reason) },
 			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,
@@ -419,7 +419,9 @@ func (h *Host) Stop(ctx context.Context) {
 		if h.handover != nil {
 			h.handover.Stop()
 		}
-		h.presence.leave(ctx)
+		if h.fleet != nil {
+			h.fleet.Reports.Leave(ctx)
+		}
 		h.cancel()
 		h.background.Wait()
 		if h.retention != nil {
@@ -428,7 +430,12 @@ func (h *Host) Stop(ctx context.Context) {
 		if h.system != nil {
 			h.system.Stop()
 		}
-		h.stopFleet(ctx)
+		if h.wire != nil {
+			h.wire.Close()
+		}
+		if h.fleet != nil {
+			h.fleet.Stop(ctx)
+		}
 		if h.broker != nil {
 			if err := h.broker.Close(ctx); err != nil {
 				h.log.Warn("broker did not stop cleanly", "error", err)

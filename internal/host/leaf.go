@@ -19,7 +19,9 @@ import (
 	"github.com/loomrun/loom/internal/base/redact"
 	"github.com/loomrun/loom/internal/host/clean"
 	"github.com/loomrun/loom/internal/host/disk"
+	"github.com/loomrun/loom/internal/host/fleet"
 	"github.com/loomrun/loom/internal/host/seat"
+	"github.com/loomrun/loom/internal/host/staff"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/net/certificate"
 	"github.com/loomrun/loom/internal/net/identity"
@@ -50,7 +52,7 @@ type Leaf struct {
 // helloEvery is how often a leaf host asks whether it may still be one, and what
 // is wanted of it; helloWithin is how long it waits for the answer.
 const (
-	helloEvery  = staffAgain
+	helloEvery  = staff.LookAgain
 	helloWithin = 5 * time.Second
 	// leafLook is how often each of its agents asks whether the attempt that it works
 	// on is still its own: a leaf host follows no journal.
@@ -268,7 +270,7 @@ func (l *Leaf) serves(id string) bool {
 
 // live says that this host lives, until it stops.
 func (l *Leaf) live() {
-	beat := time.NewTicker(leafEvery)
+	beat := time.NewTicker(fleet.LeafEvery)
 	defer beat.Stop()
 	for {
 		l.say(l.presence(true))
@@ -314,6 +316,27 @@ func (l *Leaf) stay() {
 			l.heed(welcome)
 		}
 	}
+}
+
+// heed has each role come to what is wanted of this leaf host.
+func (l *Leaf) heed(w *loomv1.LeafWelcome) {
+	for _, role := range l.roles {
+		if n, known := l.due(w, role); known {
+			l.h.pools.Resize(role, n)
+		}
+	}
+	for execution, project := range w.GetEnded() {
+		l.h.disk.Retire(l.h.ctx, project, execution)
+	}
+}
+
+// due is how many agents of a role a host says that this one is to have, if it
+// says anything.
+func (l *Leaf) due(w *loomv1.LeafWelcome, role string) (n int, known bool) {
+	if w.GetDrained() {
+		return 0, true
+	}
+	return int(w.GetStaff().GetAgents()[role]), w.GetStaff() != nil
 }
 
 // Name returns the name by which the deployment knows this host.

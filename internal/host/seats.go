@@ -11,18 +11,18 @@ import (
 func (h *Host) seats() *seat.Server {
 	return seat.New(seat.Config{
 		Way: remembering{h.projects, h.memories()}, Look: h.projects.Look, Registered: h.known.Has, Repository: h.repos.Open, Blobs: h.blobs, Roles: h.roles,
-		Leaf: h.leaves.epoch, IsHost: h.isHost, Prepare: h.broker.PrepareWork, Welcome: h.welcome, Running: h.ctx, Log: h.log,
+		Leaf: h.fleet.Leaf, IsHost: h.fleet.IsHost, Prepare: h.broker.PrepareWork, Welcome: h.welcome, Running: h.ctx, Log: h.log,
 	})
 }
 
 // welcome says what a leaf host has joined, and what is wanted of it.
 func (h *Host) welcome(ctx context.Context, hello *loomv1.LeafHello, roles []string) (*loomv1.LeafWelcome, error) {
 	p := hello.GetPresence()
-	wanted, err := h.wanted(ctx)
+	wanted, err := h.staff.Wanted(ctx)
 	if err != nil {
 		return nil, err
 	}
-	h.notes.leaf(ctx, &h.leaves, p)
+	h.notes.leaf(ctx, p)
 	ended := map[string]string{}
 	if ends, err := h.projection.Ends(ctx, hello.Worktrees[:min(len(hello.Worktrees), helloWorktrees)]); err == nil {
 		for id, e := range ends {
@@ -32,6 +32,6 @@ func (h *Host) welcome(ctx context.Context, hello *loomv1.LeafHello, roles []str
 		}
 	}
 	return &loomv1.LeafWelcome{
-		Deployment: h.dir.Manifest().Deployment, Drained: wanted.GetDrained()[p.Host], Roles: roles, Staff: h.leafStaff(wanted, p, roles), Ended: ended,
+		Deployment: h.dir.Manifest().Deployment, Drained: wanted.GetDrained()[p.Host], Roles: roles, Staff: h.staff.Leaf(wanted, p, roles), Ended: ended,
 	}, nil
 }

@@ -17,9 +17,10 @@ import (
 type securityNotes struct {
 	host string
 	// do sends a command in the host's name; nil on a leaf host, which writes no journal.
-	do    func(ctx context.Context, project string, cmd *loomv1.Command) error
-	log   *slog.Logger
-	noted sync.Map // what trusted has noted
+	do     func(ctx context.Context, project string, cmd *loomv1.Command) error
+	log    *slog.Logger
+	noted  sync.Map // what trusted has noted
+	leaves sync.Map // the starts of leaf hosts that leaf has noted, by name
 }
 
 // noteSecurity puts on record what this host does less safely than it would by
@@ -82,13 +83,13 @@ func (n *securityNotes) note(ctx context.Context, what *loomv1.NoteSecurity) err
 // leaf puts on record that a leaf host which asks to be one runs commands
 // without a sandbox: once for each of its starts that this host hears of. What
 // cannot be noted is noted when it asks the next time.
-func (n *securityNotes) leaf(ctx context.Context, heard *leaves, p *loomv1.HostPresence) {
-	if !p.Unsandboxed || heard.noted(p.Host) == p.Epoch {
+func (n *securityNotes) leaf(ctx context.Context, p *loomv1.HostPresence) {
+	if epoch, _ := n.leaves.Load(p.Host); !p.Unsandboxed || epoch == p.Epoch {
 		return
 	}
 	if err := n.note(ctx, unsandboxed(p.Host)); err != nil {
 		n.log.Warn("it is not on record yet that a leaf host runs commands without a sandbox", "name", p.Host, "error", err)
 		return
 	}
-	heard.note(p.Host, p.Epoch)
+	n.leaves.Store(p.Host, p.Epoch)
 }

@@ -17,9 +17,11 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// services returns what this host answers, by name: those that only read, and these.
+// services returns what this host answers, by name: those that only read, those
+// of the staff, and these.
 func (h *Host) services() map[string]service.Handler {
 	all := h.reading.Services()
+	maps.Copy(all, h.staff.Services())
 	maps.Copy(all, map[string]service.Handler{
 		"submit":    h.serveSubmit,
 		"report":    h.serveSubmit,
@@ -32,11 +34,6 @@ func (h *Host) services() map[string]service.Handler {
 		"remember":  service.Of(h.writeMemory),
 		"intent":    service.Of(h.actInSession),
 		"host":      h.serveHost,
-		"hosts":     h.serveHosts,
-		"cluster":   h.serveCluster,
-		"members":   service.Of(h.changeMembers),
-		"scale":     service.Of(h.scale),
-		"drain":     service.Of(h.drain),
 		"retention": service.Asked(h.retention.Retain),
 		"toolkit":   service.Of(h.keepTools),
 		"register":  service.Of(h.changeProjects),

@@ -94,7 +94,7 @@ func (h *Host) live(projectID, bead, agent, text string) {
 // register registers the configured projects and gives every project the definitions
 // that this release brings.
 func (h *Host) register(ctx context.Context) error {
-	h.known.Changed = h.presence.changed
+	h.known.Changed = h.fleet.Reports.Changed
 	h.registrar = registry.New(registry.Config{
 		Cells: h.projects, Projects: &h.known, Library: h.library, Named: h.config.named(), Reporting: h.config.Reporting, ForAll: h.config.forAll(),
 		Do: h.do, Check: func(c *loomv1.ProjectConfig) error { return fault.Join(h.config.checkProject(c)) },

@@ -1,7 +1,6 @@
-package host
+package fleet
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -10,7 +9,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -22,7 +20,6 @@ type leaves struct {
 	began time.Time
 	seen  map[string]*leaf
 	told  map[string]map[string]map[string]uint32 // agents that projects were told of, by leaf and project
-	notes map[string]uint64                       // starts of which it is on record that they have no sandbox
 }
 
 type leaf struct {
@@ -31,90 +28,79 @@ type leaf struct {
 }
 
 const (
-	// leafEvery is how often a leaf host says that it lives, and leafTTL after
+	// LeafEvery is how often a leaf host says that it lives, and leafTTL after
 	// which silence it is gone.
-	leafEvery = 500 * time.Millisecond
+	LeafEvery = 500 * time.Millisecond
 	leafTTL   = 3500 * time.Millisecond
 )
 
 // startLeaves begins to hear of leaf hosts. Of those that may be there and were
 // not heard of yet, nothing is thought before they had time to say so: what
 // they hold stays theirs over a restart of this host.
-func (h *Host) startLeaves() error {
-	h.leaves.mu.Lock()
-	h.leaves.began, h.leaves.seen, h.leaves.told = time.Now(), map[string]*leaf{}, map[string]map[string]map[string]uint32{}
-	h.leaves.mu.Unlock()
-	if err := h.broker.WatchLeaves(h.leafSays); err != nil {
+func (f *Fleet) startLeaves() error {
+	f.leaves.mu.Lock()
+	f.leaves.began, f.leaves.seen, f.leaves.told = time.Now(), map[string]*leaf{}, map[string]map[string]map[string]uint32{}
+	f.leaves.mu.Unlock()
+	if err := f.config.Broker.WatchLeaves(f.leafSays); err != nil {
 		return err
 	}
-	h.fleet.done.Go(h.watchLeaves)
+	f.done.Go(f.watchLeaves)
 	return nil
 }
 
 // watchLeaves notices leaf hosts that are silent, until this host stops.
-func (h *Host) watchLeaves() {
-	look := time.NewTicker(leafEvery)
+func (f *Fleet) watchLeaves() {
+	look := time.NewTicker(LeafEvery)
 	defer look.Stop()
 	settling := true
 	for {
 		select {
 		case <-look.C:
-		case <-h.ctx.Done():
+		case <-f.config.Running.Done():
 			return
 		}
 		was := settling
-		settling = h.leaves.settling()
-		if gone := h.leaves.expire(); len(gone) > 0 || was != settling {
-			h.leavesChanged(gone)
+		settling = f.leaves.settling()
+		if gone := f.leaves.expire(); len(gone) > 0 || was != settling {
+			f.leavesChanged(gone)
 		}
 	}
 }
 
-// alone says that no other host takes part in the deployment, and that nobody has
-// credentials of a leaf host.
-func (h *Host) alone() bool {
-	return !h.broker.Clustered() && h.config.External == nil && len(h.broker.Workers()) == 0
-}
-
 // leavesChanged has everybody look who minds that leaf hosts came or went.
-func (h *Host) leavesChanged(gone []string) {
-	if err := h.handover.Share(h.ctx); err != nil {
-		h.log.Warn("work that waits is not shared with leaf hosts at once", "error", err)
-	}
+func (f *Fleet) leavesChanged(gone []string) {
+	f.config.LeavesChanged()
 	for _, name := range gone {
-		h.log.Info("leaf host", "name", name, "alive", false)
+		f.config.Log.Info("leaf host", "name", name, "alive", false)
 	}
-	if projects := h.way(); projects != nil {
-		projects.MembersChanged()
-	}
-	h.presence.changed()
-	h.staff.wake()
+	f.Reports.Changed()
+	f.changed()
 }
 
 // leafSays hears a leaf host. What it says of roles counts only as far as its
 // credentials go.
-func (h *Host) leafSays(name string, said []byte) {
+func (f *Fleet) leafSays(name string, said []byte) {
 	p := &loomv1.HostPresence{}
-	if proto.Unmarshal(said, p) != nil || p.Host != name || h.isHost(name) {
+	if proto.Unmarshal(said, p) != nil || p.Host != name || f.IsHost(name) {
 		return
 	}
-	roles, known := h.broker.Workers()[name]
+	roles, known := f.config.Broker.Workers()[name]
 	if !known {
 		return
 	}
-	trim(p, roles)
-	if !h.leaves.hear(p) {
+	Trim(p, roles)
+	if !f.leaves.hear(p) {
 		return
 	}
-	h.log.Info("leaf host", "name", name, "epoch", p.Epoch, "alive", p.Alive)
-	h.leavesChanged(nil)
+	f.config.Log.Info("leaf host", "name", name, "epoch", p.Epoch, "alive", p.Alive)
+	f.leavesChanged(nil)
 }
 
-// isHost says whether a name is that of a host which is no leaf.
-func (h *Host) isHost(name string) bool {
-	h.fleet.mu.Lock()
-	defer h.fleet.mu.Unlock()
-	return name == h.name() || h.fleet.seen[name] != nil
+// IsHost says whether a name is that of a host which is no leaf.
+func (f *Fleet) IsHost(name string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return name == f.config.Host || f.seen[name] != nil
 }
 
 // hear notes what a leaf host says, and whether that changes who lives or which
@@ -166,23 +152,6 @@ func (l *leaves) epoch(name string) uint64 {
 	return 0
 }
 
-// noted returns the start of a leaf host of which it is on record that it has no
-// sandbox, 0 for none.
-func (l *leaves) noted(name string) uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.notes[name]
-}
-
-func (l *leaves) note(name string, epoch uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.notes == nil {
-		l.notes = map[string]uint64{}
-	}
-	l.notes[name] = epoch
-}
-
 // list returns the leaf hosts by name, those that are gone included.
 func (l *leaves) list() (list []*loomv1.HostPresence) {
 	l.mu.Lock()
@@ -193,20 +162,20 @@ func (l *leaves) list() (list []*loomv1.HostPresence) {
 	return list
 }
 
-// everybody are the hosts that live, leaf hosts included. Those of which it is
+// Members are the hosts that live, leaf hosts included. Those of which it is
 // too early to say anything live, in a start before all others.
-func (h *Host) everybody() actors.Members {
-	m := h.members()
-	if h.leaves.settling() {
-		for name := range h.broker.Workers() {
+func (f *Fleet) Members() actors.Members {
+	m := f.members()
+	if f.leaves.settling() {
+		for name := range f.config.Broker.Workers() {
 			if _, is := m[name]; !is {
 				m[name] = 0
 			}
 		}
 	}
-	for _, p := range h.leaves.list() {
+	for _, p := range f.leaves.list() {
 		switch {
-		case h.isHost(p.Host): // one that came later, under the same name
+		case f.IsHost(p.Host): // one that came later, under the same name
 		case p.Alive:
 			m[p.Host] = p.Epoch
 		default:
@@ -214,12 +183,6 @@ func (h *Host) everybody() actors.Members {
 		}
 	}
 	return m
-}
-
-// shared says whether other hosts may go on with what is begun here; on a leaf
-// host they always may.
-func (h *Host) shared() bool {
-	return h.broker == nil || h.broker.Clustered() || len(h.broker.Workers()) > 0
 }
 
 // agentsIn are the agents that a host says it has, by role.
@@ -231,44 +194,6 @@ func agentsIn(p *loomv1.HostPresence) map[string]uint32 {
 		}
 	}
 	return m
-}
-
-// tellOfLeaves tells the projects which roles leaf hosts have agents of, and
-// reports whether all know now.
-func (h *Host) tellOfLeaves(ctx context.Context) bool {
-	all := true
-	for _, p := range h.leaves.list() {
-		if !p.Alive {
-			continue
-		}
-		for role := range agentsIn(p) {
-			all = h.broker.PrepareWork(ctx, role) == nil && all
-		}
-		for _, id := range h.known.All() {
-			all = h.tellOfLeaf(ctx, id, p) && all
-		}
-	}
-	return all
-}
-
-func (h *Host) tellOfLeaf(ctx context.Context, id string, p *loomv1.HostPresence) bool {
-	agents := agentsIn(p)
-	if len(p.Projects) > 0 && !slices.Contains(p.Projects, id) { // it takes no work of this one
-		return true
-	}
-	if h.leaves.knows(p.Host, id, agents) {
-		return true
-	}
-	ctx, cancel := context.WithTimeout(ctx, tellWithin)
-	defer cancel()
-	err := h.do(ctx, id, &loomv1.Command{Body: &loomv1.Command_ReportRoles{ReportRoles: &loomv1.ReportRoles{
-		Host: p.Host, Roles: &loomv1.HostRoles{Epoch: p.Epoch, Agents: agents},
-	}}})
-	if err != nil && fault.Code(err) != "project/quarantined" {
-		return false
-	}
-	h.leaves.tell(p, id, agents)
-	return true
 }
 
 // knows says whether a project was told of a leaf's agents.
@@ -291,3 +216,20 @@ func (l *leaves) tell(p *loomv1.HostPresence, project string, agents map[string]
 	}
 	l.told[p.Host][project] = agents
 }
+
+// Trim leaves of what a leaf host says what its credentials are good for.
+func Trim(p *loomv1.HostPresence, roles []string) {
+	p.Roles = slices.DeleteFunc(p.Roles, func(r *loomv1.RoleCount) bool { return !slices.Contains(roles, r.GetRole()) })
+	for role := range p.Own {
+		if !slices.Contains(roles, role) {
+			delete(p.Own, role)
+		}
+	}
+	p.Leaf, p.Partitions, p.Url, p.Http = true, nil, "", ""
+}
+
+// Leaf returns the start of a leaf host that lives, 0 if none of its name does.
+func (f *Fleet) Leaf(name string) uint64 { return f.leaves.epoch(name) }
+
+// Settling reports whether a leaf host that lives may not have been heard of yet.
+func (f *Fleet) Settling() bool { return f.leaves.settling() }

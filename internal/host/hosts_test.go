@@ -25,11 +25,11 @@ func TestROLE02_HostsAreListedWhileWhatIsWantedIsNotKnown(t *testing.T) {
 	t.Cleanup(func() { h.Stop(context.Background()) })
 	away, cancel := context.WithCancel(t.Context())
 	cancel()
-	reply := h.serveHosts(away, service.Call{}).(*loomv1.HostsReply)
+	reply := h.services()["hosts"](away, service.Call{}).(*loomv1.HostsReply)
 	if reply.Error != nil || reply.Unknown == nil || reply.Staffing != nil || len(reply.Hosts) != 1 || !reply.Hosts[0].Alive {
 		t.Errorf("while the project is away: %v", reply)
 	}
-	if reply = h.serveHosts(t.Context(), service.Call{}).(*loomv1.HostsReply); reply.Unknown != nil || reply.Staffing == nil {
+	if reply = h.services()["hosts"](t.Context(), service.Call{}).(*loomv1.HostsReply); reply.Unknown != nil || reply.Staffing == nil {
 		t.Errorf("when it is there: %v", reply)
 	}
 }

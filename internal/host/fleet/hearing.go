@@ -1,25 +1,19 @@
-package host
+package fleet
 
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/core/reach"
-	"github.com/loomrun/loom/internal/net/broker"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
-	"github.com/loomrun/loom/proto/subject"
 )
 
 // hearing is what this host knows of who hears whom. One that does not hear
@@ -36,35 +30,31 @@ type hearing struct {
 
 	yields atomic.Bool // the server is giving up what it leads
 
-	// What follows is set when the host begins to hear, and stays.
-	self     string
-	broker   *broker.Broker
-	projects func() *actors.Projects // nil before there are any
-	done     *sync.WaitGroup         // of what runs beside
-	log      *slog.Logger
+	config *Config
+	done   *sync.WaitGroup // of what runs beside
 }
 
 // surely is how many looks in a row must say the same before a host acts on it:
 // one that went on after a sleep hears of the others one after the other.
 const surely = 3
 
-// startHearing says from now on whom this host hears, and listens to the others.
-func (h *Host) startHearing() error {
-	h.hearing.mu.Lock()
-	h.hearing.table, h.hearing.moved = reach.New(h.name()), make(chan struct{})
-	h.hearing.mu.Unlock()
-	h.hearing.self, h.hearing.broker, h.hearing.projects, h.hearing.done, h.hearing.log = h.name(), h.broker, h.way, &h.fleet.done, h.log
-	if _, err := h.broker.Core().Subscribe(subject.Hears(), h.hearing.hear); err != nil {
+// start says from now on whom this host hears, and listens to the others.
+func (r *hearing) start(c *Config, done *sync.WaitGroup) error {
+	r.mu.Lock()
+	r.table, r.moved = reach.New(c.Host), make(chan struct{})
+	r.mu.Unlock()
+	r.config, r.done = c, done
+	if err := c.Listen(r.hear); err != nil {
 		return fmt.Errorf("host: the others cannot be listened to: %w", err)
 	}
-	h.fleet.done.Go(func() { h.hearing.stay(h.ctx) })
+	done.Go(func() { r.stay(c.Running) })
 	return nil
 }
 
 // hear takes in what another host says.
-func (r *hearing) hear(m *nats.Msg) {
+func (r *hearing) hear(data []byte) {
 	said := &loomv1.HostHears{}
-	if proto.Unmarshal(m.Data, said) != nil {
+	if proto.Unmarshal(data, said) != nil {
 		return
 	}
 	r.mu.Lock()
@@ -74,14 +64,24 @@ func (r *hearing) hear(m *nats.Msg) {
 	}
 }
 
+// deafen has this host not hear what others say, whatever they say.
+func (r *hearing) deafen(others []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.deaf = map[string]bool{}
+	for _, name := range others {
+		r.deaf[name] = true
+	}
+}
+
 // stay says whom this host hears, and acts on what the others say, until ctx ends.
 func (r *hearing) stay(ctx context.Context) {
 	again := time.NewTicker(reach.Every)
 	defer again.Stop()
 	for {
-		word, view, turned := r.look(r.self, time.Now())
+		word, view, turned := r.look(r.config.Host, time.Now())
 		if data, err := proto.Marshal(toldOf(word)); err == nil {
-			_ = r.broker.Core().Publish(subject.Hears(), data) // again in a moment
+			r.config.Say(data)
 		}
 		r.leaveToOthers(ctx, view, turned)
 		select {
@@ -113,11 +113,11 @@ func (r *hearing) look(self string, now time.Time) (say reach.Word, v reach.View
 func (r *hearing) leaveToOthers(ctx context.Context, v reach.View, turned bool) {
 	back := r.standsBack()
 	if turned && back {
-		r.log.Warn("hosts are cut off from each other, and this is one of them; partitions are left to those that hear everybody", "broken", broken(v), "whole", v.Whole)
+		r.config.Log.Warn("hosts are cut off from each other, and this is one of them; partitions are left to those that hear everybody", "broken", broken(v), "whole", v.Whole)
 	} else if turned {
-		r.log.Info("this host takes partitions again", "broken", broken(v))
+		r.config.Log.Info("this host takes partitions again", "broken", broken(v))
 	}
-	projects := r.projects()
+	projects := r.config.Projects()
 	if !back || projects == nil {
 		return
 	}
@@ -135,7 +135,7 @@ func (r *hearing) yield(ctx context.Context, to []string) {
 	}
 	r.done.Go(func() {
 		defer r.yields.Store(false)
-		r.broker.Yield(ctx, to)
+		r.config.Broker.Yield(ctx, to)
 	})
 }
 
@@ -168,14 +168,6 @@ func (r *hearing) mayServe(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// takers are the hosts that live and leave partitions to nobody.
-func (h *Host) takers() map[string]uint64 {
-	view := h.hearing.now()
-	alive := h.members()
-	maps.DeleteFunc(alive, func(name string, _ uint64) bool { return view.Back(name) })
-	return alive
 }
 
 // broken tells of pairs of hosts, for people.
