@@ -225,7 +225,11 @@ func (s *seat) ParkForOperator(ctx context.Context, block *loomv1.ModelBlock) er
 	return s.park(ctx, &loomv1.ParkAttempt{WaitsFor: "operator", Block: block})
 }
 
+// park is heard out: the host hears that the claim has ended, and breaks work off that
+// held it, before the answer is here.
 func (s *seat) park(ctx context.Context, c *loomv1.ParkAttempt) error {
+	ctx, cancel := outlast(ctx)
+	defer cancel()
 	c.Attempt, c.Claimant = s.attempt, s.who
 	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_ParkAttempt{ParkAttempt: c}})
 	return err

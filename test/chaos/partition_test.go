@@ -217,8 +217,14 @@ func (d *division) alone(victim int, j *job) {
 // learns that from what it does not hear.
 func (d *division) excused(victim int, j *job) {
 	d.t.Helper()
+	var err error
+	defer func() {
+		if d.t.Failed() {
+			d.t.Logf("its last answer: %v", err)
+		}
+	}()
 	d.until("it says why it takes nothing", func(ctx context.Context) bool {
-		err := d.submit(ctx, victim, j)
+		err = d.submit(ctx, victim, j)
 		if fault.Status(err) != fault.Unavailable {
 			d.t.Errorf("host %d answers %v to what was submitted to it alone", victim, err)
 		}

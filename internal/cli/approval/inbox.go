@@ -106,7 +106,8 @@ func checkInbox(cmd *cobra.Command, q *loomv1.Query, interactive bool) error {
 
 // inboxText is a list of approvals, or the only one there is, whole.
 func inboxText(w io.Writer, width int, v *loomv1.View, paint func(string) string) {
-	console.BlocksText(w, v.Blocks)
+	list := console.Folded(w, width, 2)
+	console.BlocksText(list, v.Blocks)
 	if len(v.Approvals) == 0 {
 		fmt.Fprintln(w, "nothing waits for you")
 	}
@@ -117,7 +118,7 @@ func inboxText(w io.Writer, width int, v *loomv1.View, paint func(string) string
 			fmt.Fprintf(w, "project %s\n", of)
 		}
 		if v.Diff == "" && p.Change != nil || len(v.Approvals) > 1 {
-			approvalShort(w, p)
+			approvalShort(list, p)
 		} else {
 			ApprovalText(w, width, p, v.Diff, paint)
 		}

@@ -4,29 +4,8 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/text/width"
-
 	"github.com/loomrun/loom/internal/cli/console"
 )
-
-// columnsOf is how many columns of a terminal a text takes.
-func columnsOf(text string) (n int) {
-	for _, r := range text {
-		n += columnsOfRune(r)
-	}
-	return n
-}
-
-func columnsOfRune(r rune) int {
-	if unicode.In(r, unicode.Mn, unicode.Me) {
-		return 0
-	}
-	switch width.LookupRune(r).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
-		return 2
-	}
-	return 1
-}
 
 // plainly is a text on one line that steers no terminal, and whose width is known: what
 // asks for another look of the rune before it is left out.
@@ -37,23 +16,6 @@ func plainly(text string) string {
 		}
 		return r
 	}, console.Line(text, 1000))
-}
-
-// cut is a text of at most n columns; what is left of a longer one ends in "…".
-func cut(text string, n int) string {
-	if columnsOf(text) <= n {
-		return text
-	}
-	if n < 1 {
-		return ""
-	}
-	used := 0
-	for i, r := range text {
-		if used += columnsOfRune(r); used > n-1 {
-			return strings.TrimRight(text[:i], " ") + "…"
-		}
-	}
-	return text
 }
 
 // cell is a text of a row.
@@ -83,7 +45,7 @@ func columnsOfRows(rows [][]cell, room, wide int, drop []int, paint Paint) []str
 	widths, kept := make([]int, last+1), make([]bool, last+1)
 	for i := range widths {
 		for _, r := range rows {
-			widths[i] = max(widths[i], columnsOf(r[i].text))
+			widths[i] = max(widths[i], console.Columns(r[i].text))
 		}
 		kept[i] = widths[i] > 0
 	}
@@ -129,13 +91,13 @@ func row(cells []cell, widths []int, kept []bool, room int, paint Paint) string 
 		if !kept[i] {
 			continue
 		}
-		text := cut(c.text, min(widths[i], room-blanks))
+		text := console.Cut(c.text, min(widths[i], room-blanks))
 		if text != "" {
 			b.WriteString(strings.Repeat(" ", blanks))
 			b.WriteString(paint(c.ink, text))
-			room, blanks = room-blanks-columnsOf(text), 0
+			room, blanks = room-blanks-console.Columns(text), 0
 		}
-		blanks += widths[i] - columnsOf(text) + gap
+		blanks += widths[i] - console.Columns(text) + gap
 		if blanks >= room {
 			break
 		}

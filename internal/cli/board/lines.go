@@ -63,7 +63,7 @@ type Paint func(ink console.Ink, text string) string
 // than the screen, and there are fewer lines than it has rows, unless it has one alone.
 func Lines(s State, now time.Time, columns, rows int, paint Paint) []string {
 	room, height := max(columns-1, 1), max(rows-1, 1)
-	status := paint(console.Faint, cut(statusOf(s, room), room))
+	status := paint(console.Faint, console.Cut(statusOf(s, room), room))
 	if height < 3 {
 		return []string{status}
 	}
@@ -94,18 +94,18 @@ func atMost(list []string, n, room int, paint Paint) []string {
 		return nil
 	}
 	more := fmt.Sprintf("and %d more", len(list)-n+1)
-	return append(slices.Clone(list[:n-1]), paint(console.Faint, cut(more, room)))
+	return append(slices.Clone(list[:n-1]), paint(console.Faint, console.Cut(more, room)))
 }
 
 func askLines(s State, now time.Time, room int, paint Paint) (lines []string) {
 	for _, m := range s.Mend {
-		lines = append(lines, paint(console.Bad, cut(plainly(m), room)))
+		lines = append(lines, paint(console.Bad, console.Cut(plainly(m), room)))
 	}
 	if len(s.Asks) == 0 {
 		return lines
 	}
 	head := fmt.Sprintf("%s for you: loom inbox -i", one(s.Waiting, "waits", "wait"))
-	lines = append(lines, paint(console.Waits, cut(head, room)))
+	lines = append(lines, paint(console.Waits, console.Cut(head, room)))
 	rows := make([][]cell, 0, len(s.Asks))
 	for _, a := range s.Asks {
 		rows = append(rows, []cell{
@@ -164,7 +164,7 @@ func statusOf(s State, room int) string {
 	parts := []string{counts}
 	if len(s.Paused) > 0 { // nothing goes on by itself: that must not be what has no room
 		parts = []string{"paused: " + strings.Join(s.Paused, ", "), counts}
-		if columnsOf(plainly(parts[0])+" · "+counts) > room {
+		if console.Columns(plainly(parts[0])+" · "+counts) > room {
 			parts[0] = "paused"
 		}
 	}
@@ -179,7 +179,7 @@ func statusOf(s State, room int) string {
 	}
 	line := plainly(parts[0])
 	for _, p := range parts[1:] {
-		if longer := line + " · " + plainly(p); columnsOf(longer) <= room {
+		if longer := line + " · " + plainly(p); console.Columns(longer) <= room {
 			line = longer
 		}
 	}

@@ -2,6 +2,7 @@ package board
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -131,10 +132,10 @@ func TestCLI01_ABoardFitsItsScreen(t *testing.T) {
 			t.Fatalf("%d lines on %d rows", len(lines), rows)
 		}
 		for _, l := range lines {
-			if n := shown(l); n > max(columns-1, 1) {
+			if n := console.Columns(l); n > max(columns-1, 1) {
 				t.Fatalf("%d columns of %d: %q", n, columns, l)
 			}
-			if bare := inks.ReplaceAllString(l, ""); strings.ContainsAny(bare, "\x1b\n\r\a\t") {
+			if bare := painted.ReplaceAllString(l, ""); strings.ContainsAny(bare, "\x1b\n\r\a\t") {
 				t.Fatalf("a line steers the terminal: %q", l)
 			}
 		}
@@ -176,3 +177,6 @@ func TestCLI01_AgesAreDrawnNoOftenerThanTheyAreOthers(t *testing.T) {
 		}
 	}
 }
+
+// painted is what a line is coloured with.
+var painted = regexp.MustCompile("\x1b\\[[0-9;]*m")

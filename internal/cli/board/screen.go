@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/loomrun/loom/internal/cli/console"
 )
 
 // Screen is a terminal whose last lines are a board. What is written to it meanwhile
@@ -208,7 +209,7 @@ func top(lines []string, columns int) string {
 	rows := 0
 	for _, l := range lines {
 		rows++
-		if w := shown(l); columns > 0 && w > columns {
+		if w := console.Columns(l); columns > 0 && w > columns {
 			rows += (w - 1) / columns
 		}
 	}
@@ -225,9 +226,3 @@ func drawn(lines []string) string {
 	}
 	return noWrap + strings.Join(lines, eraseEnd+"\n") + eraseEnd + wrap
 }
-
-// inks are the sequences that colour a line.
-var inks = regexp.MustCompile("\x1b\\[[0-9;]*m")
-
-// shown is how many columns a line takes, its inks aside.
-func shown(line string) int { return columnsOf(inks.ReplaceAllString(line, "")) }

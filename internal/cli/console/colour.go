@@ -4,7 +4,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -100,6 +99,9 @@ func (a *Console) Width() int { return widthOf(a.Out) }
 const narrowest = 20
 
 func widthOf(w any) int {
+	if f, ok := w.(folder); ok {
+		return f.width
+	}
 	if f := fileOf(w); f != nil && term.IsTerminal(int(f.Fd())) {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
 			return max(n, narrowest)
@@ -118,7 +120,7 @@ func Wrapped(text string, width int, indent string) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		for {
-			head, rest := breakLine(line, width-utf8.RuneCountInString(indent), width > 0)
+			head, rest := breakLine(line, width-Columns(indent), width > 0)
 			b.WriteString(strings.TrimRight(indent+head, " \t"))
 			b.WriteByte('\n')
 			if rest == "" {
@@ -128,19 +130,4 @@ func Wrapped(text string, width int, indent string) string {
 		}
 	}
 	return b.String()
-}
-
-// breakLine cuts a line that is too long.
-func breakLine(line string, room int, fit bool) (head, rest string) {
-	if !fit || utf8.RuneCountInString(line) <= room {
-		return line, ""
-	}
-	runes := []rune(line)
-	room = max(room, 1)
-	for at := room; at > room/2; at-- {
-		if runes[at] == ' ' {
-			return string(runes[:at]), strings.TrimLeft(string(runes[at:]), " ")
-		}
-	}
-	return string(runes[:room]), string(runes[room:])
 }

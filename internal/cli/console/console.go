@@ -156,6 +156,8 @@ func fileOf(f any) *os.File {
 		return f
 	case interface{ File() *os.File }:
 		return f.File()
+	case folder:
+		return fileOf(f.w)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package console
 import (
 	"io"
 	"strings"
-	"unicode/utf8"
 )
 
 // Folded is a writer of prose for a screen of so many columns: a line that is longer
@@ -42,7 +41,7 @@ func (f folder) Write(p []byte) (int, error) {
 // fold breaks a line at blanks.
 func fold(line string, width, hang int) string {
 	line = untabbed(line)
-	if utf8.RuneCountInString(line) <= width {
+	if Columns(line) <= width {
 		return line
 	}
 	text := strings.TrimLeft(line, " ")

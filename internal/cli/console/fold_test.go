@@ -19,6 +19,8 @@ func TestCLI01_ProseIsFoldedAtBlanks(t *testing.T) {
 		{20, 0, "  a text that is further in", "  a text that is\n    further in"},
 		{20, 8, "key     is a value of three lines here", "key     is a value\n        of three\n        lines here"},
 		{10, 0, "a\tbc\nabcdefghijkl", "a       bc\nabcdefghij\n  kl"},
+		{10, 0, "\x1b[31mred and\x1b[0m more", "\x1b[31mred and\x1b[0m\n  more"},
+		{10, 0, "合計が五十のとき", "合計が五十\n  のとき"},
 		{10, 9, "hanging further in than half of it", "hanging\n     furth\n     er in\n     than\n     half\n     of it"},
 	} {
 		var b strings.Builder

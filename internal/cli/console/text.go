@@ -7,10 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -93,22 +91,61 @@ const cellMost = 1000
 // Table writes rows with aligned columns, under heads in capitals, without
 // blanks at the ends of lines. A cell is one line, and steers no terminal. Where the
 // width is known, the widest columns are cut until a row fits; the first never is, since
-// it says what a row is about.
+// it says what a row is about. Where no row can fit, each is a record: a line a cell.
 func Table(w io.Writer, heads []string, rows [][]string) {
-	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, strings.ToUpper(strings.Join(heads, "\t")))
-	most := columns(heads, rows, widthOf(w))
+	width := widthOf(w)
+	most, fits := columns(heads, rows, width)
+	if !fits {
+		records(w, width, heads, rows)
+		return
+	}
+	table := [][]string{{}}
+	for _, head := range heads {
+		table[0] = append(table[0], strings.ToUpper(head))
+	}
 	for _, r := range rows {
 		cells := make([]string, len(r))
 		for i, cell := range r {
-			cells[i] = Line(cell, most[i])
+			cells[i] = Cut(Line(cell, cellMost), most[i])
 		}
-		fmt.Fprintln(t, strings.Join(cells, "\t"))
+		table = append(table, cells)
 	}
-	_ = t.Flush()
-	for l := range strings.Lines(b.String()) {
-		fmt.Fprintln(w, strings.TrimRight(l, " \n"))
+	wide := make([]int, len(most))
+	for _, r := range table {
+		for i, cell := range r {
+			wide[i] = max(wide[i], Columns(cell))
+		}
+	}
+	for _, r := range table {
+		var line strings.Builder
+		for i, cell := range r {
+			line.WriteString(padded(cell, wide[i]+2))
+		}
+		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
+	}
+}
+
+// records writes each row below the one before: its first cell, and under it the others
+// with their heads, on a screen that is too narrow for columns.
+func records(w io.Writer, width int, heads []string, rows [][]string) {
+	most := 0
+	for _, head := range heads {
+		most = max(most, Columns(head))
+	}
+	whole := w // what a row is about is found by whole words
+	if f, ok := w.(folder); ok {
+		whole = f.w
+	}
+	w = Folded(whole, width, most+4)
+	for _, r := range rows {
+		for i, cell := range r {
+			switch text := Line(cell, cellMost); {
+			case i == 0:
+				fmt.Fprintln(whole, text)
+			case text != "" && i < len(heads):
+				fmt.Fprintf(w, "  %s  %s\n", padded(heads[i], most), text)
+			}
+		}
 	}
 }
 
@@ -132,24 +169,25 @@ const narrowColumn = 8
 // little is shown would look the same.
 var wholeColumns = []string{"digest", "hash"}
 
-// columns returns the most runes of each column's cells, so that a row has at most
-// width columns, as far as that can be; width 0 is any.
-func columns(heads []string, rows [][]string, width int) []int {
+// columns returns how wide each column's cells may be, so that a row has at most
+// width columns, and whether that can be; width 0 is any.
+func columns(heads []string, rows [][]string, width int) (most []int, fits bool) {
 	n := len(heads)
 	for _, r := range rows {
 		n = max(n, len(r))
 	}
-	most, wide, least := make([]int, n), make([]int, n), make([]int, n)
+	most = make([]int, n)
+	wide, least := make([]int, n), make([]int, n)
 	total := 2 * (n - 1)
 	for i := range n {
 		most[i], least[i] = cellMost, narrowColumn
 		if i < len(heads) {
-			wide[i] = utf8.RuneCountInString(heads[i])
+			wide[i] = Columns(heads[i])
 			least[i] = max(least[i], wide[i])
 		}
 		for _, r := range rows {
 			if i < len(r) {
-				wide[i] = max(wide[i], utf8.RuneCountInString(Line(r[i], cellMost)))
+				wide[i] = max(wide[i], Columns(Line(r[i], cellMost)))
 			}
 		}
 		if i < len(heads) && slices.Contains(wholeColumns, heads[i]) {
@@ -165,13 +203,13 @@ func columns(heads []string, rows [][]string, width int) []int {
 			}
 		}
 		if widest == 0 {
-			break
+			return most, false
 		}
 		wide[widest]--
 		most[widest] = wide[widest]
 		total--
 	}
-	return most
+	return most, true
 }
 
 // Who names somebody for people.

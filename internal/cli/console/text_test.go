@@ -63,6 +63,30 @@ func TestCLI01_TablesAlignAndEndWithoutBlanks(t *testing.T) {
 	}
 }
 
+func TestCLI01_TablesFitAScreen(t *testing.T) {
+	heads := []string{"bead", "status", "goal"}
+	rows := [][]string{{"shop-1", "in_progress", "合計が五十のときに間違っている"}, {"shop-22", "waiting", "mend the total of orders that are shipped abroad"}}
+	for _, tt := range []struct {
+		width int
+		want  string
+	}{
+		{0, "BEAD     STATUS       GOAL\nshop-1   in_progress  合計が五十のときに間違っている\nshop-22  waiting      mend the total of orders that are shipped abroad\n"},
+		{40, "BEAD     STATUS       GOAL\nshop-1   in_progress  合計が五十のとき…\nshop-22  waiting      mend the total of…\n"},
+		{24, "shop-1\n  status  in_progress\n  goal    合計が五十のと\n          きに間違ってい\n          る\nshop-22\n  status  waiting\n  goal    mend the total\n          of orders that\n          are shipped\n          abroad\n"},
+	} {
+		var b bytes.Buffer
+		Table(Folded(&b, tt.width, 0), heads, rows)
+		if b.String() != tt.want {
+			t.Errorf("in %d columns:\n%s\nwant:\n%s", tt.width, b.String(), tt.want)
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := Columns(strings.TrimSuffix(line, "\n")); tt.width > 0 && n > tt.width {
+				t.Errorf("%d columns: %s", n, line)
+			}
+		}
+	}
+}
+
 func TestCLI01_WhoFiledIt(t *testing.T) {
 	for want, id := range map[string]*loomv1.Identity{
 		"the CEO":                      {Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO},

@@ -25,7 +25,7 @@ func (a *Commands) Status() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.Print(h, func(w io.Writer) { hostText(w, h) })
+				return a.Print(h, func(w io.Writer) { hostText(console.Prose(w, 2), h) })
 			})
 		},
 	}

@@ -41,7 +41,7 @@ of its calls is not known.`,
 				if err != nil {
 					return err
 				}
-				return a.Print(reply, func(w io.Writer) { costText(w, by, reply) })
+				return a.Print(reply, func(w io.Writer) { costText(console.Prose(w, 2), by, reply) })
 			})
 		},
 	}

@@ -40,7 +40,7 @@ a hook that git does not run, because it is not executable, was not passed.`,
 				if err != nil {
 					return err
 				}
-				return a.Print(reply, func(w io.Writer) { statsText(w, reply.Workflows) })
+				return a.Print(reply, func(w io.Writer) { statsText(console.Prose(w, 2), reply.Workflows) })
 			})
 		},
 	}

@@ -82,7 +82,7 @@ type Config struct {
 // time.
 type Registrar struct {
 	Config
-	left []string // named projects that the start left as operators had them
+	left []string         // named projects that the start left as operators had them
 	away map[string]error // why projects that earlier starts named have no repository now
 }
 

@@ -122,6 +122,7 @@ type Broker struct {
 	trust      *trust
 	untell     context.CancelFunc // ends telling the others the list
 	unsign     context.CancelFunc // ends saying that this host lives
+	still      standstill
 
 	mu       sync.Mutex
 	services []micro.Service
@@ -371,6 +372,7 @@ func (b *Broker) Close(ctx context.Context) error {
 	b.mu.Lock()
 	b.closing = true
 	b.mu.Unlock()
+	b.still.stop()
 	errs = append(errs, b.await(ctx))
 	for _, nc := range b.conns {
 		errs = append(errs, flush(ctx, nc))

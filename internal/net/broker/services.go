@@ -167,48 +167,6 @@ func (b *Broker) elsewhere() {
 // under the same name has no effect again. It is the sender's own, and at most 128 bytes.
 const RequestHeader = "Loom-Request"
 
-// A request that takes so long makes its host ask whether the cluster takes
-// writes, again and again, as an election passes; it is given up so early that
-// the answer comes before a client has gone, after 10 s.
-const (
-	doubtAfter  = 3 * time.Second
-	giveUpAfter = 8 * time.Second
-	lastAnswer  = time.Second
-)
-
-// whileWritable returns a context that also ends, with cluster/no-quorum, when
-// the request takes long because the cluster takes no writes: so whoever asks a
-// host that is cut off hears why it waits.
-func (b *Broker) whileWritable(ctx context.Context) (_ context.Context, done func()) {
-	ctx, end := context.WithCancelCause(ctx)
-	if !b.Clustered() {
-		return ctx, func() { end(nil) }
-	}
-	doubt := time.AfterFunc(doubtAfter, func() { end(b.standstill(ctx, time.Now().Add(giveUpAfter-doubtAfter))) })
-	return ctx, func() { doubt.Stop(); end(nil) }
-}
-
-// standstill returns cluster/no-quorum when the cluster takes no writes up to a
-// moment; else it returns nil when ctx ends.
-func (b *Broker) standstill(ctx context.Context, until time.Time) error {
-	last, cancel := context.WithDeadline(ctx, until.Add(lastAnswer))
-	defer cancel()
-	for {
-		err := b.Quorum(last)
-		switch late := time.Now().After(until); {
-		case late && err != nil && ctx.Err() == nil:
-			return err
-		case late: // it takes long for another reason
-			<-ctx.Done()
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(giveUpAfter / 32):
-		}
-	}
-}
-
 // headroom is what headers may take of a message.
 const headroom = 4 << 10
 
