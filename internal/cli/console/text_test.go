@@ -105,8 +105,8 @@ func TestCLI01_WhoFiledIt(t *testing.T) {
 // Where there is little room, digests stay whole: cut, two of them would look the same.
 func TestCLI01_ADigestIsNeverCut(t *testing.T) {
 	heads, rows := []string{"process", "digest", "why"}, [][]string{{"finance", "20382bb73173", strings.Repeat("why ", 20)}}
-	if most := columns(heads, rows, 40); most[1] < 12 || most[2] >= 80 {
-		t.Errorf("in 40 columns the cells have at most %v runes", most)
+	if most, _ := columns(heads, rows, 40); most[1] < 12 || most[2] >= 80 {
+		t.Errorf("in 40 columns the cells have at most %v columns", most)
 	}
 }
 
