@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/loomrun/loom/internal/agents/model"
@@ -87,6 +88,9 @@ func said(cmd *loomv1.IntentCommand, r *loomv1.IntentRequest) bool {
 func (h *Host) openSession(ctx context.Context, act *loomv1.ActInSession, open *loomv1.OpenPattern) error {
 	if act.Session != "" {
 		return fault.New("intent/invalid", "a session that is opened gets its id").At("session").Got(act.Session).Want("leave it out")
+	}
+	if strings.TrimSpace(open.Request) == "" {
+		return fault.New("intent/invalid", "a session begins with what is asked for in a sentence").At("request")
 	}
 	p, err := h.pattern(open)
 	if err != nil {

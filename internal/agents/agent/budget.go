@@ -25,7 +25,7 @@ func (r *run) reserve(ctx context.Context, m model.Provider, req *model.Request)
 	}
 	input, output := turn.Most(r.t, req.Size(), req.MaxTokens)
 	tokens, cost := int64(input+output), int64(model.MostCost(m, input, output))
-	if stop, over := turn.Over(r.t, r.limits(), tokens, cost); over {
+	if stop, over := turn.Over(r.t, r.spending(), tokens, cost); over {
 		return &stop, nil
 	}
 	verdict, err := r.seat.Reserve(ctx, &loomv1.CallReservation{Request: req.Digest(), Tokens: tokens, MicroUsd: cost})

@@ -116,7 +116,12 @@ func (j *job) found(dir string, out *loomv1.Outcome) ([]verify.Finding, error) {
 		return nil, fmt.Errorf("worktree: %w", err)
 	}
 	defer root.Close()
-	return verify.Phase(root.FS(), j.brief.Attempt.Node, j.brief.Node.Phase, j.rules(), out.Summary+"\n"+out.Notes), nil
+	found := verify.Phase(root.FS(), j.brief.Attempt.Node, j.brief.Node.Phase, j.rules(), out.Summary+"\n"+out.Notes)
+	for _, name := range j.brief.Step.GetDeliverables() { // also those that a later step takes up
+		one := &loomv1.Phase{Deliverables: []string{name}}
+		found = unlike(found, verify.Phase(root.FS(), j.brief.Attempt.Node, one, nil, ""))
+	}
+	return found, nil
 }
 
 // planned says what is wrong with the plan of an outcome; nil for nothing.

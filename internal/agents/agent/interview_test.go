@@ -95,3 +95,22 @@ func TestPAT02_AnInterviewGoesOnFromTheSession(t *testing.T) {
 		t.Errorf("the model sees %v", got.Messages)
 	}
 }
+
+// What a model is asked in an interview is held back in budgets as any call is, without
+// the tools that a turn would have.
+func TestPAT02_AModelThatCostsIsAskedInAnInterview(t *testing.T) {
+	b := newBench(t, nil)
+	b.worker.Model = &mind{answer: func(*model.Request) (*model.Response, error) {
+		return says(call("ask_clarifying", map[string]any{"question": "Who reads it?", "about": "audience"})), nil
+	}}
+	about := &loomv1.InterviewBrief{Session: "s1", Request: "A name", Pattern: &loomv1.Pattern{Name: "naming"}}
+	b.seat.answer = func(*loomv1.InterviewTurn) *loomv1.InterviewBrief {
+		return &loomv1.InterviewBrief{Session: "s1", Waits: true, Heard: 1}
+	}
+	if out, err := b.worker.Work(t.Context(), interviewBrief(about), b.seat); out != nil || !errors.Is(err, actors.ErrParked) {
+		t.Fatalf("an interview with a question that waits: %v, %v", out, err)
+	}
+	if len(b.seat.heard) != 1 || b.seat.heard[0].GetAsk() == nil || b.seat.heard[0].Request == "" || len(b.seat.reserved) != 1 {
+		t.Errorf("heard %v after %d reservations, want the question of a call that was reserved", b.seat.heard, len(b.seat.reserved))
+	}
+}

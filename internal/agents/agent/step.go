@@ -40,18 +40,19 @@ func (j *job) stepText(ctx context.Context) (string, error) {
 	}
 	var p prompt
 	p.section("Session")
-	fmt.Fprintf(&p, "session: %s\nThis is the sealed intent of the session, in the person's own words. Work for it, and for nothing else:\n", b.Session)
-	p.data(intent.Text(b.Envelope))
+	j.intentText(&p)
+	for _, e := range b.Done {
+		fmt.Fprintf(&p, "Step %d is done; its work said:\n", e.Step)
+		p.data(strings.TrimSpace(e.Summary + "\n" + e.Notes))
+	}
 	for _, s := range b.Steering {
-		what := "The operator says: "
+		what := "The operator says:\n"
 		if s.Redirect {
-			what = "The operator adds a constraint, which holds from here on: "
+			what = "The operator adds a constraint, which holds from here on:\n"
 		}
-		p.WriteString(what + turn.AsData(s.Text))
+		p.WriteString(what + turn.Marked("goal", s.Text))
 	}
-	if l := b.GetRun().GetLimits(); l != nil {
-		fmt.Fprintf(&p, "Tempo: %s. Your answer at the end has at most %d bytes; files count for themselves.\n", strings.ToLower(strings.TrimPrefix(l.Tempo.String(), "TEMPO_")), l.AnswerBytes)
-	}
+	runText(&p, b)
 	for _, in := range b.Inputs {
 		data, err := j.Blobs.Get(ctx, in.Content)
 		if err != nil {
@@ -66,6 +67,33 @@ func (j *job) stepText(ctx context.Context) (string, error) {
 	}
 	p.WriteByte('\n')
 	return p.String(), nil
+}
+
+// intentText is the sealed intent: it is the goal of the bead, and stands here where it is
+// too long for that.
+func (j *job) intentText(p *prompt) {
+	b := j.brief.Step
+	whole := strings.TrimSpace(intent.Text(b.Envelope))
+	fmt.Fprintf(p, "session: %s\n", b.Session)
+	const what = "is the sealed intent of the session, in the person's own words. Work for it, and for nothing else"
+	if strings.Contains(j.brief.Bead.GetDescription(), whole) {
+		p.WriteString("What the bead's goal says " + what + ".\n")
+		return
+	}
+	p.WriteString("This " + what + ":\n" + turn.Marked("goal", whole))
+}
+
+// runText is what a run of a step is held to.
+func runText(p *prompt, b *loomv1.StepBrief) {
+	l := b.GetRun().GetLimits()
+	if l == nil {
+		return
+	}
+	fmt.Fprintf(p, "Tempo: %s. The summary and the notes that you end with have at most %d bytes together; files count for themselves.\n", strings.ToLower(strings.TrimPrefix(l.Tempo.String(), "TEMPO_")), l.AnswerBytes)
+	if len(b.Deliverables) == 0 {
+		p.WriteString("This step leaves no file, so write none: what the next step needs of your work stands in the notes.\n")
+	}
+	p.WriteString("Nobody answers you while you work. What has to be asked stands as a question in what you leave.\n")
 }
 
 // fetchEarlier puts what other steps of the session have left into a worktree that does not have

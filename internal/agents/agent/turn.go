@@ -149,7 +149,15 @@ func (r *run) refused() bool {
 }
 
 func (r *run) limits() turn.Limits {
-	return turn.Limits{Iterations: r.iterations(), Tokens: r.role.Limits.Tokens, MicroUSD: r.role.Limits.MicroUSD, Result: r.shown(), Window: r.window()}
+	l := r.spending()
+	l.Iterations, l.Result, l.Window = r.iterations(), r.shown(), r.window()
+	return l
+}
+
+// spending are the limits of what the role may use, also where there is no conversation
+// with tools.
+func (j *job) spending() turn.Limits {
+	return turn.Limits{Tokens: j.role.Limits.Tokens, MicroUSD: j.role.Limits.MicroUSD}
 }
 
 func (r *run) stopped(s turn.Stop) *loomv1.Outcome {

@@ -248,6 +248,7 @@ var codes = map[string]Exit{
 	"verify/review":      WorkFailed,
 	"verify/hook":        WorkFailed,
 	"verify/nothing":     WorkFailed,
+	"verify/evidence":    WorkFailed,
 	"agent/none-live":    Unavailable,
 	"agent/crashed":      WorkFailed,
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -105,6 +106,9 @@ func (a *Commands) readInputs(open *loomv1.OpenPattern, inputs []string) error {
 		data, err := os.ReadFile(file) //nolint:gosec // the user names it
 		if err != nil {
 			return fault.New("usage/argument", "the file cannot be read").At("--input").Got(file)
+		}
+		if !utf8.Valid(data) {
+			return fault.New("usage/argument", "the file is no text in UTF-8").At("--input").Got(file)
 		}
 		open.Inputs = append(open.Inputs, &loomv1.SessionInput{Name: name, Text: string(data)})
 	}

@@ -77,10 +77,20 @@ func (t *talk) goOn(ctx context.Context) error {
 		default:
 			return t.end(nil)
 		}
+		if elsewhere(err) {
+			fmt.Fprintf(t.w, "\nsomebody else was faster: %v\n", err)
+			err = t.look(ctx, t.s.Id)
+		}
 		if err != nil {
 			return t.end(err)
 		}
 	}
+}
+
+// elsewhere says whether an error means that the session stands otherwise than was shown,
+// because somebody has spoken in it from another terminal: then it is looked at again.
+func elsewhere(err error) bool {
+	return fault.Code(err) == "intent/phase" || fault.Code(err) == "intent/digest"
 }
 
 // asks says whether it is the interviewer's turn in a session.
@@ -139,6 +149,7 @@ func (t *talk) end(err error) error {
 // answer asks the question that waits, with what was understood so far.
 func (t *talk) answer(ctx context.Context) error {
 	q := t.s.Question
+	t.keys.Drop() // the rest of what was pasted is no answer to this one
 	understood(t.w, t.s.Answers)
 	fmt.Fprintf(t.w, "\n%d. About %s: %s\n", q.Number, intent.FieldName(q.About), console.Printable(q.Text))
 	text, ok := t.fromFile(q.About)
@@ -190,6 +201,7 @@ func (t *talk) seal(ctx context.Context) error {
 			return t.say(ctx, f, text)
 		}
 	}
+	t.keys.Drop()
 	fmt.Fprintln(t.w)
 	envelopeText(t.w, t.s.Shown.Envelope)
 	fmt.Fprintf(t.w, "digest %s\n", t.s.Shown.Digest)

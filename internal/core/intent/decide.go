@@ -50,7 +50,7 @@ func (s *Session) Tick(at time.Time) ([]*loomv1.IntentFact, error) {
 		return nil, nil
 	}
 	d := &decision{Session: s.clone(), by: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_HOST, Name: "timer"}, at: timestamppb.New(at)}
-	d.endStep(loomv1.StepStatus_STEP_STATUS_TIMED_OUT, "it took longer than it may", nil)
+	d.endStep(&loomv1.StepEnded{Status: loomv1.StepStatus_STEP_STATUS_TIMED_OUT, Summary: "it took longer than it may"})
 	return d.facts, d.broken
 }
 

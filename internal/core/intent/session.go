@@ -74,6 +74,7 @@ type Session struct {
 	runs     uint32
 	written  []*loomv1.StepOutput // by the run that is under way
 	outputs  map[string]*loomv1.StepOutput
+	done     map[uint32]*loomv1.StepEnded // by step, the newest run that has done its work
 	active   map[string]*loomv1.BlobRef
 	tempo    loomv1.Tempo
 	steering []*loomv1.Steered
@@ -178,6 +179,12 @@ func (s *Session) Output(name string) (*loomv1.StepOutput, bool) {
 	return o, ok
 }
 
+// Done returns the newest run of a step that has done its work.
+func (s *Session) Done(step uint32) (*loomv1.StepEnded, bool) {
+	e, ok := s.done[step]
+	return e, ok
+}
+
 // Active returns how many entries the session's own memory has.
 func (s *Session) Active() int { return len(s.active) }
 
@@ -205,7 +212,7 @@ func (s *Session) clone() *Session {
 	c := *s
 	c.answers, c.asked = slices.Clone(s.answers), slices.Clone(s.asked)
 	c.written, c.steering = slices.Clone(s.written), slices.Clone(s.steering)
-	c.outputs, c.active = maps.Clone(s.outputs), maps.Clone(s.active)
+	c.outputs, c.done, c.active = maps.Clone(s.outputs), maps.Clone(s.done), maps.Clone(s.active)
 	return &c
 }
 
@@ -249,7 +256,7 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 	case *loomv1.IntentFact_Opened:
 		s.id, s.pattern, s.request, s.first = f.Opened.Id, f.Opened.Pattern, f.Opened.Request, 1
 		s.noModel = f.Opened.WithoutModel
-		s.outputs, s.active = map[string]*loomv1.StepOutput{}, map[string]*loomv1.BlobRef{}
+		s.outputs, s.done, s.active = map[string]*loomv1.StepOutput{}, map[uint32]*loomv1.StepEnded{}, map[string]*loomv1.BlobRef{}
 	case *loomv1.IntentFact_Entered:
 		s.phase, s.back = f.Entered.Phase, 0
 		s.stopped = s.stopped && s.phase == Steering
@@ -286,6 +293,7 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 		s.first, s.step, s.stopped, s.failed, s.unmet = 1, nil, false, false, nil
 		s.steering, s.back, s.revision = nil, Primacy, f.Revised.Reason
 		clear(s.outputs)
+		clear(s.done)
 	case *loomv1.IntentFact_Validated:
 		s.findings, s.judged, s.passed = f.Validated.Findings, true, f.Validated.Passed
 	case *loomv1.IntentFact_Activated:
@@ -301,6 +309,9 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 		s.failed = f.StepEnded.Status != loomv1.StepStatus_STEP_STATUS_DONE
 		for _, o := range f.StepEnded.Outputs {
 			s.outputs[o.Name] = o
+		}
+		if !s.failed {
+			s.done[f.StepEnded.Step] = f.StepEnded
 		}
 	case *loomv1.IntentFact_Steered:
 		s.steering = append(s.steering, f.Steered)
@@ -318,6 +329,7 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 		s.confirm, s.back = f.Resumed.Rerun, Meta
 		if s.confirm {
 			s.back = Capture
+			clear(s.done)
 		}
 		for _, o := range s.aborted.Draft {
 			if !f.Resumed.Rerun {

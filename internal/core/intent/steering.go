@@ -81,7 +81,7 @@ func (d *decision) abortAsked(a *loomv1.AbortPattern) error {
 		return fault.New("intent/invalid", "a reason has at most %d bytes", maxText).At("reason")
 	}
 	if d.abort != nil && d.running { // asked a second time
-		d.endStep(loomv1.StepStatus_STEP_STATUS_CANCELLED, "cancelled by a second abort", nil)
+		d.endStep(&loomv1.StepEnded{Status: loomv1.StepStatus_STEP_STATUS_CANCELLED, Summary: "cancelled by a second abort"})
 		return nil
 	}
 	if d.abort == nil {

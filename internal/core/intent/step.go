@@ -86,24 +86,28 @@ func (d *decision) stepEnds(e *loomv1.EndStep) error {
 	if len(e.Summary) > maxText {
 		return fault.New("intent/invalid", "a summary has at most %d bytes", maxText).At("summary")
 	}
-	d.endStep(e.Status, e.Summary, d.written)
+	if len(e.Notes) > maxText {
+		return fault.New("intent/invalid", "notes have at most %d bytes", maxText).At("notes")
+	}
+	d.endStep(&loomv1.StepEnded{Status: e.Status, Summary: e.Summary, Notes: e.Notes, Outputs: d.written})
 	return nil
 }
 
 // endStep ends the run that is under way: the boundary at which an abort that
 // waited acts, and else the steering hook, which goes on by itself where nothing
 // stops it.
-func (d *decision) endStep(status loomv1.StepStatus, summary string, outputs []*loomv1.StepOutput) {
+func (d *decision) endStep(end *loomv1.StepEnded) {
 	step := d.step.Step
-	if status != loomv1.StepStatus_STEP_STATUS_DONE {
-		outputs = nil
+	end.Step, end.Run = step, d.step.Run
+	if end.Status != loomv1.StepStatus_STEP_STATUS_DONE {
+		end.Outputs = nil
 	}
-	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_StepEnded{StepEnded: &loomv1.StepEnded{Step: step, Run: d.step.Run, Status: status, Summary: summary, Outputs: outputs}}})
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_StepEnded{StepEnded: end}})
 	d.enter(Steering, step)
 	switch {
 	case d.abort != nil:
 		d.abortNow(step)
-	case status == loomv1.StepStatus_STEP_STATUS_DONE && !d.limits(step).Stops:
+	case end.Status == loomv1.StepStatus_STEP_STATUS_DONE && !d.limits(step).Stops:
 		d.start(d.after(step))
 	}
 }

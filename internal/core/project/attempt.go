@@ -372,6 +372,7 @@ func (s *State) comment(x *loomv1.Execution) string {
 		}
 	}
 	switch {
+	case s.movedBySession(x):
 	case x.Moved != nil && !x.Moved.Time.AsTime().Before(asTime(last.GetDecidedAt())):
 		return x.Moved.Text
 	case last.GetDecision() == loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/memory"
+	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -164,7 +165,7 @@ func (d *decision) rememberOutcome(e *loomv1.Event) error {
 			return err
 		}
 	}
-	if o.GetStatus() != loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE || o.Code == "" || len(o.Broken) > 0 {
+	if o.GetStatus() != loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE || o.Code == "" || o.Code == workflow.Withdrawn || len(o.Broken) > 0 {
 		return nil
 	}
 	return d.rememberOwn(e, &loomv1.MemoryEntry{

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/intent"
@@ -115,7 +117,7 @@ func (d *decision) work(id string) error {
 		return nil
 	}
 	defer d.about(x)()
-	return d.run(x).GoTo(node, fmt.Sprintf("session %s is at step %d", id, run.Step))
+	return d.run(x).GoTo(node, sessionMove(id)+strconv.Itoa(int(run.Step)))
 }
 
 func how(s *intent.Session) string {
@@ -149,7 +151,7 @@ func (d *decision) fileSteps(id string, s *intent.Session, run *loomv1.StepStart
 	}
 	x := d.s.execution(d.s.bead(b.Id).Execution)
 	defer d.about(x)()
-	return d.run(x).GoTo(s.Pattern().Steps[run.Step-1].Name, fmt.Sprintf("session %s goes on at step %d", id, run.Step))
+	return d.run(x).GoTo(s.Pattern().Steps[run.Step-1].Name, sessionMove(id)+strconv.Itoa(int(run.Step)))
 }
 
 // sessionOf returns the session that an execution works for, nil for none.
@@ -193,7 +195,7 @@ func (d *decision) stepEnded(id string, run *loomv1.StepStarted, out *loomv1.Out
 	}
 	end := &loomv1.EndStep{Step: run.Step, Run: run.Run, Status: loomv1.StepStatus_STEP_STATUS_FAILED, Summary: cut(why, MaxComment)}
 	if why == "" {
-		end.Status, end.Summary = loomv1.StepStatus_STEP_STATUS_DONE, cut(out.GetSummary(), MaxComment)
+		end.Status, end.Summary, end.Notes = loomv1.StepStatus_STEP_STATUS_DONE, cut(out.GetSummary(), MaxComment), cut(out.GetNotes(), MaxComment)
 		for _, f := range out.GetLeft() {
 			w := &loomv1.WriteLayer{Step: run.Step, Layer: loomv1.SessionLayer_SESSION_LAYER_FILES, Name: f.Name, Content: f.Content}
 			if err := d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Write{Write: w}}); d.refuses(err) {
@@ -289,7 +291,24 @@ func (s *State) stepBrief(x *loomv1.Execution, a *loomv1.Attempt) *loomv1.StepBr
 			b.Earlier = append(b.Earlier, made)
 		}
 	}
+	for i, step := range on.Pattern().Steps {
+		order := uint32(i + 1) //nolint:gosec // there are 16 at most
+		here := x.Nodes[step.Name].GetStatus() == loomv1.NodeStatus_NODE_STATUS_SUCCEEDED
+		if done, ok := on.Done(order); ok && !here && (b.Run == nil || order < b.Run.Step) {
+			b.Done = append(b.Done, done)
+		}
+	}
 	return b
+}
+
+// sessionMove begins why a session has its work go on at a step.
+func sessionMove(id string) string { return "session " + id + " goes on at step " }
+
+// movedBySession says whether a session has had its work go on elsewhere, which no
+// person asked for.
+func (s *State) movedBySession(x *loomv1.Execution) bool {
+	on := s.sessionOf(x)
+	return on != nil && strings.HasPrefix(x.Moved.GetText(), sessionMove(on.ID()))
 }
 
 // ofPattern refuses work by a definition of a pattern: that belongs to a session, behind

@@ -233,3 +233,32 @@ func TestPAT04_AnAbortAtEveryStepOverACrash(t *testing.T) {
 		})
 	}
 }
+
+// A session that is taken up tells the step that goes on what those before it said, whose
+// work is in another bead. That it has its work go on there is no word of a person, no
+// failure of a step, and nothing to be remembered.
+func TestPAT04_ASessionTakenUpTellsWhatStepsBeforeSaid(t *testing.T) {
+	d := newDesk(t)
+	s := d.sealed()
+	said := leaves("claims.md")
+	said.Summary, said.Notes = "nine claims", "claim 3 can be read in two ways"
+	d.work("analyst", said)
+	d.speak(s.Id, proceeds(0))
+	if b := d.work("analyst", leaves()); len(b.Step.Done) != 0 { // it has left nothing
+		t.Errorf("told of what its own bead has done: %v", b.Step.Done)
+	}
+	d.speak(s.Id, aborts(true))
+	d.speak(s.Id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Resume{Resume: &loomv1.ResumePattern{}}})
+	b := d.work("analyst", leaves("findings.md"))
+	if b.Comment != "" {
+		t.Errorf("the CEO is said to ask for %q", b.Comment)
+	}
+	if len(b.Step.Done) != 1 || b.Step.Done[0].Step != 1 || b.Step.Done[0].Summary != said.Summary || b.Step.Done[0].Notes != said.Notes {
+		t.Errorf("step 2 is told of %v, want what step 1 said", b.Step.Done)
+	}
+	for _, e := range d.events {
+		if text := e.GetMemoryKept().GetEntry().GetText(); strings.Contains(text, "withdrawn") {
+			t.Errorf("it is remembered: %s", text)
+		}
+	}
+}

@@ -76,12 +76,16 @@ func (r Run) withdrawAll(why string) error {
 // HostStops is why an agent gives an attempt back whose host is stopped.
 const HostStops = "host is stopping"
 
+// Withdrawn is the code of an attempt that was ended before it came to anything: its
+// work was stopped, or went on elsewhere.
+const Withdrawn = "attempt/withdrawn"
+
 // withdraw ends the open attempts and approvals of some nodes.
 func (r Run) withdraw(nodes []*node, why string) error {
 	for _, n := range nodes {
 		st := r.state(n)
 		if a := st.GetAttempt(); a != nil {
-			out := &loomv1.Outcome{Status: failure, Code: "attempt/withdrawn", Summary: why}
+			out := &loomv1.Outcome{Status: failure, Code: Withdrawn, Summary: why}
 			if err := r.endAttempt(n, a, out, false); err != nil {
 				return err
 			}

@@ -2926,7 +2926,9 @@ type EndStep struct {
 	Run    uint32     `protobuf:"varint,2,opt,name=run,proto3" json:"run,omitempty"`
 	Status StepStatus `protobuf:"varint,3,opt,name=status,proto3,enum=loom.v1.StepStatus" json:"status,omitempty"`
 	// One sentence.
-	Summary       string `protobuf:"bytes,4,opt,name=summary,proto3" json:"summary,omitempty"`
+	Summary string `protobuf:"bytes,4,opt,name=summary,proto3" json:"summary,omitempty"`
+	// What it says for the steps after it.
+	Notes         string `protobuf:"bytes,5,opt,name=notes,proto3" json:"notes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2985,6 +2987,13 @@ func (x *EndStep) GetStatus() StepStatus {
 func (x *EndStep) GetSummary() string {
 	if x != nil {
 		return x.Summary
+	}
+	return ""
+}
+
+func (x *EndStep) GetNotes() string {
+	if x != nil {
+		return x.Notes
 	}
 	return ""
 }
@@ -4746,12 +4755,14 @@ func (x *StepStarted) GetDeadline() *timestamppb.Timestamp {
 
 // StepEnded says that a run of a step is over.
 type StepEnded struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Step          uint32                 `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
-	Run           uint32                 `protobuf:"varint,2,opt,name=run,proto3" json:"run,omitempty"`
-	Status        StepStatus             `protobuf:"varint,3,opt,name=status,proto3,enum=loom.v1.StepStatus" json:"status,omitempty"`
-	Summary       string                 `protobuf:"bytes,4,opt,name=summary,proto3" json:"summary,omitempty"`
-	Outputs       []*StepOutput          `protobuf:"bytes,5,rep,name=outputs,proto3" json:"outputs,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Step    uint32                 `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
+	Run     uint32                 `protobuf:"varint,2,opt,name=run,proto3" json:"run,omitempty"`
+	Status  StepStatus             `protobuf:"varint,3,opt,name=status,proto3,enum=loom.v1.StepStatus" json:"status,omitempty"`
+	Summary string                 `protobuf:"bytes,4,opt,name=summary,proto3" json:"summary,omitempty"`
+	Outputs []*StepOutput          `protobuf:"bytes,5,rep,name=outputs,proto3" json:"outputs,omitempty"`
+	// What it says for the steps after it, also after the session was taken up.
+	Notes         string `protobuf:"bytes,6,opt,name=notes,proto3" json:"notes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4819,6 +4830,13 @@ func (x *StepEnded) GetOutputs() []*StepOutput {
 		return x.Outputs
 	}
 	return nil
+}
+
+func (x *StepEnded) GetNotes() string {
+	if x != nil {
+		return x.Notes
+	}
+	return ""
 }
 
 // Steered is what the operator said, for the steps from one on.
@@ -5275,12 +5293,13 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\x04step\x18\x01 \x01(\rR\x04step\x12+\n" +
 	"\x05layer\x18\x02 \x01(\x0e2\x15.loom.v1.SessionLayerR\x05layer\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12*\n" +
-	"\acontent\x18\x04 \x01(\v2\x10.loom.v1.BlobRefR\acontent\"v\n" +
+	"\acontent\x18\x04 \x01(\v2\x10.loom.v1.BlobRefR\acontent\"\x8c\x01\n" +
 	"\aEndStep\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\rR\x04step\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\rR\x03run\x12+\n" +
 	"\x06status\x18\x03 \x01(\x0e2\x13.loom.v1.StepStatusR\x06status\x12\x18\n" +
-	"\asummary\x18\x04 \x01(\tR\asummary\"\x1d\n" +
+	"\asummary\x18\x04 \x01(\tR\asummary\x12\x14\n" +
+	"\x05notes\x18\x05 \x01(\tR\x05notes\"\x1d\n" +
 	"\aProceed\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\rR\x04step\"7\n" +
 	"\x05Steer\x12\x12\n" +
@@ -5389,13 +5408,14 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\x04step\x18\x01 \x01(\rR\x04step\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\rR\x03run\x12,\n" +
 	"\x06limits\x18\x03 \x01(\v2\x14.loom.v1.TempoLimitsR\x06limits\x126\n" +
-	"\bdeadline\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\"\xa7\x01\n" +
+	"\bdeadline\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\"\xbd\x01\n" +
 	"\tStepEnded\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\rR\x04step\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\rR\x03run\x12+\n" +
 	"\x06status\x18\x03 \x01(\x0e2\x13.loom.v1.StepStatusR\x06status\x12\x18\n" +
 	"\asummary\x18\x04 \x01(\tR\asummary\x12-\n" +
-	"\aoutputs\x18\x05 \x03(\v2\x13.loom.v1.StepOutputR\aoutputs\"V\n" +
+	"\aoutputs\x18\x05 \x03(\v2\x13.loom.v1.StepOutputR\aoutputs\x12\x14\n" +
+	"\x05notes\x18\x06 \x01(\tR\x05notes\"V\n" +
 	"\aSteered\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1a\n" +
 	"\bredirect\x18\x02 \x01(\bR\bredirect\x12\x1b\n" +

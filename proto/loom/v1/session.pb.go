@@ -471,7 +471,9 @@ type StepBrief struct {
 	// Files that it has to leave.
 	Deliverables []string `protobuf:"bytes,7,rep,name=deliverables,proto3" json:"deliverables,omitempty"`
 	// What other steps of the session have left.
-	Earlier       []*StepOutput `protobuf:"bytes,8,rep,name=earlier,proto3" json:"earlier,omitempty"`
+	Earlier []*StepOutput `protobuf:"bytes,8,rep,name=earlier,proto3" json:"earlier,omitempty"`
+	// Steps before it that another bead of the session has done.
+	Done          []*StepEnded `protobuf:"bytes,9,rep,name=done,proto3" json:"done,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -558,6 +560,13 @@ func (x *StepBrief) GetDeliverables() []string {
 func (x *StepBrief) GetEarlier() []*StepOutput {
 	if x != nil {
 		return x.Earlier
+	}
+	return nil
+}
+
+func (x *StepBrief) GetDone() []*StepEnded {
+	if x != nil {
+		return x.Done
 	}
 	return nil
 }
@@ -1320,7 +1329,7 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\x04over\x18\b \x01(\bR\x04over\x12\x18\n" +
 	"\arefusal\x18\t \x01(\tR\arefusal\x12\x1a\n" +
 	"\brevision\x18\n" +
-	" \x01(\tR\brevision\"\xcd\x02\n" +
+	" \x01(\tR\brevision\"\xf5\x02\n" +
 	"\tStepBrief\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\tR\arequest\x123\n" +
@@ -1329,7 +1338,8 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\bsteering\x18\x05 \x03(\v2\x10.loom.v1.SteeredR\bsteering\x12.\n" +
 	"\x06inputs\x18\x06 \x03(\v2\x16.loom.v1.PreparedInputR\x06inputs\x12\"\n" +
 	"\fdeliverables\x18\a \x03(\tR\fdeliverables\x12-\n" +
-	"\aearlier\x18\b \x03(\v2\x13.loom.v1.StepOutputR\aearlier\"\xa4\x01\n" +
+	"\aearlier\x18\b \x03(\v2\x13.loom.v1.StepOutputR\aearlier\x12&\n" +
+	"\x04done\x18\t \x03(\v2\x12.loom.v1.StepEndedR\x04done\"\xa4\x01\n" +
 	"\fActInSession\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x120\n" +
 	"\acommand\x18\x02 \x01(\v2\x16.loom.v1.IntentCommandR\acommand\x12.\n" +
@@ -1429,24 +1439,25 @@ var file_loom_v1_session_proto_goTypes = []any{
 	(*StepStarted)(nil),           // 20: loom.v1.StepStarted
 	(*Steered)(nil),               // 21: loom.v1.Steered
 	(*StepOutput)(nil),            // 22: loom.v1.StepOutput
-	(*IntentCommand)(nil),         // 23: loom.v1.IntentCommand
-	(LifecyclePhase)(0),           // 24: loom.v1.LifecyclePhase
-	(*IntentDrafted)(nil),         // 25: loom.v1.IntentDrafted
-	(*IntentSealed)(nil),          // 26: loom.v1.IntentSealed
-	(*IntentFinding)(nil),         // 27: loom.v1.IntentFinding
-	(Tempo)(0),                    // 28: loom.v1.Tempo
-	(*PatternAborted)(nil),        // 29: loom.v1.PatternAborted
-	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
-	(*Identity)(nil),              // 31: loom.v1.Identity
-	(*AnswerQuestion)(nil),        // 32: loom.v1.AnswerQuestion
-	(*SealIntent)(nil),            // 33: loom.v1.SealIntent
-	(*ReviseIntent)(nil),          // 34: loom.v1.ReviseIntent
-	(*Proceed)(nil),               // 35: loom.v1.Proceed
-	(*Steer)(nil),                 // 36: loom.v1.Steer
-	(*SetTempo)(nil),              // 37: loom.v1.SetTempo
-	(*AbortPattern)(nil),          // 38: loom.v1.AbortPattern
-	(*ResumePattern)(nil),         // 39: loom.v1.ResumePattern
-	(*ChooseCompletion)(nil),      // 40: loom.v1.ChooseCompletion
+	(*StepEnded)(nil),             // 23: loom.v1.StepEnded
+	(*IntentCommand)(nil),         // 24: loom.v1.IntentCommand
+	(LifecyclePhase)(0),           // 25: loom.v1.LifecyclePhase
+	(*IntentDrafted)(nil),         // 26: loom.v1.IntentDrafted
+	(*IntentSealed)(nil),          // 27: loom.v1.IntentSealed
+	(*IntentFinding)(nil),         // 28: loom.v1.IntentFinding
+	(Tempo)(0),                    // 29: loom.v1.Tempo
+	(*PatternAborted)(nil),        // 30: loom.v1.PatternAborted
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(*Identity)(nil),              // 32: loom.v1.Identity
+	(*AnswerQuestion)(nil),        // 33: loom.v1.AnswerQuestion
+	(*SealIntent)(nil),            // 34: loom.v1.SealIntent
+	(*ReviseIntent)(nil),          // 35: loom.v1.ReviseIntent
+	(*Proceed)(nil),               // 36: loom.v1.Proceed
+	(*Steer)(nil),                 // 37: loom.v1.Steer
+	(*SetTempo)(nil),              // 38: loom.v1.SetTempo
+	(*AbortPattern)(nil),          // 39: loom.v1.AbortPattern
+	(*ResumePattern)(nil),         // 40: loom.v1.ResumePattern
+	(*ChooseCompletion)(nil),      // 41: loom.v1.ChooseCompletion
 }
 var file_loom_v1_session_proto_depIdxs = []int32{
 	10, // 0: loom.v1.SessionAdvanced.fact:type_name -> loom.v1.IntentFact
@@ -1465,41 +1476,42 @@ var file_loom_v1_session_proto_depIdxs = []int32{
 	21, // 13: loom.v1.StepBrief.steering:type_name -> loom.v1.Steered
 	11, // 14: loom.v1.StepBrief.inputs:type_name -> loom.v1.PreparedInput
 	22, // 15: loom.v1.StepBrief.earlier:type_name -> loom.v1.StepOutput
-	23, // 16: loom.v1.ActInSession.command:type_name -> loom.v1.IntentCommand
-	11, // 17: loom.v1.ActInSession.inputs:type_name -> loom.v1.PreparedInput
-	24, // 18: loom.v1.PatternSession.phase:type_name -> loom.v1.LifecyclePhase
-	18, // 19: loom.v1.PatternSession.question:type_name -> loom.v1.QuestionAsked
-	17, // 20: loom.v1.PatternSession.answers:type_name -> loom.v1.IntentAnswer
-	25, // 21: loom.v1.PatternSession.shown:type_name -> loom.v1.IntentDrafted
-	19, // 22: loom.v1.PatternSession.envelope:type_name -> loom.v1.IntentEnvelope
-	26, // 23: loom.v1.PatternSession.seal:type_name -> loom.v1.IntentSealed
-	27, // 24: loom.v1.PatternSession.findings:type_name -> loom.v1.IntentFinding
-	28, // 25: loom.v1.PatternSession.tempo:type_name -> loom.v1.Tempo
-	20, // 26: loom.v1.PatternSession.running:type_name -> loom.v1.StepStarted
-	29, // 27: loom.v1.PatternSession.aborted:type_name -> loom.v1.PatternAborted
-	30, // 28: loom.v1.PatternSession.opened_at:type_name -> google.protobuf.Timestamp
-	31, // 29: loom.v1.PatternSession.opened_by:type_name -> loom.v1.Identity
-	30, // 30: loom.v1.PatternSession.changed_at:type_name -> google.protobuf.Timestamp
-	11, // 31: loom.v1.PatternSession.inputs:type_name -> loom.v1.PreparedInput
-	10, // 32: loom.v1.PatternSession.facts:type_name -> loom.v1.IntentFact
-	16, // 33: loom.v1.PatternSession.definition:type_name -> loom.v1.Pattern
-	8,  // 34: loom.v1.OpenPattern.inputs:type_name -> loom.v1.SessionInput
-	7,  // 35: loom.v1.IntentRequest.open:type_name -> loom.v1.OpenPattern
-	32, // 36: loom.v1.IntentRequest.answer:type_name -> loom.v1.AnswerQuestion
-	15, // 37: loom.v1.IntentRequest.draft:type_name -> loom.v1.DraftIntent
-	33, // 38: loom.v1.IntentRequest.seal:type_name -> loom.v1.SealIntent
-	34, // 39: loom.v1.IntentRequest.revise:type_name -> loom.v1.ReviseIntent
-	35, // 40: loom.v1.IntentRequest.proceed:type_name -> loom.v1.Proceed
-	36, // 41: loom.v1.IntentRequest.steer:type_name -> loom.v1.Steer
-	37, // 42: loom.v1.IntentRequest.tempo:type_name -> loom.v1.SetTempo
-	38, // 43: loom.v1.IntentRequest.abort:type_name -> loom.v1.AbortPattern
-	39, // 44: loom.v1.IntentRequest.resume:type_name -> loom.v1.ResumePattern
-	40, // 45: loom.v1.IntentRequest.choose:type_name -> loom.v1.ChooseCompletion
-	46, // [46:46] is the sub-list for method output_type
-	46, // [46:46] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	23, // 16: loom.v1.StepBrief.done:type_name -> loom.v1.StepEnded
+	24, // 17: loom.v1.ActInSession.command:type_name -> loom.v1.IntentCommand
+	11, // 18: loom.v1.ActInSession.inputs:type_name -> loom.v1.PreparedInput
+	25, // 19: loom.v1.PatternSession.phase:type_name -> loom.v1.LifecyclePhase
+	18, // 20: loom.v1.PatternSession.question:type_name -> loom.v1.QuestionAsked
+	17, // 21: loom.v1.PatternSession.answers:type_name -> loom.v1.IntentAnswer
+	26, // 22: loom.v1.PatternSession.shown:type_name -> loom.v1.IntentDrafted
+	19, // 23: loom.v1.PatternSession.envelope:type_name -> loom.v1.IntentEnvelope
+	27, // 24: loom.v1.PatternSession.seal:type_name -> loom.v1.IntentSealed
+	28, // 25: loom.v1.PatternSession.findings:type_name -> loom.v1.IntentFinding
+	29, // 26: loom.v1.PatternSession.tempo:type_name -> loom.v1.Tempo
+	20, // 27: loom.v1.PatternSession.running:type_name -> loom.v1.StepStarted
+	30, // 28: loom.v1.PatternSession.aborted:type_name -> loom.v1.PatternAborted
+	31, // 29: loom.v1.PatternSession.opened_at:type_name -> google.protobuf.Timestamp
+	32, // 30: loom.v1.PatternSession.opened_by:type_name -> loom.v1.Identity
+	31, // 31: loom.v1.PatternSession.changed_at:type_name -> google.protobuf.Timestamp
+	11, // 32: loom.v1.PatternSession.inputs:type_name -> loom.v1.PreparedInput
+	10, // 33: loom.v1.PatternSession.facts:type_name -> loom.v1.IntentFact
+	16, // 34: loom.v1.PatternSession.definition:type_name -> loom.v1.Pattern
+	8,  // 35: loom.v1.OpenPattern.inputs:type_name -> loom.v1.SessionInput
+	7,  // 36: loom.v1.IntentRequest.open:type_name -> loom.v1.OpenPattern
+	33, // 37: loom.v1.IntentRequest.answer:type_name -> loom.v1.AnswerQuestion
+	15, // 38: loom.v1.IntentRequest.draft:type_name -> loom.v1.DraftIntent
+	34, // 39: loom.v1.IntentRequest.seal:type_name -> loom.v1.SealIntent
+	35, // 40: loom.v1.IntentRequest.revise:type_name -> loom.v1.ReviseIntent
+	36, // 41: loom.v1.IntentRequest.proceed:type_name -> loom.v1.Proceed
+	37, // 42: loom.v1.IntentRequest.steer:type_name -> loom.v1.Steer
+	38, // 43: loom.v1.IntentRequest.tempo:type_name -> loom.v1.SetTempo
+	39, // 44: loom.v1.IntentRequest.abort:type_name -> loom.v1.AbortPattern
+	40, // 45: loom.v1.IntentRequest.resume:type_name -> loom.v1.ResumePattern
+	41, // 46: loom.v1.IntentRequest.choose:type_name -> loom.v1.ChooseCompletion
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_session_proto_init() }

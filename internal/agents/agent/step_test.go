@@ -1,0 +1,126 @@
+package agent_test
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/core/intent"
+	"github.com/loomrun/loom/internal/core/turn"
+	"github.com/loomrun/loom/internal/place/git"
+	"github.com/loomrun/loom/processes"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
+)
+
+// stepBrief describes an attempt at a step of a session of clarity-pass.
+func stepBrief(t *testing.T, role, node string, step *loomv1.StepBrief) *loomv1.Brief {
+	t.Helper()
+	e, err := processes.FindPattern(processes.Patterns([]processes.Layer{processes.BuiltinLayer()}, roles.Builtin()), "clarity-pass")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := &loomv1.IntentAnswer{Number: 1, About: intent.Success, Text: "It is read once."}
+	step.Session, step.Envelope = "s1", &loomv1.IntentEnvelope{
+		Id: "s1/1", Answers: []*loomv1.IntentAnswer{answer}, Success: []*loomv1.Quotation{{Answer: 1, Text: answer.Text}},
+	}
+	def, err := processes.SessionWorkflow(e.Pattern, len(step.Envelope.Success), roles.Builtin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	br := brief(role, loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+	br.Definition, br.Attempt.Node, br.Execution.Nodes, br.Step = def, node, map[string]*loomv1.NodeState{node: {}}, step
+	br.Bead.Goal, br.Bead.Description = "clarity-pass: Make it clear", intent.Text(step.Envelope)
+	for _, n := range def.Nodes {
+		if n.Id == node {
+			br.Node = n
+		}
+	}
+	return br
+}
+
+func step(number uint32, deliverables ...string) *loomv1.StepBrief {
+	return &loomv1.StepBrief{Deliverables: deliverables, Run: &loomv1.StepStarted{
+		Step: number, Run: number, Limits: &loomv1.TempoLimits{Tempo: loomv1.Tempo_TEMPO_ALLEGRO, AnswerBytes: 2048, Iterations: 12}, Deadline: timestamppb.Now(),
+	}}
+}
+
+// Whoever ends a step without what it has to leave is told within the turn, also of a file
+// that a later step takes up, and mends it.
+func TestPAT03_AStepWithoutItsFileIsMendedInItsTurn(t *testing.T) {
+	done := call(turn.FinishName, map[string]any{"status": "success", "summary": "done"})
+	var told []string
+	b := newBench(t, func(r *model.Request) (*model.Response, error) {
+		if told = append(told, r.Messages[len(r.Messages)-1].Text); len(told) == 1 {
+			return says(done), nil
+		}
+		return says(call("file_write", map[string]any{"path": "clear.md", "content": "Clear.\n"}), done), nil
+	})
+	out := b.must(stepBrief(t, "analyst", "rewrite", step(2, "clear.md")))
+	if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || len(told) != 2 || len(out.Left) != 1 || out.Left[0].Name != "clear.md" {
+		t.Fatalf("after %d answers: %v", len(told), out)
+	}
+	if !strings.Contains(told[1], "clear.md: the file is not there") || !strings.Contains(told[1], "call finish again") {
+		t.Errorf("it is told\n%s", told[1])
+	}
+}
+
+// A criterion is met by words that stand in a file of the steps, and by no others.
+func TestPAT06_EvidenceStandsInAFileOfTheSteps(t *testing.T) {
+	judge := func(met bool, words string) *model.Response {
+		return says(call(turn.FinishName, map[string]any{"status": "success", "summary": "judged", "fields": map[string]any{"success_1": met, "evidence_1": words}}))
+	}
+	for _, tt := range []struct {
+		name, words string
+		met, taken  bool
+	}{
+		{"no file has them", "Bananas are versions too", true, false},
+		{"a file has them", "Read it\n  once, and act.", true, true},
+		{"a part in quotation marks", `clear.md says "Read it once, and act."`, true, true},
+		{"it is not met", "nothing says so", false, true},
+	} {
+		b := newBench(t, script(judge(tt.met, tt.words), judge(false, "")), git.File{Path: "clear.md", Data: []byte("Read it once,\nand act.\n")})
+		br := stepBrief(t, "qa-engineer", processes.CompletionNode, &loomv1.StepBrief{Earlier: []*loomv1.StepOutput{{Name: "clear.md", Step: 2}}})
+		out := b.must(br)
+		if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
+			t.Fatalf("%s: %v", tt.name, out)
+		}
+		if met, _ := out.Fields.AsMap()["success_1"].(bool); met != (tt.met && tt.taken) {
+			t.Errorf("%s: met %t", tt.name, met)
+		}
+		if !tt.taken && !strings.Contains(b.lastTold(), "no file that the steps have left has these words") {
+			t.Errorf("%s: it is told\n%s", tt.name, b.lastTold())
+		}
+	}
+}
+
+// A prompt of a step says the intent once, as the goal; where what came of it goes; and what
+// steps before it have said that were done before the session was taken up.
+func TestPAT03_WhatAStepIsTold(t *testing.T) {
+	b := newBench(t, script(says(call(turn.FinishName, map[string]any{"status": "failure", "summary": "stopped"}))))
+	of := step(1)
+	of.Steering = []*loomv1.Steered{{Text: "Call it a guide."}}
+	of.Done = []*loomv1.StepEnded{{Step: 1, Summary: "nine claims", Notes: "claim 3 is open"}}
+	br := stepBrief(t, "analyst", "claims", of)
+	br.Execution.Nodes["rewrite"] = &loomv1.NodeState{History: []*loomv1.Attempt{{Id: "a", Node: "rewrite", Visit: 1, Number: 1, Outcome: &loomv1.Outcome{
+		Status: loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE, Code: "attempt/withdrawn", Summary: "session s1 goes on at step 1",
+	}}}}
+	b.must(br)
+	prompt := b.text(b.seat.turn.Prompt)
+	for _, want := range []string{
+		"What the bead's goal says is the sealed intent", "<goal>\nCall it a guide.\n</goal>", "nine claims\nclaim 3 is open",
+		"This step leaves no file, so write none", "at most 2048 bytes together", "Nobody answers you while you work",
+	} {
+		if !strings.Contains(prompt, want) {
+			t.Errorf("the prompt has no %q:\n%s", want, prompt)
+		}
+	}
+	if n := strings.Count(prompt, "It is read once."); n != 1 {
+		t.Errorf("the intent stands there %d times:\n%s", n, prompt)
+	}
+	if strings.Contains(prompt, "goes on at step") {
+		t.Errorf("the way of the session is told as a failure:\n%s", prompt)
+	}
+}
