@@ -15,7 +15,6 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/verify"
 	"github.com/loomrun/loom/internal/place/git"
-	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -200,9 +199,6 @@ func (j *job) rules() []*loomv1.Rule { return j.brief.Definition.GetGuide().GetR
 // far, in a checkout that is thrown away.
 func (j *job) study(ctx context.Context) (*loomv1.Outcome, error) {
 	return j.overProposed(ctx, "", func(dir string, files fs.FS) (*loomv1.Outcome, error) {
-		if j.brief.Step != nil && j.brief.Attempt.Node == processes.CompletionNode {
-			j.promised = j.evidenced(files)
-		}
 		return j.turnOf(ctx, j.workspace(dir), files, "")
 	})
 }

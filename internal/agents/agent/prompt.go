@@ -13,7 +13,6 @@ import (
 	"github.com/loomrun/loom/internal/agents/tool"
 	"github.com/loomrun/loom/internal/core/patchscan"
 	"github.com/loomrun/loom/internal/core/turn"
-	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
@@ -281,12 +280,6 @@ func (p *prompt) before(b *loomv1.Brief) {
 		p.WriteString(turn.Marked("goal", b.Comment))
 	}
 	p.WriteByte('\n')
-}
-
-// leftToSession reports whether an attempt ended because its session goes on at another
-// step: what came of the node is for the session to tell.
-func leftToSession(b *loomv1.Brief, a *loomv1.Attempt) bool {
-	return b.Step != nil && a.Outcome.GetCode() == workflow.Withdrawn
 }
 
 // planner reports whether a node made the plan that the nodes of a process are: it

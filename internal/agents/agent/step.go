@@ -13,6 +13,8 @@ import (
 	"github.com/loomrun/loom/internal/agents/tool"
 	"github.com/loomrun/loom/internal/core/intent"
 	"github.com/loomrun/loom/internal/core/turn"
+	"github.com/loomrun/loom/internal/core/workflow"
+	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -27,6 +29,9 @@ func (j *job) turnOf(ctx context.Context, ws tool.Workspace, files fs.FS, more s
 	session, err := j.stepText(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if j.brief.Step != nil && j.brief.Attempt.Node == processes.CompletionNode {
+		j.promised = j.evidenced(files)
 	}
 	return j.turn(ctx, ws, j.phasePrompt(files)+session+more)
 }
@@ -94,6 +99,12 @@ func runText(p *prompt, b *loomv1.StepBrief) {
 		p.WriteString("This step leaves no file, so write none: what the next step needs of your work stands in the notes.\n")
 	}
 	p.WriteString("Nobody answers you while you work. What has to be asked stands as a question in what you leave.\n")
+}
+
+// leftToSession reports whether an attempt ended because its session goes on at another
+// step: what came of the node is for the session to tell.
+func leftToSession(b *loomv1.Brief, a *loomv1.Attempt) bool {
+	return b.Step != nil && a.Outcome.GetCode() == workflow.Withdrawn
 }
 
 // fetchEarlier puts what other steps of the session have left into a worktree that does not have
