@@ -69,7 +69,7 @@ var owners = []struct {
 	{"github.com/sourcegraph/jsonrpc2", []string{"internal/place/lsp/..."}, "the protocol of language servers is spoken in one place"},
 	{"github.com/modelcontextprotocol/...", []string{"internal/agents/mcp/...", "internal/net/mcpserver"}, "the protocol has one side each"},
 	{"github.com/prometheus/...", []string{"internal/net/web"}, "figures are shown in one place"},
-	{"golang.org/x/time/...", []string{"internal/net/web", "internal/host", "internal/agents/source/..."}, "rates are limited where requests come in, and where they go out to sources"},
+	{"golang.org/x/time/...", []string{"internal/net/web", "internal/host/writing", "internal/agents/source/..."}, "rates are limited where requests come in, and where they go out to sources"},
 	{"github.com/xuri/excelize/...", []string{"internal/craft/sheet", "internal/craft/office"}, "workbooks are read and written in two places: as tables, and as documents"},
 	{"codeberg.org/go-pdf/...", []string{"internal/craft/office"}, "pages are made in one place"},
 	{"gonum.org/v1/...", []string{"internal/craft/statistics"}, "figures have one maker"},

@@ -29,6 +29,7 @@ import (
 	"github.com/loomrun/loom/internal/host/reading"
 	"github.com/loomrun/loom/internal/host/registry"
 	"github.com/loomrun/loom/internal/host/staff"
+	"github.com/loomrun/loom/internal/host/writing"
 	"github.com/loomrun/loom/internal/net/broker"
 	"github.com/loomrun/loom/internal/net/ceokey"
 	"github.com/loomrun/loom/internal/net/natswire"
@@ -82,6 +83,7 @@ type Host struct {
 	system     *actors.System
 	projects   *actors.Projects
 	intake     *actors.Intake
+	writing    *writing.Writer
 	known      registry.Projects // those that are registered
 	registrar  *registry.Registrar
 	pools      *actors.Pools
@@ -91,7 +93,6 @@ type Host struct {
 	background sync.WaitGroup // what runs beside until ctx ends
 	wire       *natswire.Wire // to other hosts; nil on a host that is alone
 	fleet      *fleet.Fleet
-	knocks     knocks
 	handover   *actors.Handover
 	places     places
 	atWork     actors.AtWork // what agents of this host work on
@@ -389,7 +390,7 @@ func (h *Host) startAgents(context.Context) error {
 	}
 	kept := lives.New(lives.Config{Host: m.Host, Epoch: m.Starts, Do: h.do, Log: h.log}, time.Now())
 	h.background.Go(func() { kept.Run(h.ctx) })
-	memories := h.memories()
+	way := h.memories().Way(h.projects)
 	var pools []actors.Pool
 	for _, name := range h.roles.Names() {
 		role, _ := h.roles.Get(name)
@@ -398,7 +399,7 @@ func (h *Host) startAgents(context.Context) error {
 		}
 		pools = append(pools, actors.Pool{
 			Role: name, Agents: h.agentsOf(name), Changed: h.fleet.Reports.Changed, Host: m.Host, Start: m.Starts, Queue: h.handover, Serves: h.hasRepository, Projects: h.projects, Worker: worker, Logger: h.log, AtWork: &h.atWork,
-			Sit:        func(string, *loomv1.Claimant) actors.Way { return remembering{h.projects, memories} },
+			Sit:        func(string, *loomv1.Claimant) actors.Way { return way },
 			Lived:      func(kind loomv1.LifeKind, agent, reason string) { kept.Note(time.Now(), kind, name, agent, reason) },
 			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,
 		})

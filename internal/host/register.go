@@ -2,31 +2,13 @@ package host
 
 import (
 	"cmp"
-	"context"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/host/registry"
-	"github.com/loomrun/loom/internal/host/service"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
-
-// changeProjects registers a project while the host runs, or removes one.
-func (h *Host) changeProjects(ctx context.Context, q *loomv1.RegisterRequest, c service.Call) (reply *loomv1.RegisterReply, err error) {
-	switch change := q.Change.(type) {
-	case *loomv1.RegisterRequest_Add:
-		if err = h.space.Admit(); err == nil {
-			reply, err = h.registrar.Add(ctx, change.Add, c.From)
-		}
-	case *loomv1.RegisterRequest_Remove:
-		reply, err = h.registrar.Remove(ctx, change.Remove, q.Reason, c.From)
-	default:
-		err = fault.New("command/malformed", "no project is to be added or removed")
-	}
-	return reply, h.known.Suggest(err)
-}
 
 // Registration is what is said of a project, for a host to register it; its repository
 // is not looked at.

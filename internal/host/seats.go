@@ -10,7 +10,7 @@ import (
 // seats returns what answers agents of leaf hosts.
 func (h *Host) seats() *seat.Server {
 	return seat.New(seat.Config{
-		Way: remembering{h.projects, h.memories()}, Look: h.projects.Look, Registered: h.known.Has, Repository: h.repos.Open, Blobs: h.blobs, Roles: h.roles,
+		Way: h.memories().Way(h.projects), Look: h.projects.Look, Registered: h.known.Has, Repository: h.repos.Open, Blobs: h.blobs, Roles: h.roles,
 		Leaf: h.fleet.Leaf, IsHost: h.fleet.IsHost, Prepare: h.broker.PrepareWork, Welcome: h.welcome, Running: h.ctx, Log: h.log,
 	})
 }

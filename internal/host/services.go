@@ -9,47 +9,25 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/loomrun/loom/actors"
-	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/host/disk"
 	"github.com/loomrun/loom/internal/host/service"
+	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // services returns what this host answers, by name: those that only read, those
-// of the staff, and these.
+// that change something, those of the staff, and these.
 func (h *Host) services() map[string]service.Handler {
 	all := h.reading.Services()
+	maps.Copy(all, h.writing.Services())
 	maps.Copy(all, h.staff.Services())
 	maps.Copy(all, map[string]service.Handler{
-		"submit":    h.serveSubmit,
-		"report":    h.serveSubmit,
-		"update":    service.Of(h.update),
-		"fork":      service.Of(h.fork),
-		"say":       service.Of(h.say),
-		"command":   service.Of(h.command),
-		"respond":   service.Of(h.respond),
-		"decide":    service.Of(h.decideGraph),
-		"remember":  service.Of(h.writeMemory),
-		"intent":    service.Of(h.actInSession),
 		"host":      h.serveHost,
 		"retention": service.Asked(h.retention.Retain),
-		"toolkit":   service.Of(h.keepTools),
-		"register":  service.Of(h.changeProjects),
 	})
 	return all
-}
-
-func (h *Host) serveSubmit(ctx context.Context, c service.Call) proto.Message {
-	if err := h.space.Admit(); err != nil {
-		return &loomv1.SubmitReply{Error: fault.From(err).Proto()}
-	}
-	reply := h.intake.Submit(ctx, actors.Letter{Subject: c.Subject, ContentType: c.ContentType, Data: c.Data, From: c.From})
-	if reply.Error != nil {
-		reply.Error = fault.From(h.known.Suggest(fault.FromProto(reply.Error))).Proto()
-	}
-	return reply
 }
 
 // looksAt is how long a host's status waits for its projects.
@@ -105,4 +83,21 @@ func (h *Host) counts() []*loomv1.RoleCount {
 		}
 	}
 	return list
+}
+
+// coreConfig is what the cores of a project know of their surroundings when
+// they only read what was.
+func (h *Host) coreConfig(id string) project.Config {
+	m := h.dir.Manifest()
+	return project.Config{ID: id, Deployment: m.Deployment, Epoch: m.Epoch, LockLease: h.config.LockLease, Roles: h.roles}
+}
+
+// asksModel says whether this host has a model that can ask in primacy.
+func (h *Host) asksModel() bool {
+	m, ok := h.config.Models[processes.Analyst]
+	if !ok {
+		m = h.model
+	}
+	_, none := m.(model.None)
+	return m != nil && !none
 }

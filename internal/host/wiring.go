@@ -15,8 +15,10 @@ import (
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/host/memories"
 	"github.com/loomrun/loom/internal/host/registry"
 	"github.com/loomrun/loom/internal/host/service"
+	"github.com/loomrun/loom/internal/host/writing"
 	"github.com/loomrun/loom/internal/net/broker"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
@@ -119,7 +121,8 @@ const (
 
 // serve opens the host to requests, once every project is known.
 func (h *Host) serve(context.Context) error {
-	h.intake = h.system.StartIntake(h.ctx, h.projects, gated{tasks{h.broker}, h}, h.known.Only, h.fit, h.log)
+	h.writing = h.writer()
+	h.intake = h.system.StartIntake(h.ctx, h.projects, gated{tasks{h.broker}, h}, h.known.Only, h.writing.Fit, h.log)
 	h.background.Go(func() { h.own.run(h.ctx) })
 	services := h.services()
 	if err := endpoint.Complete(slices.Collect(maps.Keys(services))); err != nil {
@@ -134,6 +137,20 @@ func (h *Host) serve(context.Context) error {
 		return err
 	}
 	return h.broker.ServeCEO(h.handler(serveWithin, h.serveCEO))
+}
+
+// writer returns what answers the services that change something.
+func (h *Host) writer() *writing.Writer {
+	return writing.New(writing.Config{
+		Host: h.Name(), Data: h.dir.Path(), Projects: h.projects, Way: h.memories().Way(h.projects), Known: &h.known, Registrar: h.registrar,
+		Executions: h.reading.Executions, Blobs: h.blobs, Roles: h.roles, Secrets: h.secrets, Admit: h.space.Admit, Room: h.disk.Room, Hosts: h.fleet.Hosts,
+		AsksModel: h.asksModel(), Submit: func(ctx context.Context, l actors.Letter) *loomv1.SubmitReply { return h.intake.Submit(ctx, l) },
+	})
+}
+
+// memories do for projects of this host what their memory cannot.
+func (h *Host) memories() *memories.Memories {
+	return &memories.Memories{States: h.projects, Projects: &h.known, Blobs: h.blobs, Secrets: h.secrets, Log: h.log}
 }
 
 // timeLimit bounds a request to a service.

@@ -1,4 +1,4 @@
-package host
+package writing
 
 import (
 	"context"
@@ -13,25 +13,25 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// fit refuses a submission that no agent could work on.
-func (h *Host) fit(ctx context.Context, s *loomv1.Submission) error {
-	if err := h.meant(s.Assignee); err != nil {
+// Fit refuses a submission that no agent could work on.
+func (w *Writer) Fit(ctx context.Context, s *loomv1.Submission) error {
+	if err := w.meant(s.Assignee); err != nil {
 		return err
 	}
-	if err := h.disk.Room(s.Project); err != nil {
+	if err := w.config.Room(s.Project); err != nil {
 		return err
 	}
-	return h.trusted(ctx, s.Project, s.Process, map[string]bool{})
+	return w.trusted(ctx, s.Project, s.Process, map[string]bool{})
 }
 
 // trusted refuses a process whose tools are not trusted, or one of whose parts is
 // such a process. What there is no process of, others say.
-func (h *Host) trusted(ctx context.Context, id, process string, seen map[string]bool) error {
+func (w *Writer) trusted(ctx context.Context, id, process string, seen map[string]bool) error {
 	if process == "" || seen[process] {
 		return nil
 	}
 	seen[process] = true
-	view, err := h.projects.Look(ctx, project.Definitions, &loomv1.Query{Project: id, Id: process})
+	view, err := w.config.Projects.Look(ctx, project.Definitions, &loomv1.Query{Project: id, Id: process})
 	if fault.Status(err) == fault.Unavailable {
 		return err
 	}
@@ -39,11 +39,11 @@ func (h *Host) trusted(ctx context.Context, id, process string, seen map[string]
 		return nil //nolint:nilerr // the project refuses it, and knows why
 	}
 	def := view.Definitions[0].GetDefinition()
-	if err := h.ready(ctx, id, def); err != nil {
+	if err := w.ready(ctx, id, def); err != nil {
 		return err
 	}
 	for _, n := range def.GetNodes() {
-		if err := h.trusted(ctx, id, n.Process, seen); err != nil {
+		if err := w.trusted(ctx, id, n.Process, seen); err != nil {
 			return err
 		}
 	}
@@ -52,8 +52,8 @@ func (h *Host) trusted(ctx context.Context, id, process string, seen map[string]
 
 // ready refuses a definition whose tools are not trusted, or lack one that it
 // requires.
-func (h *Host) ready(ctx context.Context, id string, def *loomv1.Definition) error {
-	names, err := h.trustedTools(ctx, id, def)
+func (w *Writer) ready(ctx context.Context, id string, def *loomv1.Definition) error {
+	names, err := w.trustedTools(ctx, id, def)
 	if err != nil {
 		return err
 	}
@@ -69,11 +69,11 @@ func (h *Host) ready(ctx context.Context, id string, def *loomv1.Definition) err
 // trustedTools are what agents call the tools of a definition: those that the
 // CEO trusts in the project, or that the operator of this host does where no
 // other host could come to the work.
-func (h *Host) trustedTools(ctx context.Context, id string, def *loomv1.Definition) ([]string, error) {
+func (w *Writer) trustedTools(ctx context.Context, id string, def *loomv1.Definition) ([]string, error) {
 	if def.GetToolkit() == "" {
 		return nil, nil
 	}
-	view, err := h.projects.Look(ctx, project.Permitted, &loomv1.Query{Project: id})
+	view, err := w.config.Projects.Look(ctx, project.Permitted, &loomv1.Query{Project: id})
 	if err != nil {
 		return nil, err
 	}
@@ -82,21 +82,21 @@ func (h *Host) trustedTools(ctx context.Context, id string, def *loomv1.Definiti
 			return t.Tools, nil
 		}
 	}
-	pin, _, err := toolkit.NewTrust(h.dir.Path()).Open(def.Name, def.Toolkit)
+	pin, _, err := toolkit.NewTrust(w.config.Data).Open(def.Name, def.Toolkit)
 	if err != nil {
-		return nil, outside.Here(err, h.Name())
+		return nil, outside.Here(err, w.config.Host)
 	}
-	if other := h.another(); other != "" {
+	if other := w.another(); other != "" {
 		return nil, fault.New("process/tool-untrusted", "the tools of process %q are trusted on this host alone, and host %q may come to the work", def.Name, other).
-			At("host "+h.Name()).Want("trust them in the project, for all hosts: \"loom process trust %s --project %s --reason TEXT\"", def.Name, id)
+			At("host "+w.config.Host).Want("trust them in the project, for all hosts: \"loom process trust %s --project %s --reason TEXT\"", def.Name, id)
 	}
 	return outside.Names(pin)
 }
 
 // another names a host beside this one that runs agents, or is "".
-func (h *Host) another() string {
-	for _, p := range h.fleet.Hosts() {
-		if p.Alive && p.Host != h.Name() {
+func (w *Writer) another() string {
+	for _, p := range w.config.Hosts() {
+		if p.Alive && p.Host != w.config.Host {
 			return p.Host
 		}
 	}
@@ -104,16 +104,16 @@ func (h *Host) another() string {
 }
 
 // keepTools keeps a part of a toolkit, for operators.
-func (h *Host) keepTools(ctx context.Context, q *loomv1.ToolkitPart, c service.Call) (*loomv1.ToolkitReply, error) {
+func (w *Writer) keepTools(ctx context.Context, q *loomv1.ToolkitPart, c service.Call) (*loomv1.ToolkitReply, error) {
 	switch {
 	case c.From.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_OPERATOR:
 		return nil, fault.New("request/denied", "only operators give hosts the tools of packages").At("svc.toolkit")
 	case len(q.Data) == 0 || len(q.Data) > outside.MostPart:
 		return nil, fault.New("process/tool", "a part of %d bytes, where 1 to %d are possible", len(q.Data), outside.MostPart).At("data")
 	}
-	if err := h.space.Admit(); err != nil {
+	if err := w.config.Admit(); err != nil {
 		return nil, err
 	}
-	ref, err := h.blobs.Put(ctx, q.Data, outside.Media)
+	ref, err := w.config.Blobs.Put(ctx, q.Data, outside.Media)
 	return &loomv1.ToolkitReply{Blob: ref}, err
 }

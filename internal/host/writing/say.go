@@ -1,4 +1,4 @@
-package host
+package writing
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 
 // say keeps a message for whoever works on an execution. Who may say something the
 // project says.
-func (h *Host) say(ctx context.Context, q *loomv1.SayRequest, c service.Call) (*loomv1.SubmitReply, error) {
-	x, err := h.reading.Executions.Execution(ctx, q.Id)
+func (w *Writer) say(ctx context.Context, q *loomv1.SayRequest, c service.Call) (*loomv1.SubmitReply, error) {
+	x, err := w.config.Executions.Execution(ctx, q.Id)
 	if err != nil {
 		return nil, err
 	}
 	tell := &loomv1.TellExecution{Execution: x.Id, Node: q.Node, Text: q.Text, Request: q.Request}
-	answer, err := h.projects.Do(ctx, &loomv1.Command{Project: x.Project, Actor: c.From, Body: &loomv1.Command_TellExecution{TellExecution: tell}})
+	answer, err := w.config.Projects.Do(ctx, &loomv1.Command{Project: x.Project, Actor: c.From, Body: &loomv1.Command_TellExecution{TellExecution: tell}})
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package host
+package writing
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/host/reading"
@@ -24,12 +23,12 @@ const (
 
 // actInSession opens a session of a pattern, or takes what a person says in one. Who may
 // say what, the session decides; here it is an operator, as the server has seen.
-func (h *Host) actInSession(ctx context.Context, r *loomv1.IntentRequest, c service.Call) (*loomv1.Answer, error) {
+func (w *Writer) actInSession(ctx context.Context, r *loomv1.IntentRequest, c service.Call) (*loomv1.Answer, error) {
 	if c.From.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_OPERATOR {
 		return nil, fault.New("request/denied", "only operators open sessions of patterns, and speak in them")
 	}
 	if r.Project == "" {
-		r.Project = h.known.Only()
+		r.Project = w.config.Known.Only()
 	}
 	if err := reading.CheckQuery(project.Sessions, &loomv1.Query{Project: r.Project, Id: r.Session}); err != nil {
 		return nil, err
@@ -39,10 +38,10 @@ func (h *Host) actInSession(ctx context.Context, r *loomv1.IntentRequest, c serv
 		act.Request = rand.Text()
 	}
 	if open := r.GetOpen(); open != nil {
-		if err := h.space.Admit(); err != nil {
+		if err := w.config.Admit(); err != nil {
 			return nil, err
 		}
-		if err := h.openSession(ctx, act, open); err != nil {
+		if err := w.openSession(ctx, act, open); err != nil {
 			return nil, err
 		}
 	} else if !said(act.Command, r) {
@@ -50,9 +49,9 @@ func (h *Host) actInSession(ctx context.Context, r *loomv1.IntentRequest, c serv
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
-	answer, err := h.projects.Do(ctx, &loomv1.Command{Project: r.Project, Actor: c.From, Body: &loomv1.Command_ActInSession{ActInSession: act}})
+	answer, err := w.config.Projects.Do(ctx, &loomv1.Command{Project: r.Project, Actor: c.From, Body: &loomv1.Command_ActInSession{ActInSession: act}})
 	if err != nil {
-		return nil, h.known.Suggest(err)
+		return nil, w.config.Known.Suggest(err)
 	}
 	return answer, nil
 }
@@ -85,18 +84,18 @@ func said(cmd *loomv1.IntentCommand, r *loomv1.IntentRequest) bool {
 }
 
 // openSession reads the pattern of a session, and keeps what it starts from.
-func (h *Host) openSession(ctx context.Context, act *loomv1.ActInSession, open *loomv1.OpenPattern) error {
+func (w *Writer) openSession(ctx context.Context, act *loomv1.ActInSession, open *loomv1.OpenPattern) error {
 	if act.Session != "" {
 		return fault.New("intent/invalid", "a session that is opened gets its id").At("session").Got(act.Session).Want("leave it out")
 	}
 	if strings.TrimSpace(open.Request) == "" {
 		return fault.New("intent/invalid", "a session begins with what is asked for in a sentence").At("request")
 	}
-	p, err := h.pattern(open)
+	p, err := w.pattern(open)
 	if err != nil {
 		return err
 	}
-	act.Command.Body = &loomv1.IntentCommand_Open{Open: &loomv1.OpenSession{Pattern: p, Request: open.Request, WithoutModel: open.WithoutModel || !h.asksModel()}}
+	act.Command.Body = &loomv1.IntentCommand_Open{Open: &loomv1.OpenSession{Pattern: p, Request: open.Request, WithoutModel: open.WithoutModel || !w.config.AsksModel}}
 	kinds := map[string]string{}
 	for _, in := range p.Inputs {
 		kinds[in.Name] = in.Type
@@ -105,7 +104,7 @@ func (h *Host) openSession(ctx context.Context, act *loomv1.ActInSession, open *
 		if len(in.GetText()) > maxSessionInput || !utf8.ValidString(in.GetText()) {
 			return fault.New("intent/input", "an input is text of at most %d bytes", maxSessionInput).At(fmt.Sprintf("inputs[%d]", i)).Got(in.GetName())
 		}
-		ref, err := h.blobs.Put(ctx, []byte(h.secrets.Text(in.GetText())), "text/plain")
+		ref, err := w.config.Blobs.Put(ctx, []byte(w.config.Secrets.Text(in.GetText())), "text/plain")
 		if err != nil {
 			return err
 		}
@@ -114,32 +113,22 @@ func (h *Host) openSession(ctx context.Context, act *loomv1.ActInSession, open *
 	return nil
 }
 
-// asksModel says whether this host has a model that can ask in primacy.
-func (h *Host) asksModel() bool {
-	m, ok := h.config.Models[processes.Analyst]
-	if !ok {
-		m = h.model
-	}
-	_, none := m.(model.None)
-	return m != nil && !none
-}
-
 // pattern returns the pattern that a session is opened for: one that comes with this
 // host, or that a file holds. One that is not sound is refused.
-func (h *Host) pattern(open *loomv1.OpenPattern) (*loomv1.Pattern, error) {
+func (w *Writer) pattern(open *loomv1.OpenPattern) (*loomv1.Pattern, error) {
 	switch {
 	case (open.Pattern == "") == (open.File == ""):
 		return nil, fault.New("intent/invalid", "a session has a pattern: by its name, or as the text of its file").At("open")
 	case len(open.File) > maxPatternFile:
 		return nil, fault.New("intent/invalid", "a pattern file has at most %d bytes", maxPatternFile).At("open/file")
 	case open.File != "":
-		r := processes.ReadPattern("pattern.yaml", []byte(open.File), "", h.roles)
+		r := processes.ReadPattern("pattern.yaml", []byte(open.File), "", w.config.Roles)
 		if len(r.Problems) > 0 {
 			return nil, fault.Join(r.Problems)
 		}
 		return r.Pattern, nil
 	}
-	e, err := processes.FindPattern(processes.Patterns([]processes.Layer{processes.BuiltinLayer()}, h.roles), open.Pattern)
+	e, err := processes.FindPattern(processes.Patterns([]processes.Layer{processes.BuiltinLayer()}, w.config.Roles), open.Pattern)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package host
+package writing
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 )
 
 // update changes a bead, closes it or opens it again. Who may do so the project says.
-func (h *Host) update(ctx context.Context, q *loomv1.BeadRequest, c service.Call) (*loomv1.SubmitReply, error) {
-	cmd, bead, err := h.beadCommand(q)
+func (w *Writer) update(ctx context.Context, q *loomv1.BeadRequest, c service.Call) (*loomv1.SubmitReply, error) {
+	cmd, bead, err := w.beadCommand(q)
 	if err != nil {
 		return nil, err
 	}
@@ -27,19 +27,19 @@ func (h *Host) update(ctx context.Context, q *loomv1.BeadRequest, c service.Call
 		return nil, err
 	}
 	cmd.Actor = c.From
-	answer, err := h.projects.Do(ctx, cmd)
+	answer, err := w.config.Projects.Do(ctx, cmd)
 	if err != nil {
-		return nil, h.known.Suggest(err)
+		return nil, w.config.Known.Suggest(err)
 	}
 	return answer.GetSubmit(), nil
 }
 
 // beadCommand returns what a request asks a project for, and about which bead.
-func (h *Host) beadCommand(q *loomv1.BeadRequest) (*loomv1.Command, string, error) {
+func (w *Writer) beadCommand(q *loomv1.BeadRequest) (*loomv1.Command, string, error) {
 	switch v := q.Verb.(type) {
 	case *loomv1.BeadRequest_Update:
 		if slices.Contains(v.Update.Fields, "assignee") {
-			if err := h.meant(v.Update.GetBead().GetAssignee()); err != nil {
+			if err := w.meant(v.Update.GetBead().GetAssignee()); err != nil {
 				return nil, "", err
 			}
 		}
@@ -53,11 +53,11 @@ func (h *Host) beadCommand(q *loomv1.BeadRequest) (*loomv1.Command, string, erro
 }
 
 // meant refuses an assignee that is no role of this host, or a person.
-func (h *Host) meant(assignee string) error {
+func (w *Writer) meant(assignee string) error {
 	if _, err := subject.Parse("assignee", assignee); assignee != "" && err != nil {
 		return err
 	}
-	if e := project.CheckAssignee(assignee, h.roles); e != nil {
+	if e := project.CheckAssignee(assignee, w.config.Roles); e != nil {
 		return e
 	}
 	return nil

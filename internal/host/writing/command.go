@@ -1,4 +1,4 @@
-package host
+package writing
 
 import (
 	"context"
@@ -14,11 +14,11 @@ import (
 
 // command takes a signed command from anybody who may ask at all: they knock, and the
 // signature is the authority. It is the same door as the CEO's account has.
-func (h *Host) command(ctx context.Context, cmd *loomv1.SignedCommand, c service.Call) (*loomv1.Answer, error) {
-	if !h.knocks.allow(c.From.GetName()) { // a refusal is on record, and must not fill the journal
+func (w *Writer) command(ctx context.Context, cmd *loomv1.SignedCommand, c service.Call) (*loomv1.Answer, error) {
+	if !w.knocks.allow(c.From.GetName()) { // a refusal is on record, and must not fill the journal
 		return nil, fault.New("request/too-many", "more than %d commands a second, and %d at once", knocksPerSecond, knocksAtOnce)
 	}
-	return h.projects.Decide(ctx, &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: c.From.GetName()}, cmd), nil
+	return w.config.Projects.Decide(ctx, &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: c.From.GetName()}, cmd), nil
 }
 
 // How many signed commands somebody may present who has no way in of the CEO's, for
@@ -49,8 +49,8 @@ func (k *knocks) allow(who string) bool {
 
 // respond takes an operator's answer, which the project accepts where it leaves that to
 // operators.
-func (h *Host) respond(ctx context.Context, v *loomv1.DecideApproval, c service.Call) (*loomv1.SubmitReply, error) {
+func (w *Writer) respond(ctx context.Context, v *loomv1.DecideApproval, c service.Call) (*loomv1.SubmitReply, error) {
 	cmd := &loomv1.Command{Project: project.Of(v.Approval), Actor: c.From, Body: &loomv1.Command_AnswerApproval{AnswerApproval: v}}
-	answer, err := h.projects.Do(ctx, cmd)
+	answer, err := w.config.Projects.Do(ctx, cmd)
 	return answer.GetSubmit(), err
 }

@@ -1,4 +1,6 @@
-package host
+// Package memories keeps the long texts of what projects remember, and finds what other
+// projects share.
+package memories
 
 import (
 	"context"
@@ -16,7 +18,6 @@ import (
 	"github.com/loomrun/loom/internal/host/clean"
 	"github.com/loomrun/loom/internal/host/reading"
 	"github.com/loomrun/loom/internal/host/registry"
-	"github.com/loomrun/loom/internal/host/service"
 	"github.com/loomrun/loom/internal/store/blob"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -27,55 +28,24 @@ const (
 	sharedItems = 32        // entries of each other project that compete in an offer
 )
 
-// writeMemory writes to a memory, for operators.
-func (h *Host) writeMemory(ctx context.Context, r *loomv1.MemoryRequest, c service.Call) (*loomv1.Answer, error) {
-	if c.From.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_OPERATOR {
-		return nil, fault.New("request/denied", "only operators write to the memory here")
-	}
-	if r.Project == "" {
-		r.Project = h.known.Only()
-	}
-	if err := reading.CheckQuery(project.Memories, &loomv1.Query{Project: r.Project}); err != nil {
-		return nil, err
-	}
-	cmd := &loomv1.Command{Project: r.Project, Actor: c.From}
-	ctx, cancel := context.WithTimeout(ctx, writeWithin)
-	defer cancel()
-	switch v := r.Verb.(type) {
-	case *loomv1.MemoryRequest_Keep:
-		cmd.Body = &loomv1.Command_KeepMemory{KeepMemory: &loomv1.KeepMemory{Request: v.Keep.GetRequest(), Entry: v.Keep.GetEntry()}}
-	case *loomv1.MemoryRequest_Change:
-		cmd.Body = &loomv1.Command_ChangeMemory{ChangeMemory: v.Change}
-	case *loomv1.MemoryRequest_Forget:
-		cmd.Body = &loomv1.Command_ForgetMemory{ForgetMemory: v.Forget}
-	default:
-		return nil, fault.New("command/malformed", "the request asks for nothing that this release knows").At("verb")
-	}
-	answer, err := remembering{h.projects, h.memories()}.Do(ctx, cmd)
-	if err != nil {
-		return nil, h.known.Suggest(err)
-	}
-	return answer, nil
-}
-
-// memories do for projects what their memory cannot: they keep long texts, and find what
+// Memories do for projects what their memory cannot: they keep long texts, and find what
 // other projects share. All methods may be called at the same time.
-type memories struct {
-	states  reading.States
-	known   *registry.Projects
-	blobs   blob.Store
-	secrets clean.Secrets // are taken out of what is kept
-	log     *slog.Logger
+type Memories struct {
+	// States are those of all projects, Projects which there are.
+	States   reading.States
+	Projects *registry.Projects
+	Blobs    blob.Store
+	Secrets  clean.Secrets // are taken out of what is kept
+	Log      *slog.Logger
 }
 
-func (h *Host) memories() *memories {
-	return &memories{states: h.projects, known: &h.known, blobs: h.blobs, secrets: h.secrets, log: h.log}
-}
+// Way returns a way to projects as w is, on which commands of the memory get what only
+// a host can give them.
+func (m *Memories) Way(w actors.Way) actors.Way { return remembering{w, m} }
 
-// remembering is the way to projects, through memories.
 type remembering struct {
 	actors.Way
-	memories *memories
+	memories *Memories
 }
 
 // Do implements actors.Way.
@@ -90,25 +60,25 @@ func (r remembering) Do(ctx context.Context, cmd *loomv1.Command) (*loomv1.Answe
 // longText returns the beginning of a text, as much as an entry holds, and where the
 // whole of it is kept if there is more. Secrets that the host knows are taken out
 // before it is kept.
-func (m *memories) longText(ctx context.Context, text string) (string, *loomv1.BlobRef, error) {
+func (m *Memories) longText(ctx context.Context, text string) (string, *loomv1.BlobRef, error) {
 	switch {
 	case len(text) > maxDetail:
 		return "", nil, fault.New("memory/invalid", "the text has %d bytes, and %d are the most", len(text), maxDetail).At("text")
 	case !utf8.ValidString(text):
 		return "", nil, fault.New("memory/invalid", "the text is not UTF-8").At("text")
 	}
-	text = m.secrets.Text(text)
+	text = m.Secrets.Text(text)
 	if len(text) <= memory.MaxText {
 		return text, nil, nil
 	}
-	ref, err := m.blobs.Put(ctx, []byte(text), "text/plain")
+	ref, err := m.Blobs.Put(ctx, []byte(text), "text/plain")
 	return strings.ToValidUTF8(text[:memory.MaxText], ""), ref, err
 }
 
 // fill returns a command with what only the host may put into it: where the whole
 // of a long text is kept, and what other projects share. Other commands it returns as
 // they are.
-func (m *memories) fill(ctx context.Context, cmd *loomv1.Command) (*loomv1.Command, error) {
+func (m *Memories) fill(ctx context.Context, cmd *loomv1.Command) (*loomv1.Command, error) {
 	switch cmd.GetBody().(type) {
 	case *loomv1.Command_KeepMemory:
 		cmd = proto.CloneOf(cmd)
@@ -138,12 +108,12 @@ func (m *memories) fill(ctx context.Context, cmd *loomv1.Command) (*loomv1.Comma
 
 // shared finds what other projects share under the namespaces that a project names.
 // What cannot be asked is left out and logged: an offer is worth having without it.
-func (m *memories) shared(ctx context.Context, id, text string) (items []*loomv1.MemoryItem) {
+func (m *Memories) shared(ctx context.Context, id, text string) (items []*loomv1.MemoryItem) {
 	wanted := m.namespaces(ctx, id)
 	if len(wanted) == 0 || text == "" {
 		return nil
 	}
-	for _, other := range m.known.All() {
+	for _, other := range m.Projects.All() {
 		if other == id {
 			continue
 		}
@@ -151,9 +121,9 @@ func (m *memories) shared(ctx context.Context, id, text string) (items []*loomv1
 			if !slices.Contains(wanted, ns) {
 				continue
 			}
-			view, err := m.states.Look(ctx, project.Memories, &loomv1.Query{Project: other, Namespace: ns, Text: text, Limit: sharedItems})
+			view, err := m.States.Look(ctx, project.Memories, &loomv1.Query{Project: other, Namespace: ns, Text: text, Limit: sharedItems})
 			if err != nil {
-				m.log.Warn("what a project shares cannot be asked", "project", other, "namespace", ns, "error", err)
+				m.Log.Warn("what a project shares cannot be asked", "project", other, "namespace", ns, "error", err)
 				continue
 			}
 			for _, item := range view.GetFound().GetItems() {
@@ -167,8 +137,8 @@ func (m *memories) shared(ctx context.Context, id, text string) (items []*loomv1
 }
 
 // namespaces returns those that a project's registration names.
-func (m *memories) namespaces(ctx context.Context, id string) []string {
-	view, err := m.states.Look(ctx, project.Projects, &loomv1.Query{Project: id})
+func (m *Memories) namespaces(ctx context.Context, id string) []string {
+	view, err := m.States.Look(ctx, project.Projects, &loomv1.Query{Project: id})
 	if err != nil || len(view.Projects) != 1 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package host
+package writing
 
 import (
 	"context"
@@ -16,12 +16,12 @@ import (
 const writeWithin = 20 * time.Second
 
 // decideGraph writes to a decision graph, for operators.
-func (h *Host) decideGraph(ctx context.Context, r *loomv1.DecisionRequest, c service.Call) (*loomv1.Answer, error) {
+func (w *Writer) decideGraph(ctx context.Context, r *loomv1.DecisionRequest, c service.Call) (*loomv1.Answer, error) {
 	if c.From.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_OPERATOR {
 		return nil, fault.New("request/denied", "only operators write to the decision graph here")
 	}
 	if r.Project == "" {
-		r.Project = h.known.Only()
+		r.Project = w.config.Known.Only()
 	}
 	if err := reading.CheckQuery(project.Graph, &loomv1.Query{Project: r.Project}); err != nil {
 		return nil, err
@@ -47,9 +47,9 @@ func (h *Host) decideGraph(ctx context.Context, r *loomv1.DecisionRequest, c ser
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
-	answer, err := h.projects.Do(ctx, cmd)
+	answer, err := w.config.Projects.Do(ctx, cmd)
 	if err != nil {
-		return nil, h.known.Suggest(err)
+		return nil, w.config.Known.Suggest(err)
 	}
 	return answer, nil
 }
