@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,6 +36,16 @@ type Replayed struct {
 // asked and nothing is run. It tells of each turn, and returns replay/departed
 // where the first one asks something else than was recorded.
 func Replay(ctx context.Context, rec *recording.Recording, set *roles.Set, tell func(Replayed)) error {
+	var missing []string
+	for _, name := range rec.Roles() {
+		if _, ok := set.Get(name); !ok {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		return fault.New("role/unknown", "the recording is of roles %s, of which there is no %s here", strings.Join(rec.Roles(), ", "), strings.Join(missing, " and no ")).
+			Want("--roles DIR names the role files that it was made with")
+	}
 	for _, t := range rec.Turns {
 		r, err := replayTurn(ctx, rec, set, t)
 		if err != nil {

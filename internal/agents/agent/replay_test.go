@@ -13,6 +13,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/longtest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
 )
 
 // taped has a bench work with a tape, and returns the recording.
@@ -69,6 +70,16 @@ func TestAGENT02_ReplayGoesThroughARecordedTurn(t *testing.T) {
 				t.Errorf("%v, %v; want one turn of %d requests that succeeded", all, err, b.seat.turn.Iterations)
 			}
 		})
+	}
+}
+
+// A recording whose roles are not all here is refused before its first turn, and says
+// which it wants.
+func TestAGENT02_ReplaySaysWhichRolesItWants(t *testing.T) {
+	rec := &recording.Recording{Turns: []*recording.Turn{{Attempt: "shop-1-x1-a2", Role: "marketer"}, {Attempt: "shop-1-x1-a1", Role: "lead"}, {Attempt: "shop-1-x1-a3", Role: "lead"}}}
+	err := agent.Replay(t.Context(), rec, roles.Builtin(), func(agent.Replayed) { t.Error("a turn was gone through") })
+	if fault.Code(err) != "role/unknown" || !strings.Contains(err.Error(), "of roles lead, marketer, of which there is no marketer here") {
+		t.Errorf("%v, want both roles named", err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/durable"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/cli/cluster"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/host"
@@ -128,7 +129,7 @@ func (a *Commands) begunElsewhere(dir string, all []host.External) error {
 	}
 	fmt.Fprintf(a.Out, "deployment %s for %d hosts, %d replicas, %d journals\n", all[0].Deployment, len(all), all[0].Replicas, all[0].Partitions)
 	fmt.Fprintf(a.Out, "on each server: include %q, and jetstream { sync_interval: always }\n", filepath.Join(dir, accountsFile))
-	_, err := fmt.Fprintf(a.Out, "on each host: loom up --nats %s --creds %s, with a file of its own\n", all[0].Servers, filepath.Join(dir, "host-1.json"))
+	_, err := fmt.Fprintf(a.Out, "on each host: loom up --nats %s --creds %s, with a file of its own\n", all[0].Servers, suggest.Arg(filepath.Join(dir, "host-1.json")))
 	return err
 }
 

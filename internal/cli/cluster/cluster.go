@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/net/ceokey"
@@ -114,7 +115,7 @@ func (a *Commands) initialised(j datadir.Join, out string) error {
 		})
 	}
 	fmt.Fprintf(a.Out, "deployment %s, cluster %s of %d hosts, %d replicas, %d journals\n", j.Deployment, j.Cluster, j.Hosts, j.Replicas, j.Partitions)
-	fmt.Fprintf(a.Out, "on each host: loom up --join %s --cluster-listen HOST:PORT --routes HOST:PORT,HOST:PORT,...\n", out)
+	fmt.Fprintf(a.Out, "on each host: loom up --join %s --cluster-listen HOST:PORT --routes HOST:PORT,HOST:PORT,...\n", suggest.Arg(out))
 	_, err := fmt.Fprintf(a.Out, "whoever has %s can join: keep it like a key, and delete it when all hosts have joined\n", out)
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/cli/data"
 	"github.com/loomrun/loom/internal/ops/vault"
@@ -99,8 +100,8 @@ func (a *Commands) initialisedFrom(j datadir.Join, m datadir.Manifest, file, out
 		})
 	}
 	fmt.Fprintf(a.Out, "deployment %s goes on as cluster %s of %d hosts, %d replicas, in epoch %d after %d\n", j.Deployment, j.Cluster, j.Hosts, j.Replicas, j.Epoch, m.Epoch)
-	fmt.Fprintf(a.Out, "on one host:    loom up --join %s --seed %s --cluster-listen HOST:PORT --routes HOST:PORT,...\n", out, file)
-	fmt.Fprintf(a.Out, "on each other:  loom up --join %s --cluster-listen HOST:PORT --routes HOST:PORT,...\n", out)
+	fmt.Fprintf(a.Out, "on one host:    loom up --join %s --seed %s --cluster-listen HOST:PORT --routes HOST:PORT,...\n", suggest.Arg(out), suggest.Arg(file))
+	fmt.Fprintf(a.Out, "on each other:  loom up --join %s --cluster-listen HOST:PORT --routes HOST:PORT,...\n", suggest.Arg(out))
 	if m.Mode == datadir.ModeCluster {
 		fmt.Fprintf(a.Out, "the directories of the hosts of before hold the deployment as it was: set them aside, and start none of them\n")
 	}

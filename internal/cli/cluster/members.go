@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/membership"
 	"github.com/loomrun/loom/internal/net/client"
@@ -169,7 +170,7 @@ func membersText(w io.Writer, q *loomv1.MembersRequest, r *loomv1.MembersReply, 
 	}
 	fmt.Fprintf(w, "deployment %s, cluster %s: %d hosts wanted, %d to join, list %d\n", r.Deployment, r.Cluster, r.Hosts, r.Places, r.Generation)
 	if out != "" {
-		fmt.Fprintf(w, "on each new host: loom up --join %s --cluster-listen HOST:PORT\n", out)
+		fmt.Fprintf(w, "on each new host: loom up --join %s --cluster-listen HOST:PORT\n", suggest.Arg(out))
 		fmt.Fprintf(w, "whoever has %s can join while there is a place; earlier join files let nobody in\n", out)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/recording"
+	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/host"
 )
 
@@ -30,7 +31,7 @@ func (a *Commands) Recorded(file, from string, m model.Provider, do func(*record
 	if bad := w.Close(); bad != nil {
 		return cmp.Or(err, bad)
 	}
-	fmt.Fprintf(a.Err, "recorded in %s: \"loom replay %s\" goes through it, and --model replay:%s answers from it\n", file, file, file)
+	fmt.Fprintf(a.Err, "recorded in %s: \"loom replay %s\" goes through it, and --model replay:%s answers from it\n", file, suggest.Arg(file), suggest.Arg(file))
 	return err
 }
 

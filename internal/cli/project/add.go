@@ -5,11 +5,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/cli/means"
 	"github.com/loomrun/loom/internal/host"
@@ -92,11 +92,11 @@ func proposed(w io.Writer, p *loomv1.ProjectConfig, arg string) {
 	for _, l := range setup.Languages(os.DirFS(p.GetRepository())) {
 		for _, c := range l.Checks {
 			fmt.Fprintf(w, "  found %s, by %s: %s\n", l.Name, console.Line(l.Why, 200), console.Line(c, 200))
-			flags += " --check " + shell(p.GetId()+"="+c)
+			flags += " --check " + suggest.Arg(p.GetId()+"="+c)
 		}
 	}
 	if flags != "" {
-		fmt.Fprintf(w, "  to have work checked by that: loom project add %s%s\n", shell(arg), flags)
+		fmt.Fprintf(w, "  to have work checked by that: loom project add %s%s\n", suggest.Arg(arg), flags)
 	}
 }
 
@@ -133,15 +133,4 @@ func removed(w io.Writer, r *loomv1.RegisterReply) {
 		return
 	}
 	fmt.Fprintf(w, "%s: takes no more work; what is recorded of it stays\n", r.GetProject().GetId())
-}
-
-// plain is what a shell leaves as it is.
-var plain = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
-
-// shell is an argument as a shell takes it.
-func shell(arg string) string {
-	if plain.MatchString(arg) {
-		return arg
-	}
-	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }

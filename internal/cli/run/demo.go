@@ -17,6 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/model/provider"
 	"github.com/loomrun/loom/internal/agents/model/recording"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/cli/approval"
 	"github.com/loomrun/loom/internal/cli/bead"
 	"github.com/loomrun/loom/internal/cli/console"
@@ -145,7 +146,7 @@ func (a *Commands) runDemo(ctx context.Context, o demo.Options) error {
 
 func (a *Commands) interrupted(o demo.Options) error {
 	if o.Keep != "" {
-		fmt.Fprintf(a.Err, "stopped cleanly; \"loom demo --keep %s\" goes on from here\n", o.Keep)
+		fmt.Fprintf(a.Err, "stopped cleanly; \"loom demo --keep %s\" goes on from here\n", suggest.Arg(o.Keep))
 	} else {
 		fmt.Fprintln(a.Err, "stopped cleanly; the temporary directory is gone")
 	}
@@ -203,10 +204,10 @@ func nextSteps(w io.Writer, r *demo.Result, o demo.Options) {
 		return
 	}
 	if r.Landed {
-		fmt.Fprintf(w, "  git -C %s log -1             the commit and its trailers\n", r.Repository)
+		fmt.Fprintf(w, "  git -C %s log -1             the commit and its trailers\n", suggest.Arg(r.Repository))
 	}
-	fmt.Fprintf(w, "  loom up --data %s --model scripted:demo    the same host again\n", r.Data)
-	fmt.Fprintf(w, "  loom events --data %s --bead %s    every event, while the host is up\n", r.Data, r.Bead)
+	fmt.Fprintf(w, "  loom up --data %s --model scripted:demo    the same host again\n", suggest.Arg(r.Data))
+	fmt.Fprintf(w, "  loom events --data %s --bead %s    every event, while the host is up\n", suggest.Arg(r.Data), r.Bead)
 }
 
 // demoView shows the demo and asks.

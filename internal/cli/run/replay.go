@@ -68,6 +68,7 @@ func (a *Commands) playBack(ctx context.Context, file string) error {
 	h := rec.Header
 	if !a.JSON {
 		fmt.Fprintf(a.Out, "a recording of %s with %s, made %s by loom %s; no model is asked\n", h.From, h.Model, h.Made.Format(time.RFC3339), h.By)
+		fmt.Fprintf(a.Out, "roles it wants: %s\n", console.Dash(strings.Join(rec.Roles(), ", ")))
 	}
 	err = host.Replay(ctx, rec, a.RoleSet(), func(t host.Replayed) {
 		turns = append(turns, t)
@@ -78,7 +79,7 @@ func (a *Commands) playBack(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	return a.PrintAny(map[string]any{"recording": h, "turns": turns}, func(w io.Writer) {
+	return a.PrintAny(map[string]any{"recording": h, "roles": rec.Roles(), "turns": turns}, func(w io.Writer) {
 		fmt.Fprintf(w, "%d turns, all as recorded\n", len(turns))
 	})
 }

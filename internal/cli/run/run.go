@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/cli/bead"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/cli/means"
@@ -133,17 +134,17 @@ func (a *Commands) toGoOn(r *errand.Result, key string, with *means.Means) {
 	case key != "":
 		fmt.Fprintf(a.Err, "%s has not ended; the same command, with the same --idempotency-key, goes on with it\n", r.Bead)
 	default:
-		fmt.Fprintf(a.Err, "%s has not ended; it goes on when a host starts: loom up%s --project %s=%s\n", r.Bead, a.given(with), r.Project, r.Repository)
+		fmt.Fprintf(a.Err, "%s has not ended; it goes on when a host starts: loom up%s --project %s\n", r.Bead, a.given(with), suggest.Arg(r.Project+"="+r.Repository))
 	}
 }
 
 // given are the flags of this command that a host needs, too, to go on with its work.
 func (a *Commands) given(with *means.Means) (flags string) {
 	if _, was := a.Given["data"]; was {
-		flags += " --data " + a.Data
+		flags += " --data " + suggest.Arg(a.Data)
 	}
 	if _, was := a.Given["model"]; was {
-		flags += " --model " + with.Model()
+		flags += " --model " + suggest.Arg(with.Model())
 	}
 	return flags
 }
@@ -219,7 +220,7 @@ func (a *Commands) errandResult(r *errand.Result) error {
 	}
 	switch {
 	case r.Waits:
-		fmt.Fprintf(a.Err, "start the host on this data directory to answer: loom up --project %s=%s, then loom inbox\n", r.Project, r.Repository)
+		fmt.Fprintf(a.Err, "start the host on this data directory to answer: loom up --project %s, then loom inbox\n", suggest.Arg(r.Project+"="+r.Repository))
 		return console.ExitError{Status: fault.Waits}
 	case r.Status != "completed":
 		return console.ExitError{Status: fault.WorkFailed}

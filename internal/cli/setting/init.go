@@ -132,8 +132,7 @@ func (a *Commands) decide(ctx context.Context, name, model string, checks []stri
 		return nil, err
 	}
 	if d.Branch, _, err = r.Branch(ctx, ""); err != nil {
-		e := *fault.From(err)
-		return nil, e.Want("Loom works from commits: git add -A && git commit, then loom init again")
+		return nil, noBranch(err)
 	}
 	files := os.DirFS(top)
 	d.Languages, d.Checks = append([]setup.Language{}, setup.Languages(files)...), append([]string{}, checks...)
@@ -152,7 +151,35 @@ func (a *Commands) decide(ctx context.Context, name, model string, checks []stri
 	if model == "" {
 		d.Model, d.ModelFrom = a.modelByKey()
 	}
-	return d, nil
+	if model != "" {
+		err = a.checkModel(model)
+	}
+	return d, err
+}
+
+// noBranch says what to do where there is no branch that work can land on.
+func noBranch(err error) error {
+	e := *fault.From(err)
+	if strings.HasPrefix(e.Message, "no branch is checked out") {
+		return e.Want("HEAD is detached; check a branch out, for example git switch main, then loom init again")
+	}
+	return e.Want("Loom works from commits: git add -A && git commit, then loom init again")
+}
+
+// checkModel refuses a model that there is not, before it stands in a file; whether its key
+// is set is for whoever starts a host.
+func (a *Commands) checkModel(spec string) error {
+	known, err := a.Providers()
+	if err != nil {
+		return err
+	}
+	_, err = known.Open(spec)
+	for _, e := range fault.All(err) {
+		if e.Code == "model/unknown" {
+			return e.At("--model")
+		}
+	}
+	return nil
 }
 
 // modelByKey returns a model whose key is set, and the variable that it is in.
@@ -212,7 +239,13 @@ func checkProjectName(name string) error {
 // writeNew writes a file that is not there, or any with force, whole or not at all. It
 // reports whether it did.
 func writeNew(path string, data []byte, force bool) (bool, error) {
+	if is, err := os.Stat(path); err == nil && !is.Mode().IsRegular() {
+		return false, fault.New("config/file", "it is no file").At(path).Want("take it away, then loom init again")
+	}
 	if _, err := os.Lstat(path); err == nil && !force {
+		if _, err := os.Stat(path); err != nil {
+			return false, fault.New("config/file", "it is a link to what is not there").At(path).Want("take it away, or give --force, which puts a file in its place")
+		}
 		return false, nil
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fault.New("config/file", "it cannot be looked at").At(path).Because(err)

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -74,5 +75,5 @@ func (s *State) takes(cmd *loomv1.Command) error {
 		return nil
 	}
 	return fault.New("project/removed", "project %q was removed at %s", s.cfg.ID, s.p.Config.Removed.AsTime().Format("2006-01-02 15:04:05")).
-		At("project").Want("loom project add %s=%s has it take work again", s.cfg.ID, s.p.Config.Repository)
+		At("project").Want("loom project add %s has it take work again", suggest.Arg(s.cfg.ID+"="+s.p.Config.Repository))
 }

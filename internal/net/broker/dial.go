@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/net/certificate"
 	"github.com/loomrun/loom/internal/store/datadir"
 )
@@ -128,7 +129,7 @@ func silent(dir string, r Running, err error) error {
 	if free, lockErr := datadir.OpenAtRest(dir); lockErr == nil {
 		_ = free.Close()
 		return fault.New("host/not-running", "the host (process %d) is dead: it ended without stopping, and nothing is lost by that", r.PID).At(dir).
-			Want("start it again with: loom up --data %s", dir)
+			Want("start it again with: loom up --data %s", suggest.Arg(dir))
 	}
 	if suspended(r.PID) {
 		return fault.New("host/not-running", "the host (process %d) is suspended (Ctrl-Z, SIGSTOP), and answers nobody until it goes on", r.PID).At(dir).

@@ -336,3 +336,14 @@ func TestSEC02_WhatIsShownHasNoPassword(t *testing.T) {
 		}
 	}
 }
+
+// Some editors begin a file with a byte-order mark, which says nothing.
+func TestOPS02_AByteOrderMarkIsPassedOver(t *testing.T) {
+	l, err := some.File("/etc/loom/loom.toml", []byte("\xef\xbb\xbfmodel = \"openai:gpt-5\"\n"), false)
+	if err != nil || len(l) != 1 {
+		t.Errorf("%v, %v, want the model", l, err)
+	}
+	if _, err := some.File("/etc/loom/loom.toml", []byte("\xef\xbb\xbfmodell = \"openai:gpt-5\"\n"), false); err == nil || !strings.Contains(err.Error(), "loom.toml:1:1") {
+		t.Errorf("%v, want a place in the first line", err)
+	}
+}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -63,6 +64,7 @@ func (r *reader) tree(data []byte) *node {
 		r.add(root.at, fault.New("config/limit", "%d bytes; a configuration has at most %d", len(data), MaxFile))
 		return root
 	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // a byte-order mark, which some editors write
 	r.parser.Reset(data)
 	table := root
 	for r.parser.NextExpression() {

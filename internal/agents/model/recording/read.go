@@ -26,6 +26,16 @@ type Recording struct {
 	used map[*Ask]bool
 }
 
+// Roles are the roles whose turns are in the recording, sorted.
+func (r *Recording) Roles() []string {
+	var names []string
+	for _, t := range r.Turns {
+		names = append(names, t.Role)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // maxLine is the longest line that is read.
 const maxLine = 64 << 20
 
