@@ -388,7 +388,7 @@ func (j *job) paperText() string {
 	var b prompt
 	b.WriteByte('\n')
 	b.section("The document")
-	fmt.Fprintf(&b, "It becomes %s. Write your artifact with %s, kind %s: it goes to its file by itself, and what is wrong with it is told at the call. You have no other way to write it.\n",
+	fmt.Fprintf(&b, "It becomes %s. Write your artifact with %s, kind %s: it goes to its file by itself, and what is wrong with it is told at the call. You have no other way to write it; what your role says of CSV and Markdown files is for other work.\n",
 		p.files.File, artifactWrite, strings.Join(p.kinds()[:1], " or "))
 	switch p.stage {
 	case planning:

@@ -60,7 +60,7 @@ func Refusal(facts []*loomv1.IntentFact) error {
 	for _, f := range facts {
 		if r := f.GetRefused(); r != nil {
 			return fault.New("intent/question", "the question was not asked, by rule %q: %s", r.Rule, r.Reason).
-				Want("ask one open question about what the person wants; %d of %d may be refused", r.Count, MaxRefusals)
+				Want("ask one open question about what the person wants; it is refusal %d, and after %d the pattern asks in your place", r.Count, MaxRefusals)
 		}
 	}
 	return nil

@@ -194,11 +194,17 @@ func (d *decision) rememberComment(e *loomv1.Event) error {
 // the tool takes: that says nothing of the work.
 const malformedCall = "tool/arguments: "
 
+// sentBack says whether a call came to nothing because of what the model wrote, and was
+// told so: an artifact that is not sound, or an outcome that the runtime did not take.
+func sentBack(tool, said string) bool {
+	return strings.HasPrefix(said, malformedCall) || strings.HasPrefix(said, "document/invalid: ") || strings.HasPrefix(tool, "examine_")
+}
+
 // rememberToolError remembers for the session what a tool of Loom's own could not do.
 func (d *decision) rememberToolError(e *loomv1.Event) error {
 	f := e.GetToolFinished()
 	said := oneLine(f.GetResult().GetSummary())
-	if f.GetResult().GetStatus() != loomv1.ToolStatus_TOOL_STATUS_ERROR || f.Tool == "" || ofOutside(f.Tool) || said == "" || strings.HasPrefix(said, malformedCall) {
+	if f.GetResult().GetStatus() != loomv1.ToolStatus_TOOL_STATUS_ERROR || f.Tool == "" || ofOutside(f.Tool) || said == "" || sentBack(f.Tool, said) {
 		return nil
 	}
 	return d.rememberOwn(e, &loomv1.MemoryEntry{

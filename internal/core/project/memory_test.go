@@ -213,7 +213,7 @@ func TestMEM01_TheRuntimeRemembers(t *testing.T) {
 
 // A call that a tool could not read says nothing of the work, and is not remembered.
 func TestMEM01_AMalformedCallIsNotRemembered(t *testing.T) {
-	for summary, want := range map[string]int{"tool/arguments: /: missing property 'path'": 0, "no file a.go": 1} {
+	for summary, want := range map[string]int{"tool/arguments: /: missing property 'path'": 0, "document/invalid: a.outline.json: tone": 0, "no file a.go": 1} {
 		d := newDesk(t)
 		d.report()
 		b, who := d.claim("qa-engineer")

@@ -92,11 +92,13 @@ type grid struct {
 	commas []bool
 	spans  map[[2]int][2]int // rows and columns, by the first cell
 	under  map[[2]int]bool   // covered by another cell
-	// total says whether there is a row of totals.
+	// total says whether there is a row of totals, and sum what it is called in a first
+	// column without one: where all of it are sums.
 	total bool
+	sum   string
 }
 
-func gridOf(t *loomv1.SpecTable) *grid {
+func gridOf(t *loomv1.SpecTable, l labels) *grid {
 	g := &grid{SpecTable: t, spans: map[[2]int][2]int{}, under: map[[2]int]bool{}, total: len(t.Totals) > 0}
 	for j, h := range t.Headers {
 		numbers, texts, large := 0, 0, false
@@ -114,6 +116,9 @@ func gridOf(t *loomv1.SpecTable) *grid {
 		f := t.Formats[h]
 		g.right = append(g.right, f != "text" && f != "date" && numbers > texts)
 		g.commas = append(g.commas, large)
+	}
+	if g.sums() {
+		g.sum = l.total
 	}
 	for _, m := range t.Merges {
 		rows, columns := max(int(m.Rows), 1), max(int(m.Columns), 1)
@@ -141,7 +146,25 @@ func (g *grid) text(row, column int) string {
 	return shown(g.Rows[row].Values[column], g.Formats[g.Headers[column]], g.commas[column])
 }
 
+// sums says whether the row of totals has sums alone, and room for their name.
+func (g *grid) sums() bool {
+	for _, a := range g.Aggregates {
+		if a != "" && a != "sum" {
+			return false
+		}
+	}
+	for _, v := range g.Totals {
+		if _, ok := number(v); !ok {
+			return false // it has words of its own
+		}
+	}
+	return g.total && len(g.Headers) > 0 && g.Totals[g.Headers[0]] == nil
+}
+
 func (g *grid) totalText(column int) string {
+	if column == 0 && g.sum != "" {
+		return g.sum
+	}
 	return shown(g.Totals[g.Headers[column]], g.Formats[g.Headers[column]], g.commas[column])
 }
 

@@ -167,7 +167,7 @@ func (b *builder) table(t *loomv1.SpecTable) {
 	if t == nil {
 		return
 	}
-	x := block{kind: "table", grid: gridOf(t), caption: strings.TrimSpace(t.Caption)}
+	x := block{kind: "table", grid: gridOf(t, b.f.style.labels), caption: strings.TrimSpace(t.Caption)}
 	if x.caption != "" {
 		b.f.tables++
 		x.count = b.f.tables

@@ -105,7 +105,7 @@ func (d *deck) callout(id int, c *loomv1.Callout, a area) string {
 
 // table writes a table as high as its rows need.
 func (d *deck) table(id int, t *loomv1.SpecTable, a area) string {
-	g := gridOf(t)
+	g := gridOf(t, d.style.labels)
 	if t.Caption != "" {
 		d.lacks("pptx has the captions of tables and figures as alternative texts")
 	}

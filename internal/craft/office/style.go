@@ -46,25 +46,25 @@ func (w *work) styleOf(own *loomv1.DocumentStyles, meta *loomv1.SpecMetadata) st
 
 // labels are the words that a file adds to those of the spec.
 type labels struct {
-	table, figure, contents, page, of, sources, terms, accessed string
-	callouts                                                    map[string]string
+	table, figure, contents, page, of, sources, terms, accessed, total string
+	callouts                                                           map[string]string
 }
 
 var words = map[string]labels{
 	"en": {
-		"Table", "Figure", "Contents", "Page", "of", "Sources", "Terms", "accessed",
+		"Table", "Figure", "Contents", "Page", "of", "Sources", "Terms", "accessed", "Total",
 		map[string]string{"note": "Note", "tip": "Tip", "info": "Information", "warning": "Warning", "risk": "Risk", "decision": "Decision"},
 	},
 	"de": {
-		"Tabelle", "Abbildung", "Inhalt", "Seite", "von", "Quellen", "Bedingungen", "abgerufen",
+		"Tabelle", "Abbildung", "Inhalt", "Seite", "von", "Quellen", "Bedingungen", "abgerufen", "Summe",
 		map[string]string{"note": "Hinweis", "tip": "Tipp", "info": "Information", "warning": "Warnung", "risk": "Risiko", "decision": "Entscheidung"},
 	},
 	"fr": {
-		"Tableau", "Figure", "Sommaire", "Page", "sur", "Sources", "Conditions", "consulté le",
+		"Tableau", "Figure", "Sommaire", "Page", "sur", "Sources", "Conditions", "consulté le", "Total",
 		map[string]string{"note": "Remarque", "tip": "Conseil", "info": "Information", "warning": "Attention", "risk": "Risque", "decision": "Décision"},
 	},
 	"es": {
-		"Tabla", "Figura", "Contenido", "Página", "de", "Fuentes", "Condiciones", "consultado el",
+		"Tabla", "Figura", "Contenido", "Página", "de", "Fuentes", "Condiciones", "consultado el", "Total",
 		map[string]string{"note": "Nota", "tip": "Consejo", "info": "Información", "warning": "Advertencia", "risk": "Riesgo", "decision": "Decisión"},
 	},
 }

@@ -233,7 +233,7 @@ func (x *workbook) table(page *loomv1.SheetPage, top int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	g := gridOf(whole)
+	g := gridOf(whole, x.style.labels)
 	for j, h := range g.Headers {
 		if err := x.column(page, g, j, h, top); err != nil {
 			return 0, err
@@ -377,6 +377,9 @@ func (x *workbook) total(name string, g *grid, j, from, to int) error {
 	}
 	v, there := g.Totals[header]
 	if !there {
+		if text := g.totalText(j); text != "" {
+			return x.file.SetCellStr(name, at, text)
+		}
 		return nil
 	}
 	if function, ok := g.function(j); ok && len(g.Rows) > 0 {
