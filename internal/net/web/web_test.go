@@ -162,6 +162,23 @@ func TestSEC01_LimitsOfARequest(t *testing.T) {
 	}
 }
 
+// Names of headers are in any case: some clients and proxies write them small.
+func TestHTTP_HeadersAreNamedInAnyCase(t *testing.T) {
+	w := start(t)
+	head := " HTTP/1.1\r\nhost: " + strings.TrimPrefix(w.s.URL(), "http://") + "\r\nconnection: close\r\n"
+	if got := w.raw("GET /api/v1/beads" + head + "authorization: bearer good-read\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200") {
+		t.Errorf("a small authorization: %.200q", got)
+	}
+	body := `{"goal":"g"}`
+	post := "POST /api/v1/submissions" + head + fmt.Sprintf("content-length: %d\r\nauthorization: Bearer good-submit\r\ncontent-type: application/json\r\n\r\n", len(body))
+	if got := w.raw(post + body); !strings.HasPrefix(got, "HTTP/1.1 200") {
+		t.Errorf("a small content-type: %.200q", got)
+	}
+	if got := w.raw(strings.Replace(post, "connection:", "origin: http://evil.example\r\nconnection:", 1) + body); !strings.Contains(got, "request/origin") {
+		t.Errorf("a small origin of others: %.200q", got)
+	}
+}
+
 func TestSEC01_TwentyRequestsASecond(t *testing.T) {
 	var late atomic.Int64 // seconds
 	began := time.Now()
