@@ -179,6 +179,9 @@ func (d *decision) followEnd(e *loomv1.Event) error {
 		status, outcome = loomv1.BeadStatus_BEAD_STATUS_CLOSED, "done"
 	case loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED:
 		status, outcome = loomv1.BeadStatus_BEAD_STATUS_ABORTED, "stopped by the CEO"
+		if d.s.bead(e.Bead).GetSession() != "" {
+			outcome = "stopped" // by whoever speaks in its session, as the reason says
+		}
 	case loomv1.ExecutionStatus_EXECUTION_STATUS_REJECTED:
 		outcome = "rejected by the CEO"
 	}

@@ -257,6 +257,9 @@ func TestPAT04_ASessionTakenUpTellsWhatStepsBeforeSaid(t *testing.T) {
 		t.Errorf("step 2 is told of %v, want what step 1 said", b.Step.Done)
 	}
 	for _, e := range d.events {
+		if title := e.GetDecisionAdded().GetNode().GetTitle(); strings.Contains(title, "by the CEO") {
+			t.Errorf("the operator's abort is written down as %q", title)
+		}
 		if text := e.GetMemoryKept().GetEntry().GetText(); strings.Contains(text, "withdrawn") {
 			t.Errorf("it is remembered: %s", text)
 		}
