@@ -18,9 +18,6 @@ import (
 // Trouble injects an internal error.
 func (h *Host) Trouble(t actors.Trouble) { h.own.note(t) }
 
-// NewestToken is the newest token that locks know of.
-func NewestToken(locks []*loomv1.CommitLock) uint64 { return newestToken(locks) }
-
 // SetAside pretends that a message was set aside.
 func (h *Host) SetAside(subject string, why error) { h.own.setAside(subject, why) }
 
@@ -75,10 +72,10 @@ func (h *Host) Deafen(others ...string) {
 }
 
 // Unwritable pretends that a write has failed.
-func (h *Host) Unwritable() { h.unwritable() }
+func (h *Host) Unwritable() { h.space.unwritable(h.ctx, h.broker.Clustered()) }
 
 // AwaitSpace waits until there is space.
-func (h *Host) AwaitSpace(ctx context.Context) error { return h.awaitSpace(ctx) }
+func (h *Host) AwaitSpace(ctx context.Context) error { return h.space.Space(ctx) }
 
 // Data is the data directory.
 func (h *Host) Data() string { return h.dir.Path() }

@@ -78,7 +78,7 @@ func (h *Host) figures() []web.Figure {
 			add("loom_approvals_open", float64(n), kind)
 		}
 	}
-	for _, r := range h.pools.Counts() {
+	for _, r := range h.crew.counts() {
 		add("loom_agents", float64(r.Desired), r.Role, "desired")
 		add("loom_agents", float64(r.Actual), r.Role, "actual")
 		add("loom_agents", float64(r.Busy), r.Role, "busy")

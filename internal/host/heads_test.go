@@ -159,14 +159,6 @@ func TestP7_AJournalThatGitHasSeenMoreOfIsRefused(t *testing.T) {
 	refused(t, c, "journal/behind")
 }
 
-// A repository has seen the tokens of a train's places, too.
-func TestP7_BYD08_PlacesInTrainsAreKnown(t *testing.T) {
-	locks := []*loomv1.CommitLock{{LastToken: 7}, {LastToken: 5, LastCar: 9}}
-	if got := host.NewestToken(locks); got != 9 {
-		t.Errorf("the journal knows of tokens up to %d, want 9", got)
-	}
-}
-
 // TestP7_AnOldManifestIsRefused puts the manifest of an earlier start back: its
 // starts were counted already.
 func TestP7_AnOldManifestIsRefused(t *testing.T) {

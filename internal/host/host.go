@@ -22,6 +22,7 @@ import (
 	"github.com/loomrun/loom/internal/host/clean"
 	"github.com/loomrun/loom/internal/host/disk"
 	"github.com/loomrun/loom/internal/host/fleet"
+	"github.com/loomrun/loom/internal/host/heads"
 	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/host/journals"
 	"github.com/loomrun/loom/internal/host/lives"
@@ -44,7 +45,6 @@ import (
 	"github.com/loomrun/loom/internal/store/natsjournal"
 	"github.com/loomrun/loom/internal/store/projection"
 	"github.com/loomrun/loom/internal/store/relay"
-	"github.com/loomrun/loom/internal/store/watermark"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -64,12 +64,12 @@ type Host struct {
 	journals   journals.Set
 	retention  *journals.Retention
 	relays     []*relay.Relay // under the logs
-	heads      *headmark.Keeper
-	space      *watermark.Watch
+	marks      *headmark.Keeper
+	heads      *heads.Checks
+	space      *space
 	disk       *disk.Keeper
 	clocks     *clocks
 	stored     *stored
-	spent      chan struct{} // closed when the host writes no more and there is space
 	blobs      blob.Store
 	projection *projection.DB
 	tables     reading.Tables
@@ -86,7 +86,7 @@ type Host struct {
 	writing    *writing.Writer
 	known      registry.Projects // those that are registered
 	registrar  *registry.Registrar
-	pools      *actors.Pools
+	crew       *crew
 	repos      repositories
 	own        *ownErrors
 	notes      securityNotes
@@ -118,16 +118,17 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 		config: c, secrets: secrets, log: c.log(secrets.Secrets), started: time.Now(), model: c.Model, roles: c.roles(),
 	}
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	h.crew = newCrew(c, h.roles)
 	h.own = newOwnErrors(h.do, h.known.Only, h.log)
 	h.clocks, h.stored = newClocks(c.Now, h.log), newStored(h.log)
 	h.library = processes.Builtin(h.roles).With(c.Processes)
 	for _, step := range []func(context.Context) error{
 		h.checkMachine, h.openData, h.watchSpace, h.openAddresses, h.startBroker, h.watchWrites, h.enrol, h.openStores,
-		h.startSystem, h.startFleet, h.startActors, h.register, h.noteSecurity, h.checkFences, func(ctx context.Context) error { return h.retention.Finish(ctx) },
+		h.startSystem, h.startFleet, h.startActors, h.register, h.noteSecurity, func(ctx context.Context) error { return h.heads.Fences(ctx, h.projects, h.known.All()) }, func(ctx context.Context) error { return h.retention.Finish(ctx) },
 		h.watchClocks, h.watchStored, h.startAgents, h.startDisk, h.startReports, h.startStaff, h.serve, h.startWeb,
 	} {
 		if err := step(ctx); err != nil {
-			err = h.orFull(err)
+			err = h.space.orFull(err)
 			h.Stop(context.WithoutCancel(ctx))
 			return nil, err
 		}
@@ -191,7 +192,7 @@ func (h *Host) startBroker(ctx context.Context) error {
 
 func (h *Host) openStores(ctx context.Context) error {
 	var err error
-	if h.heads, err = headmark.Open(h.dir.Path(), h.log); err != nil {
+	if h.marks, err = headmark.Open(h.dir.Path(), h.log); err != nil {
 		return err
 	}
 	var streams []*natsjournal.Log
@@ -201,7 +202,7 @@ func (h *Host) openStores(ctx context.Context) error {
 			return err
 		}
 		streams = append(streams, log)
-		feed := relay.New(headmark.Watch(log, h.heads), !h.broker.Clustered() && h.config.External == nil)
+		feed := relay.New(headmark.Watch(log, h.marks), !h.broker.Clustered() && h.config.External == nil)
 		h.relays = append(h.relays, feed)
 		h.journals.Logs = append(h.journals.Logs, &journals.Timed{Log: feed, Appended: h.meters.Appended, Doubt: h.stored.doubt})
 	}
@@ -214,7 +215,7 @@ func (h *Host) openStores(ctx context.Context) error {
 	}
 	h.journals.Blobs, h.journals.Hint = h.blobs, snapshots.Cut
 	h.retention = &journals.Retention{
-		Set: &h.journals, Dir: h.dir, Streams: streams, Snapshots: snapshots, Heads: h.heads, Core: h.coreConfig, Do: h.do, Log: h.log, Running: h.ctx,
+		Set: &h.journals, Dir: h.dir, Streams: streams, Snapshots: snapshots, Heads: h.marks, Core: h.coreConfig, Do: h.do, Log: h.log, Running: h.ctx,
 	}
 	return h.openProjection(ctx)
 }
@@ -232,11 +233,16 @@ func (h *Host) openProjection(ctx context.Context) error {
 	if opening.SetAside != "" {
 		h.log.Warn("projection set aside and rebuilt", "kept", opening.SetAside, "because", opening.Reason)
 	}
+	checks := heads.Config{Dir: h.dir, Journals: &h.journals, Marks: h.marks, Tables: db, Log: h.log}
+	if !h.broker.Clustered() && h.config.External == nil {
+		checks.Renew = h.broker.RenewJournal
+	}
+	h.heads = heads.New(checks)
 	for i, log := range h.journals.Logs {
-		if err := h.renewUnwritten(ctx, h.retention.Streams[i]); err != nil {
+		if err := h.heads.Unwritten(ctx, h.retention.Streams[i]); err != nil {
 			return err
 		}
-		if err := h.checkHead(ctx, log); err != nil {
+		if err := h.heads.Journal(ctx, log); err != nil {
 			return err
 		}
 	}
@@ -297,7 +303,7 @@ func (h *Host) partitionConfig(log journal.Log, s journal.Snapshots, m datadir.M
 	p := actors.Partition{
 		Log: log, Snapshots: s, Notices: h.broker, Work: h.handover, Agents: h.handover, Clock: h.clocks.journal(), Wall: h.clocks.wall, Logger: h.log,
 		Deployment: m.Deployment, CEO: ceo, LockLease: h.config.LockLease, Known: h.roles,
-		Host: m.Host, Start: m.Starts, Roles: h.liveAgents, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery, Trouble: h.own.note,
+		Host: m.Host, Start: m.Starts, Roles: h.crew.live, Epoch: m.Epoch, SnapshotEvery: h.config.SnapshotEvery, Trouble: h.own.note,
 	}
 	p.Clean = h.secrets.Command
 	p.Members, p.Format, p.Agreed = h.fleet.Members, h.config.Format, h.fleet.Agreed
@@ -398,13 +404,13 @@ func (h *Host) startAgents(context.Context) error {
 			continue
 		}
 		pools = append(pools, actors.Pool{
-			Role: name, Agents: h.agentsOf(name), Changed: h.fleet.Reports.Changed, Host: m.Host, Start: m.Starts, Queue: h.handover, Serves: h.hasRepository, Projects: h.projects, Worker: worker, Logger: h.log, AtWork: &h.atWork,
+			Role: name, Agents: h.crew.of(name), Changed: h.fleet.Reports.Changed, Host: m.Host, Start: m.Starts, Queue: h.handover, Serves: h.hasRepository, Projects: h.projects, Worker: worker, Logger: h.log, AtWork: &h.atWork,
 			Sit:        func(string, *loomv1.Claimant) actors.Way { return way },
 			Lived:      func(kind loomv1.LifeKind, agent, reason string) { kept.Note(time.Now(), kind, name, agent, reason) },
 			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,
 		})
 	}
-	h.setPools(h.system.StartPools(h.ctx, pools))
+	h.crew.start(h.system.StartPools(h.ctx, pools))
 	return nil
 }
 
@@ -414,9 +420,7 @@ func (h *Host) Stop(ctx context.Context) {
 	h.closed.Do(func() {
 		h.broken.stopping()
 		h.stopWeb(ctx)
-		if h.pools != nil {
-			h.pools.Stop()
-		}
+		h.crew.stop()
 		if h.handover != nil {
 			h.handover.Stop()
 		}
@@ -445,8 +449,8 @@ func (h *Host) Stop(ctx context.Context) {
 		if h.projection != nil {
 			_ = h.projection.Close()
 		}
-		if h.heads != nil {
-			_ = h.heads.Close()
+		if h.marks != nil {
+			_ = h.marks.Close()
 		}
 		if h.space != nil {
 			h.space.Close()

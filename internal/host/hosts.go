@@ -28,7 +28,7 @@ const (
 func (h *Host) startFleet(ctx context.Context) error {
 	m, nc := h.dir.Manifest(), h.broker.Core()
 	c := fleet.Config{
-		Host: m.Host, Epoch: m.Starts, Version: Version, Format: h.config.Format, Self: h.self, Agents: h.liveAgents, Do: h.do,
+		Host: m.Host, Epoch: m.Starts, Version: Version, Format: h.config.Format, Self: h.self, Agents: h.crew.live, Do: h.do,
 		Registered: h.known.All, Projects: h.way, Broker: h.broker, Blobs: h.blobs, Wire: h.wire, LeavesChanged: h.share, Running: h.ctx, Log: h.log,
 		Changed: func() { h.staff.Wake() },
 		Say:     func(data []byte) { _ = nc.Publish(subject.Hears(), data) }, // again in a moment
@@ -52,7 +52,7 @@ func (h *Host) startFleet(ctx context.Context) error {
 	h.fleet = fleet.New(c)
 	h.staff = staff.New(staff.Config{
 		Host: m.Host, Format: h.config.Format, Fleet: h.fleet, Broker: h.broker, Roles: h.roles, Projects: h.way, Learn: h.learn, Log: h.log,
-		Resize: func(role string, agents int) { h.pools.Resize(role, agents) },
+		Resize: h.crew.resize,
 	})
 	return h.fleet.Start(ctx)
 }
@@ -80,16 +80,13 @@ func (h *Host) startStaff(context.Context) error {
 func (h *Host) self() *loomv1.HostPresence {
 	m := h.dir.Manifest()
 	p := &loomv1.HostPresence{
-		Host: m.Host, Epoch: m.Starts, Version: Version, StartedAt: timestamppb.New(h.started), Labels: h.config.Labels, Own: h.ownAgents(),
-		Url: h.broker.URL(), Alive: true, Format: h.config.Format.Number(), Unsandboxed: h.config.Unsandboxed,
+		Host: m.Host, Epoch: m.Starts, Version: Version, StartedAt: timestamppb.New(h.started), Labels: h.config.Labels, Own: h.crew.own(),
+		Url: h.broker.URL(), Alive: true, Format: h.config.Format.Number(), Unsandboxed: h.config.Unsandboxed, Roles: h.crew.counts(),
 	}
 	h.mu.Lock()
-	pools, web := h.pools, h.web
+	web := h.web
 	h.mu.Unlock()
 	projects := h.way()
-	if pools != nil {
-		p.Roles = h.counts()
-	}
 	if projects != nil {
 		for _, n := range projects.Here() {
 			p.Partitions = append(p.Partitions, uint32(n))

@@ -76,6 +76,7 @@ func StartLeaf(ctx context.Context, c Config, credentials identity.Credentials, 
 	secrets := clean.Secrets{Secrets: redact.Of(c.Secrets)}
 	h := &Host{config: c, secrets: secrets, log: c.log(secrets.Secrets), started: time.Now(), model: c.Model, roles: c.roles()}
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	h.crew = newCrew(c, h.roles)
 	l := &Leaf{h: h, name: credentials.Name, epoch: uint64(time.Now().UnixMilli()), ended: make(chan struct{})}
 	for _, step := range []func(context.Context) error{
 		h.checkMachine, l.openData, func(context.Context) error { return l.connect(credentials, url) }, l.join, l.startAgents,
@@ -217,13 +218,10 @@ func (l *Leaf) greet(ctx context.Context) (*loomv1.LeafWelcome, error) {
 func (l *Leaf) presence(alive bool) *loomv1.HostPresence {
 	p := &loomv1.HostPresence{
 		Host: l.name, Epoch: l.epoch, Version: Version, StartedAt: timestamppb.New(l.h.started), Labels: l.h.config.Labels, Alive: alive, Leaf: true,
-		Own: l.h.ownAgents(), Unsandboxed: l.h.config.Unsandboxed,
+		Own: l.h.crew.own(), Unsandboxed: l.h.config.Unsandboxed, Roles: l.h.crew.counts(),
 	}
 	for _, project := range l.h.config.Projects {
 		p.Projects = append(p.Projects, project.ID)
-	}
-	if l.h.pools != nil {
-		p.Roles = l.h.counts()
 	}
 	return p
 }
@@ -249,7 +247,7 @@ func (l *Leaf) startAgents(context.Context) error {
 		}
 		agents, known := l.due(l.first, name)
 		if !known {
-			agents = h.agentsOf(name)
+			agents = h.crew.of(name)
 		}
 		pools = append(pools, actors.Pool{
 			Role: name, Agents: agents, Host: l.name, Start: l.epoch, Queue: farQueue{l.nc}, Serves: l.serves,
@@ -257,7 +255,7 @@ func (l *Leaf) startAgents(context.Context) error {
 			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,
 		})
 	}
-	h.setPools(h.system.StartPools(h.ctx, pools))
+	h.crew.start(h.system.StartPools(h.ctx, pools))
 	l.done.Go(l.live)
 	l.done.Go(l.stay)
 	return nil
@@ -322,7 +320,7 @@ func (l *Leaf) stay() {
 func (l *Leaf) heed(w *loomv1.LeafWelcome) {
 	for _, role := range l.roles {
 		if n, known := l.due(w, role); known {
-			l.h.pools.Resize(role, n)
+			l.h.crew.resize(role, n)
 		}
 	}
 	for execution, project := range w.GetEnded() {
@@ -343,7 +341,7 @@ func (l *Leaf) due(w *loomv1.LeafWelcome, role string) (n int, known bool) {
 func (l *Leaf) Name() string { return l.name }
 
 // Roles returns the roles that it has agents of, with their numbers.
-func (l *Leaf) Roles() []*loomv1.RoleCount { return l.h.counts() }
+func (l *Leaf) Roles() []*loomv1.RoleCount { return l.h.crew.counts() }
 
 // Done is closed when the deployment does not let this host in any more; then
 // Reason says why.
@@ -363,9 +361,7 @@ func (l *Leaf) Sandboxed() bool { return l.h.Sandboxed() }
 func (l *Leaf) Stop(context.Context) {
 	l.stop.Do(func() {
 		l.h.broken.stopping()
-		if l.h.pools != nil {
-			l.h.pools.Stop()
-		}
+		l.h.crew.stop()
 		l.h.cancel()
 		l.done.Wait()
 		if l.h.system != nil {

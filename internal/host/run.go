@@ -65,7 +65,7 @@ func live(ctx context.Context, c Config, again bool, served func(*Host, bool)) (
 		return false, nil
 	case <-h.Spent():
 		stop()
-		return true, h.awaitSpace(ctx)
+		return true, h.space.Space(ctx)
 	case <-h.Done():
 		return false, fault.New("host/unavailable", "the embedded server stopped by itself; the log above says why")
 	}

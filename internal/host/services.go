@@ -57,7 +57,7 @@ func (h *Host) serveHost(ctx context.Context, _ service.Call) proto.Message {
 	m := h.dir.Manifest()
 	return &loomv1.HostReply{
 		Deployment: m.Deployment, Host: m.Host, Epoch: m.Starts, Version: Version, Projects: h.known.Served(),
-		Roles: h.counts(), StartedAt: timestamppb.New(h.started), Ceo: m.CEO, Model: h.model.Name(),
+		Roles: h.crew.counts(), StartedAt: timestamppb.New(h.started), Ceo: m.CEO, Model: h.model.Name(),
 		Unsandboxed: h.config.Unsandboxed, Sandbox: h.sandboxText(), Disk: h.disk.Use(ctx, disk.Fresh), Blocks: h.blocks(ctx), Tables: h.tables.Lag(),
 		ClocksApart: h.clocks.told(), Damage: h.stored.told(),
 	}
@@ -70,19 +70,6 @@ func (h *Host) sandboxText() string {
 		return ""
 	}
 	return h.commands.Limit().String()
-}
-
-// counts returns how many agents of each role run here, and what answers for
-// them.
-func (h *Host) counts() []*loomv1.RoleCount {
-	list := h.pools.Counts()
-	for _, c := range list {
-		c.Model = h.model.Name()
-		if m, ok := h.config.Models[c.Role]; ok {
-			c.Model = m.Name()
-		}
-	}
-	return list
 }
 
 // coreConfig is what the cores of a project know of their surroundings when

@@ -112,6 +112,26 @@ func (h *Host) do(ctx context.Context, id string, cmd *loomv1.Command) error {
 	return err
 }
 
+// workLost has all projects put their tickets into a work queue that is new.
+func (h *Host) workLost() {
+	if projects := h.way(); projects != nil { // else none has put any there
+		projects.OfferAgain()
+	}
+}
+
+// way returns the way to the projects, nil before there is one.
+func (h *Host) way() *actors.Projects {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.projects
+}
+
+func (h *Host) setProjects(p *actors.Projects) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.projects = p
+}
+
 // serveWithin bounds a request to a service, and readWithin one that may have
 // to read a journal from its beginning.
 const (
@@ -122,7 +142,7 @@ const (
 // serve opens the host to requests, once every project is known.
 func (h *Host) serve(context.Context) error {
 	h.writing = h.writer()
-	h.intake = h.system.StartIntake(h.ctx, h.projects, gated{tasks{h.broker}, h}, h.known.Only, h.writing.Fit, h.log)
+	h.intake = h.system.StartIntake(h.ctx, h.projects, gated{tasks{h.broker}, h.space.Admit}, h.known.Only, h.writing.Fit, h.log)
 	h.background.Go(func() { h.own.run(h.ctx) })
 	services := h.services()
 	if err := endpoint.Complete(slices.Collect(maps.Keys(services))); err != nil {
