@@ -89,14 +89,45 @@ func (r *run) holds(ctx context.Context, out *loomv1.Outcome) error {
 
 // delivers says what a phase's worktree lacks of what was promised; nil for nothing.
 func (j *job) delivers(tree *git.Worktree) func(context.Context, *loomv1.Outcome) (*fault.Error, error) {
-	return func(_ context.Context, out *loomv1.Outcome) (*fault.Error, error) {
+	asked := false
+	return func(ctx context.Context, out *loomv1.Outcome) (*fault.Error, error) {
 		found, err := j.found(tree.Path(), out)
 		if errs := verify.Errors(found); err == nil && len(errs) > 0 {
 			j.wrong = unlike(j.wrong, errs)
 			return fault.New(brokenCode(errs), "%s", strings.TrimSpace(verify.Text(errs))), nil
 		}
-		return nil, err
+		if err != nil || asked {
+			return nil, err
+		}
+		old, err := j.untouched(ctx, tree)
+		if err != nil || len(old) == 0 {
+			return nil, err
+		}
+		asked = true
+		return fault.New("verify/untouched", "%s: as the repository had it before this session, and nothing that it has done", strings.Join(old, ", ")).
+			Want("write it, or call finish once more if it is right as it is"), nil
 	}
+}
+
+// untouched lists the files that a step of a session has to leave, and that the branch
+// had before: of an earlier session under the same name, most likely.
+func (j *job) untouched(ctx context.Context, tree *git.Worktree) (old []string, err error) {
+	var names []string
+	for _, name := range j.brief.Step.GetDeliverables() {
+		if !j.leftEarlier(name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	touched, err := tree.Differs(ctx)
+	for _, name := range names {
+		if !slices.Contains(touched, name) {
+			old = append(old, name)
+		}
+	}
+	return old, err
 }
 
 // unlike returns findings, and then those of more that they do not have.

@@ -67,6 +67,42 @@ func TestPAT03_AStepWithoutItsFileIsMendedInItsTurn(t *testing.T) {
 	}
 }
 
+// A file of an earlier session under the same name is not taken for the work of a step;
+// whoever says again that it is right as it is, is believed.
+func TestPAT03_AnOldFileIsNotTheWorkOfAStep(t *testing.T) {
+	old := git.File{Path: "clear.md", Data: []byte("Of another session.\n")}
+	done := call(turn.FinishName, map[string]any{"status": "success", "summary": "done"})
+	write := call("file_write", map[string]any{"path": "clear.md", "content": "Clear.\n"})
+	for _, tt := range []struct {
+		name    string
+		second  *model.Response
+		earlier []*loomv1.StepOutput
+		answers int
+		left    string
+	}{
+		{"it is written", says(write, done), nil, 2, "Clear.\n"},
+		{"it is right as it is", says(done), nil, 2, "Of another session.\n"},
+		{"a step before has left it", nil, []*loomv1.StepOutput{{Name: "clear.md", Step: 1}}, 1, "Of another session.\n"},
+	} {
+		answers := 0
+		b := newBench(t, func(*model.Request) (*model.Response, error) {
+			if answers++; answers == 2 {
+				return tt.second, nil
+			}
+			return says(done), nil
+		}, old)
+		of := step(2, "clear.md")
+		of.Earlier = tt.earlier
+		out := b.must(stepBrief(t, "analyst", "rewrite", of))
+		if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || answers != tt.answers || len(out.Left) != 1 || b.text(out.Left[0].Content) != tt.left {
+			t.Fatalf("%s: after %d answers: %v", tt.name, answers, out)
+		}
+		if answers == 2 && !strings.Contains(b.lastTold(), "as the repository had it before this session") {
+			t.Errorf("%s: it is told\n%s", tt.name, b.lastTold())
+		}
+	}
+}
+
 // A criterion is met by words that stand in a file of the steps, and by no others.
 func TestPAT06_EvidenceStandsInAFileOfTheSteps(t *testing.T) {
 	judge := func(met bool, words string) *model.Response {

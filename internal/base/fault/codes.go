@@ -249,6 +249,7 @@ var codes = map[string]Exit{
 	"verify/hook":        WorkFailed,
 	"verify/nothing":     WorkFailed,
 	"verify/evidence":    WorkFailed,
+	"verify/untouched":   WorkFailed,
 	"agent/none-live":    Unavailable,
 	"agent/crashed":      WorkFailed,
 

@@ -36,6 +36,22 @@ func Among(word string, known []string) string {
 	return "known are " + strings.Join(known, ", ")
 }
 
+// Slip returns the word of among that word is but for one slip of the hand: a letter too
+// many, too few or wrong, or two that are swapped. It returns "" when there is none, when
+// there are several, and for words of less than five letters, of which many are alike.
+func Slip(word string, among []string) (meant string) {
+	for _, other := range among {
+		if min(len(word), len(other)) < 5 || distance(strings.ToLower(word), strings.ToLower(other)) != 1 {
+			continue
+		}
+		if meant != "" {
+			return ""
+		}
+		meant = other
+	}
+	return meant
+}
+
 // distance counts the insertions, deletions, replacements and swaps of
 // neighbours that make b of a. Words over 64 bytes are never near.
 func distance(a, b string) int {

@@ -39,3 +39,16 @@ func ExampleHint() {
 	fmt.Println(suggest.Hint("qa-enginer", []string{"lead", "qa-engineer"}))
 	// Output: did you mean "qa-engineer"?
 }
+
+func ExampleSlip() {
+	among := []string{"artifact", "template", "type"}
+	for _, word := range []string{"artefact", "Templat", "artifcat", "tape", "article"} {
+		fmt.Printf("%s: %q\n", word, suggest.Slip(word, among))
+	}
+	// Output:
+	// artefact: "artifact"
+	// Templat: "template"
+	// artifcat: "artifact"
+	// tape: ""
+	// article: ""
+}

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ func Parameters(def *loomv1.Definition, context *structpb.Struct) (errs []*fault
 			errs = append(errs, err.At("context."+p.Name))
 		}
 	}
+	errs = append(errs, slips(def, context)...)
 	for _, n := range def.GetNodes() {
 		for _, s := range n.GetPhase().GetDeliverables() {
 			for _, m := range place.FindAllStringSubmatch(s, -1) {
@@ -45,6 +47,32 @@ func Parameters(def *loomv1.Definition, context *structpb.Struct) (errs []*fault
 		}
 	}
 	return nil
+}
+
+// slips returns the values that no parameter is declared for, and that were most likely
+// meant for one that is not given.
+func slips(def *loomv1.Definition, context *structpb.Struct) (errs []*fault.Error) {
+	var missing []string
+	taken := map[string]bool{}
+	for _, p := range def.GetParameters() {
+		if taken[p.Name] = true; context.GetFields()[p.Name] == nil {
+			missing = append(missing, p.Name)
+		}
+	}
+	for _, n := range def.GetNodes() {
+		for _, s := range n.GetPhase().GetDeliverables() {
+			for _, m := range place.FindAllStringSubmatch(s, -1) {
+				taken[m[1]] = true
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(context.GetFields())) {
+		if meant := suggest.Slip(key, missing); meant != "" && !taken[key] {
+			errs = append(errs, fault.New("submit/invalid-field", "the process takes no such value").At("context."+key).Got(key).
+				Want("did you mean %s? Else choose a name that is less alike", meant))
+		}
+	}
+	return errs
 }
 
 func notAFile() *fault.Error {

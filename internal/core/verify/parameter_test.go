@@ -44,6 +44,9 @@ func TestPROC01_ParametersOfAProcess(t *testing.T) {
 		{map[string]any{"ending": "a b"}, "context.ending: not part of the name of a file"}, // of no declared parameter
 		{map[string]any{"artifact": strings.Repeat("x", 300)}, "context.artifact: not part of the name"},
 		{map[string]any{"artifact": strings.Repeat("x", verify.MaxName-2)}, "context: a deliverable of plan would be called so"},
+		{map[string]any{"artefact": "roof"}, "context.artefact: the process takes no such value"},
+		{map[string]any{"artifcat": "roof", "artifact": "roof"}, ""}, // nothing is missing
+		{map[string]any{"coopies": 3, "tpye": "pdf"}, "context.coopies: the process takes no such value"},
 		{map[string]any{"artifact": "a b", "type": "odt"}, "context.artifact: not part; context.type: the process"},
 	} {
 		x, err := structpb.NewStruct(tt.context)
