@@ -2,38 +2,49 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
+// insists is how often a judge is told that evidence is not there. Then the criterion is
+// not met, and the operator chooses what becomes of it.
+const insists = 2
+
 // evidenced says which success criteria of a session are said to be met by words that no
 // file of its steps has; nil for none. Where a file is no text, its words cannot be looked
 // for, and the judge is believed.
 func (j *job) evidenced(files fs.FS) func(context.Context, *loomv1.Outcome) (*fault.Error, error) {
+	told := 0
 	return func(_ context.Context, out *loomv1.Outcome) (*fault.Error, error) {
 		texts, whole := j.leftTexts(files)
 		if !whole {
 			return nil, nil
 		}
-		fields := out.GetFields().AsMap()
+		fields := out.GetFields().GetFields()
 		var wrong []string
 		for i := range j.brief.Step.GetEnvelope().GetSuccess() {
-			met, _ := fields[processes.MetField(i+1)].(bool)
-			words, _ := fields[processes.EvidenceField(i+1)].(string)
-			if met && !quotesOne(texts, words) {
-				wrong = append(wrong, fmt.Sprintf("%s: no file that the steps have left has these words; copy the words of one, or say that the criterion is not met", processes.EvidenceField(i+1)))
+			met, words := processes.MetField(i+1), processes.EvidenceField(i+1)
+			if !fields[met].GetBoolValue() || quotesOne(texts, fields[words].GetStringValue()) {
+				continue
+			}
+			wrong = append(wrong, words+": no file that the steps have left has these words; copy the words of one, or say that the criterion is not met")
+			if told == insists {
+				fields[met] = structpb.NewBoolValue(false)
+				fields[words] = structpb.NewStringValue("no file that the steps have left has these words: " + fields[words].GetStringValue())
 			}
 		}
-		if len(wrong) == 0 {
+		if len(wrong) == 0 || told == insists {
 			return nil, nil
 		}
+		told++
 		return fault.New("verify/evidence", "%s", strings.Join(wrong, "\n")), nil
 	}
 }

@@ -113,11 +113,16 @@ func TestPAT06_EvidenceStandsInAFileOfTheSteps(t *testing.T) {
 		met, taken  bool
 	}{
 		{"no file has them", "Bananas are versions too", true, false},
+		{"no file ever has them", "Bananas are versions too", true, false},
 		{"a file has them", "Read it\n  once, and act.", true, true},
 		{"a part in quotation marks", `clear.md says "Read it once, and act."`, true, true},
 		{"it is not met", "nothing says so", false, true},
 	} {
-		b := newBench(t, script(judge(tt.met, tt.words), judge(false, "")), git.File{Path: "clear.md", Data: []byte("Read it once,\nand act.\n")})
+		answers := []*model.Response{judge(tt.met, tt.words), judge(false, "")}
+		if tt.name == "no file ever has them" {
+			answers = []*model.Response{answers[0], answers[0], answers[0]}
+		}
+		b := newBench(t, script(answers...), git.File{Path: "clear.md", Data: []byte("Read it once,\nand act.\n")})
 		br := stepBrief(t, "qa-engineer", processes.CompletionNode, &loomv1.StepBrief{Earlier: []*loomv1.StepOutput{{Name: "clear.md", Step: 2}}})
 		out := b.must(br)
 		if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
