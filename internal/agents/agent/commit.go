@@ -163,7 +163,7 @@ func (j *job) subject(o *loomv1.Outcome) string {
 }
 
 func (j *job) body(o *loomv1.Outcome) string {
-	return bodyOf(o.GetNotes(), j.brief.Execution.Change.GetMakers(), j.brief.Bead.Id, j.brief.Bead.Goal)
+	return bodyOf(j.subject(o), o.GetNotes(), j.brief.Execution.Change.GetMakers(), j.brief.Bead.Id, j.brief.Bead.Goal)
 }
 
 // land moves the target branch to the verified candidate.

@@ -188,7 +188,8 @@ func (r *ride) stack(ctx context.Context) error {
 func (r *ride) request(c *loomv1.TrainCar, p *place) (git.CandidateRequest, error) {
 	hooks := p.hooks()
 	hooks.Cone = coneOf(c)
-	subject, body, err := r.message(cmp.Or(strings.TrimSpace(c.Summary), c.Goal), bodyOf(c.Notes, c.Change.Makers, c.Bead, c.Goal))
+	about := cmp.Or(strings.TrimSpace(c.Summary), c.Goal)
+	subject, body, err := r.message(about, bodyOf(about, c.Notes, c.Change.Makers, c.Bead, c.Goal))
 	return git.CandidateRequest{
 		Bead: c.Bead, Execution: c.Execution, Decision: c.Decision, Token: c.Token, Change: c.Change,
 		Author:  authorOf(team.MakersOf(c.Change, cmp.Or(c.Role, "agent"))[0]),
@@ -203,11 +204,15 @@ func authorOf(role string) git.Author {
 
 // bodyOf is what a commit says below its first line; makers are those of its
 // parts.
-func bodyOf(notes string, makers []string, bead, goal string) string {
+func bodyOf(subject, notes string, makers []string, bead, goal string) string {
 	if len(makers) > 1 {
 		notes += "\n\nParts of it were made by " + strings.Join(makers, ", ") + "."
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s\n\nBead %s asked for this: %s", notes, bead, goal))
+	asked := "Bead " + bead + " asked for this"
+	if strings.TrimSpace(goal) != strings.TrimSpace(subject) {
+		asked += ": " + goal
+	}
+	return strings.TrimSpace(notes + "\n\n" + asked)
 }
 
 // search tests the train, and parts of it if it fails. It ends early where a
