@@ -49,16 +49,21 @@ func (s *Spinner) turn(quit, done chan struct{}) {
 			s.mu.Lock()
 			text := s.text
 			s.mu.Unlock()
-			fmt.Fprintf(s.app.Err, "\r\x1b[K%c %s", []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")[i%10], Line(text, fitted(s.app.Err)))
+			fmt.Fprint(s.app.Err, "\r\x1b[K"+frame(i, text, fitted(s.app.Err)))
 		}
 	}
 }
 
-// fitted is how much of a text fits behind the spinner on one line of a terminal: one
-// that goes on in the next cannot be cleared.
+// frame is what the spinner shows at a moment: itself, and as much of a text as fits.
+func frame(i int, text string, width int) string {
+	return fmt.Sprintf("%c %s", []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")[i%10], Cut(Line(text, 4*width), width))
+}
+
+// fitted is how many columns are left for a text behind the spinner on one line of a
+// terminal: one that goes on in the next cannot be cleared.
 func fitted(w any) int {
 	if n := widthOf(w); n > 0 {
-		return min(n-3, 100)
+		return max(1, min(n-3, 100))
 	}
 	return 77
 }

@@ -238,6 +238,10 @@ func (t *transcriber) thoughts(ref *loomv1.BlobRef) string {
 	if err != nil {
 		return ""
 	}
+	return thoughtsIn(data)
+}
+
+func thoughtsIn(data []byte) string {
 	var blocks []struct {
 		Thinking string `json:"thinking"`
 	}
