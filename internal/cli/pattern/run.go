@@ -37,8 +37,8 @@ A model of the host asks, and can do nothing else; without one, with
 
 --intent FILE answers the questions by what they are about: a file with the
 fields goal, constraints, audience, scope and success, each a list of texts. It
-still asks for the seal, but with --sign, where all answers are those of the
-file. It exits 10 where the session waits for an answer.`,
+still asks for the seal, but with --sign, where the envelope has all that the
+file says, whole, and nothing else. It exits 10 where the session waits.`,
 		Example: "  loom pattern run option-burst \"Names for the app\" --input prompt=p.txt\n  loom pattern run clarity-pass \"Tidy it\" --input original=guide.md",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			open := &loomv1.OpenPattern{Request: args[1], WithoutModel: own}

@@ -206,7 +206,6 @@ func (t *talk) seal(ctx context.Context) error {
 	envelopeText(t.w, t.s.Shown.Envelope)
 	fmt.Fprintf(t.w, "digest %s\n", t.s.Shown.Digest)
 	if t.by.signs() && t.allGiven() {
-		fmt.Fprintln(t.w, "all of it is from the file: it is sealed with the CEO's key")
 		return t.ready(ctx)
 	}
 	for {
@@ -237,15 +236,22 @@ func (t *talk) ready(ctx context.Context) error {
 	return t.look(ctx, t.s.Id)
 }
 
-// allGiven says whether each answer of the envelope is one of the file, so that whoever
-// signs knows all of it before.
+// allGiven says whether all of the envelope is from the file, so that whoever signs knows
+// it before; it shows what is not.
 func (t *talk) allGiven() bool {
-	for _, a := range t.s.Shown.GetEnvelope().GetAnswers() {
-		if !slices.Contains(t.given[a.About], a.Text) {
-			return false
-		}
+	if len(t.given) == 0 {
+		return false
 	}
-	return len(t.given) > 0
+	differs := notGiven(t.s.Shown.GetEnvelope(), t.given)
+	if len(differs) == 0 {
+		fmt.Fprintln(t.w, "all of it is from the file: it is sealed with the CEO's key")
+		return true
+	}
+	fmt.Fprintln(t.w, "the envelope differs from the file:")
+	for _, d := range differs {
+		fmt.Fprintf(t.w, "  %s\n", console.Printable(d))
+	}
+	return false
 }
 
 // add takes something that was not asked for.
