@@ -33,9 +33,11 @@ func (j *job) interview(ctx context.Context) (*loomv1.Outcome, error) {
 		return j.failure(fault.New("intent/phase", "there is no session to ask for"), ""), nil
 	}
 	if v.b.Waits { // nobody has parked it
-		if _, err := j.seat.Interview(ctx, &loomv1.InterviewTurn{Heard: math.MaxUint32}); err != nil {
+		b, err := j.seat.Interview(ctx, &loomv1.InterviewTurn{Heard: math.MaxUint32})
+		if err != nil {
 			return nil, err
 		}
+		v.b = b // the person may have answered meanwhile
 	}
 	for !v.b.Over {
 		if v.b.Waits {
@@ -63,6 +65,8 @@ func (v *interviewer) next(ctx context.Context) error {
 	if !m.Scripted() {
 		said.Request = req.Digest()
 	}
+	// No turn is recorded here, but what its role may use holds for the interview as one.
+	v.t.Steps = []*loomv1.TurnStep{{Step: &loomv1.TurnStep_Answer{Answer: &loomv1.ModelAnswer{Usage: v.b.Used}}}}
 	stop, err := v.reserve(ctx, m, req)
 	if err != nil {
 		return err
@@ -71,13 +75,16 @@ func (v *interviewer) next(ctx context.Context) error {
 	if stop != nil {
 		said.Said = &loomv1.InterviewTurn_Unanswered{Unanswered: stop.Code}
 	} else if resp, err = m.Ask(ctx, req, nil); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if at, limited := model.RetryAt(err); limited {
+		at, limited := model.RetryAt(err)
+		if ctx.Err() != nil || limited {
 			if err := v.settle(ctx, m, req, err); err != nil {
 				return err
 			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case limited:
 			return v.parkUntil(ctx, at)
 		}
 		said.Usage, said.Said = model.UsageOf(err), &loomv1.InterviewTurn_Unanswered{Unanswered: fault.Code(err)}
@@ -173,9 +180,10 @@ func (v *interviewer) named(calls []*loomv1.ToolCall) (list []*loomv1.ToolCall) 
 func (v *interviewer) request() *model.Request {
 	req := &model.Request{System: interviewSystem, Tools: interviewTools(), MaxTokens: v.output(), Thinking: v.thinking()}
 	req.Messages = say(req.Messages, model.Message{Role: model.RoleUser, Text: v.Secrets.Text(v.opening())})
-	for _, q := range v.b.Asked {
-		a := answerTo(v.b.Answers, q)
-		if a == nil {
+	answers := answersTo(v.b)
+	for i, q := range v.b.Asked {
+		a := answers[i]
+		if a == nil || q.OfPattern {
 			continue
 		}
 		args, err := json.Marshal(map[string]string{"question": q.Text, "about": intent.FieldName(q.About)})
@@ -191,13 +199,25 @@ func (v *interviewer) request() *model.Request {
 	return req
 }
 
-func answerTo(answers []*loomv1.IntentAnswer, q *loomv1.QuestionAsked) *loomv1.IntentAnswer {
-	for _, a := range answers {
-		if a.Question == q.Text {
-			return a
+// answersTo returns the answer to each question that was asked, nil for one without: the
+// same question can be asked again, and its answers come in the same order.
+func answersTo(b *loomv1.InterviewBrief) []*loomv1.IntentAnswer {
+	list, heard := make([]*loomv1.IntentAnswer, len(b.Asked)), map[string]int{}
+	for i, q := range b.Asked {
+		n := heard[q.Text]
+		heard[q.Text]++
+		for _, a := range b.Answers {
+			if a.Question != q.Text {
+				continue
+			}
+			if n == 0 {
+				list[i] = a
+				break
+			}
+			n--
 		}
 	}
-	return nil
+	return list
 }
 
 // opening is the first message: the pattern, the request, and what the person said
@@ -217,22 +237,19 @@ func (v *interviewer) opening() string {
 		p.WriteString("It was sealed before, and is revised. Ask about what changes. The reason:\n")
 		p.data(v.b.Revision)
 	}
+	asked := map[uint32]bool{} // of models: these stand with their questions
+	for i, a := range answersTo(v.b) {
+		if a != nil && !v.b.Asked[i].OfPattern {
+			asked[a.Number] = true
+		}
+	}
 	for _, a := range v.b.Answers {
-		if a.Question == "" || !asked(v.b.Asked, a) {
+		if !asked[a.Number] {
 			fmt.Fprintf(&p, "Answer %d, about %s:\n", a.Number, intent.FieldName(a.About))
 			p.data(a.Text)
 		}
 	}
 	return p.String()
-}
-
-func asked(list []*loomv1.QuestionAsked, a *loomv1.IntentAnswer) bool {
-	for _, q := range list {
-		if q.Text == a.Question {
-			return true
-		}
-	}
-	return false
 }
 
 // interviewSystem is what an interviewer is.

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -10,9 +11,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/agents/agent"
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/core/intent"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
 )
 
 func interviewBrief(b *loomv1.InterviewBrief) *loomv1.Brief {
@@ -96,6 +99,44 @@ func TestPAT02_AnInterviewGoesOnFromTheSession(t *testing.T) {
 	}
 }
 
+// A question that was asked twice stands there twice, each time with its own answer; one
+// that nobody answered, and one of the pattern, take no answer of it.
+func TestPAT02_AnInterviewerSeesEachAnswerToARepeatedQuestion(t *testing.T) {
+	var got *model.Request
+	b := newBench(t, func(r *model.Request) (*model.Response, error) {
+		got = r
+		return nil, errors.New("down")
+	})
+	b.seat.answer = func(*loomv1.InterviewTurn) *loomv1.InterviewBrief { return &loomv1.InterviewBrief{Over: true} }
+	const who = "Who reads it?"
+	answer := func(number uint32, question, text string) *loomv1.IntentAnswer {
+		return &loomv1.IntentAnswer{Number: number, Question: question, About: intent.Audience, Text: text}
+	}
+	asked := func(number uint32, ofPattern bool) *loomv1.QuestionAsked {
+		return &loomv1.QuestionAsked{Number: number, Text: who, About: intent.Audience, OfPattern: ofPattern}
+	}
+	if _, err := b.worker.Work(t.Context(), interviewBrief(&loomv1.InterviewBrief{
+		Session: "s1", Request: "A name", Pattern: &loomv1.Pattern{Name: "naming"}, Heard: 3,
+		Asked:   []*loomv1.QuestionAsked{asked(1, true), asked(2, false), asked(4, false), asked(5, false)},
+		Answers: []*loomv1.IntentAnswer{answer(1, who, "of the pattern"), answer(2, who, "the first"), answer(3, "", "unasked"), answer(4, who, "the second")},
+	}), b.seat); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Messages) != 5 {
+		t.Fatalf("the model sees %v", got.Messages)
+	}
+	opening := got.Messages[0].Text
+	if strings.Contains(opening, "the first") || strings.Contains(opening, "the second") || !strings.Contains(opening, "unasked") || !strings.Contains(opening, "of the pattern") {
+		t.Errorf("the opening:\n%s", opening)
+	}
+	for i, want := range []string{"Answer 2:\n<data>\nthe first", "Answer 4:\n<data>\nthe second"} {
+		call, text := got.Messages[1+2*i], got.Messages[2+2*i].Text
+		if len(call.Calls) != 1 || !strings.HasPrefix(text, want) {
+			t.Errorf("after %v it sees %q, want %q", call.Calls, text, want)
+		}
+	}
+}
+
 // What a model is asked in an interview is held back in budgets as any call is, without
 // the tools that a turn would have.
 func TestPAT02_AModelThatCostsIsAskedInAnInterview(t *testing.T) {
@@ -112,5 +153,70 @@ func TestPAT02_AModelThatCostsIsAskedInAnInterview(t *testing.T) {
 	}
 	if len(b.seat.heard) != 1 || b.seat.heard[0].GetAsk() == nil || b.seat.heard[0].Request == "" || len(b.seat.reserved) != 1 {
 		t.Errorf("heard %v after %d reservations, want the question of a call that was reserved", b.seat.heard, len(b.seat.reserved))
+	}
+}
+
+// An interview that is taken up while its question waits goes on with what the session says
+// now: the person may have answered meanwhile.
+func TestPAT02_AnInterviewThatWaitsIsLookedAtAnew(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		b := newBench(t, nil)
+		b.seat.answer = func(*loomv1.InterviewTurn) *loomv1.InterviewBrief {
+			return &loomv1.InterviewBrief{Session: "s1", Heard: 1, Waits: waits, Over: !waits}
+		}
+		out, err := b.worker.Work(t.Context(), interviewBrief(&loomv1.InterviewBrief{Session: "s1", Heard: 1, Waits: true}), b.seat)
+		if parked := errors.Is(err, actors.ErrParked); parked != waits || (out != nil) == waits || len(b.seat.heard) != 1 {
+			t.Errorf("it waits %t: %v, %v, heard %v", waits, out, err, b.seat.heard)
+		}
+	}
+}
+
+// A call of an interview that is broken off is settled for what it has used at most.
+func TestBYD05_ABrokenCallOfAnInterviewIsSettled(t *testing.T) {
+	b := newBench(t, script(finish("success")))
+	ctx, stop := context.WithCancel(t.Context())
+	b.worker.Model = paid{hanging{b.worker.Model, func(ctx context.Context) error {
+		stop()
+		return model.CutOff(ctx.Err(), model.Cut{Sent: true, Known: true, Input: 70, Output: 30})
+	}}}
+	var told []agent.BrokenCall
+	b.worker.Broken = func(c agent.BrokenCall) { told = append(told, c) }
+	about := &loomv1.InterviewBrief{Session: "s1", Request: "A name", Pattern: &loomv1.Pattern{Name: "naming"}}
+	if _, err := b.worker.Work(ctx, interviewBrief(about), b.seat); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	want := &loomv1.Usage{InputTokens: 70, OutputTokens: 30, CostMicroUsd: 130, CostKnown: true}
+	if len(b.seat.settled) != 1 || !proto.Equal(b.seat.settled[0], want) {
+		t.Errorf("settled %v, want %v", b.seat.settled, want)
+	}
+	if len(told) != 1 || !told[0].Known || told[0].Tokens != 100 {
+		t.Errorf("told %+v", told)
+	}
+}
+
+// What a role may use at most holds for an interview as a whole, whoever has made its calls:
+// with no room for another the questions are left to the pattern.
+func TestBYD05_ARolesLimitsHoldAcrossAnInterview(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		limit func(*roles.Role)
+		used  *loomv1.Usage
+		asked int
+	}{
+		{"room", func(r *roles.Role) { r.Limits.Tokens = 20_000 }, &loomv1.Usage{InputTokens: 900, OutputTokens: 100}, 1},
+		{"tokens", func(r *roles.Role) { r.Limits.Tokens = 20_000 }, &loomv1.Usage{InputTokens: 14_000, OutputTokens: 1_000}, 0},
+		{"money", func(r *roles.Role) { r.Limits.MicroUSD = 30_000 }, &loomv1.Usage{CostMicroUsd: 29_000, CostKnown: true}, 0},
+	} {
+		b := newBench(t, script(finish("success")))
+		b.worker.Model = paid{b.worker.Model}
+		b.as("analyst", tt.limit)
+		b.seat.answer = func(*loomv1.InterviewTurn) *loomv1.InterviewBrief { return &loomv1.InterviewBrief{Over: true} }
+		about := &loomv1.InterviewBrief{Session: "s1", Request: "A name", Pattern: &loomv1.Pattern{Name: "naming"}, Used: tt.used}
+		if _, err := b.worker.Work(t.Context(), interviewBrief(about), b.seat); err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if code := b.seat.heard[0].GetUnanswered(); len(b.seat.reserved) != tt.asked || (code == "turn/budget") != (tt.asked == 0) {
+			t.Errorf("%s: asked %d times, heard %v", tt.name, len(b.seat.reserved), b.seat.heard[0])
+		}
 	}
 }

@@ -42,6 +42,7 @@ type Session struct {
 	answers     []*loomv1.IntentAnswer
 	round       int // of answers: those before belong to earlier envelopes
 	asked       []*loomv1.QuestionAsked
+	answered    []*loomv1.QuestionAsked // those of them that have an answer
 	pending     *loomv1.QuestionAsked
 	refusals    uint32
 	patternAsks bool
@@ -112,14 +113,13 @@ func (s *Session) Heard() uint32 { return s.heard }
 // Revision returns why the intent is revised, "" where it is not.
 func (s *Session) Revision() string { return s.revision }
 
-// AskedByModels returns the questions of models that were asked, in order.
-func (s *Session) AskedByModels() (list []*loomv1.QuestionAsked) {
-	for _, q := range s.asked {
-		if !q.OfPattern {
-			list = append(list, q)
-		}
+// Asked returns the questions that have an answer, in order, and then the one that waits
+// for it. The n-th with a text has the n-th answer to that text.
+func (s *Session) Asked() []*loomv1.QuestionAsked {
+	if s.pending == nil {
+		return s.answered
 	}
-	return list
+	return append(slices.Clip(s.answered), s.pending)
 }
 
 // PatternAsks says whether the pattern's own questions are asked, and no model's.
@@ -210,7 +210,7 @@ func (s *Session) Next() (time.Time, bool) {
 
 func (s *Session) clone() *Session {
 	c := *s
-	c.answers, c.asked = slices.Clone(s.answers), slices.Clone(s.asked)
+	c.answers, c.asked, c.answered = slices.Clone(s.answers), slices.Clone(s.asked), slices.Clone(s.answered)
 	c.written, c.steering = slices.Clone(s.written), slices.Clone(s.steering)
 	c.outputs, c.done, c.active = maps.Clone(s.outputs), maps.Clone(s.done), maps.Clone(s.active)
 	return &c
@@ -277,7 +277,7 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 	case *loomv1.IntentFact_Answered:
 		s.answers = append(s.answers, f.Answered)
 		if s.pending != nil && f.Answered.Question == s.pending.Text {
-			s.pending = nil
+			s.answered, s.pending = append(s.answered, s.pending), nil
 		}
 	case *loomv1.IntentFact_Drafted:
 		s.shown, s.pending = f.Drafted, nil

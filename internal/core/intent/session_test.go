@@ -239,6 +239,43 @@ func TestPAT02_ARevisionGoesThroughPrimacy(t *testing.T) {
 	}
 }
 
+// What was asked is told with what was answered, in one order: a question that the person
+// passed over by drafting is not told, and one that is asked again is told again.
+func TestPAT02_WhatWasAskedIsToldInTheOrderOfTheAnswers(t *testing.T) {
+	w := newWorld(t)
+	w.do(ann, open(naming()))
+	told := func(want ...uint32) {
+		t.Helper()
+		var got []uint32
+		for _, q := range w.Asked() {
+			got = append(got, q.Number)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("told of questions %v, want %v", got, want)
+		}
+	}
+	const who = "Who hears the name first?"
+	w.do(model, ask(who, intent.Audience))
+	told(1)
+	w.do(ann, answer(1, "People on the street."))
+	w.do(model, ask(who, intent.Audience))
+	told(1, 2)
+	for _, f := range intent.Fields {
+		w.do(ann, tell(f, "Five people can spell it after one hearing."))
+	}
+	w.do(ann, draft(&loomv1.DraftIntent{})) // nobody has answered question 2
+	told(1)
+	w.do(ann, ready(w.Shown().Digest))
+	w.begin()
+	w.carryOut()
+	w.carryOut() // step 2 stops
+	w.do(ann, revise())
+	w.do(model, ask(who, intent.Audience))
+	told(1, 3)
+	w.do(ann, answer(3, "Its neighbours."))
+	told(1, 3)
+}
+
 // What a pattern that is part of another works for is the sealed intent of that
 // one; without a seal it is refused.
 func TestPAT02_AChildHasItsParentsIntent(t *testing.T) {

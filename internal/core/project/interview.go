@@ -193,8 +193,8 @@ func (s *State) interviewBrief(x *loomv1.Execution) *loomv1.InterviewBrief {
 	}
 	waits := on.Phase() == intent.Primacy && on.Pending() != nil && !on.PatternAsks()
 	return proto.CloneOf(&loomv1.InterviewBrief{
-		Session: on.ID(), Request: on.Request(), Pattern: on.Pattern(), Answers: on.Answers(), Asked: on.AskedByModels(),
-		Heard: on.Heard(), Revision: on.Revision(), Waits: waits, Over: !waits && !on.AwaitsModel(),
+		Session: on.ID(), Request: on.Request(), Pattern: on.Pattern(), Answers: on.Answers(), Asked: on.Asked(),
+		Heard: on.Heard(), Revision: on.Revision(), Waits: waits, Over: !waits && !on.AwaitsModel(), Used: x.GetUsage(),
 	})
 }
 

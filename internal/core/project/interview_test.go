@@ -221,3 +221,19 @@ func TestPAT02_ATurnIsHeardOnce(t *testing.T) {
 		t.Errorf("it asks %v", s.Question)
 	}
 }
+
+// Whoever goes on with an interview is told what its calls have used so far.
+func TestBYD05_AnInterviewerIsToldWhatWasUsed(t *testing.T) {
+	d := newDesk(t)
+	id := d.interviewed()
+	b, who := d.claim("analyst")
+	turn := asksOf(interviewQuestions[0].text, interviewQuestions[0].about)
+	turn.Request, turn.Usage = "r1", &loomv1.Usage{InputTokens: 700, OutputTokens: 30, CostMicroUsd: 9, CostKnown: true}
+	if got := d.hears(b, who, b.Interview.Heard, turn); !proto.Equal(got.Used, turn.Usage) {
+		t.Errorf("after the question: %v, want %v", got.Used, turn.Usage)
+	}
+	d.ok(says(id, d.sessionNow(id).Question.Number, "What the notes agree on"))
+	if b, _ = d.claim("analyst"); !proto.Equal(b.Interview.Used, turn.Usage) {
+		t.Errorf("who goes on: %v, want %v", b.Interview.Used, turn.Usage)
+	}
+}

@@ -342,7 +342,8 @@ type InterviewBrief struct {
 	Request string                 `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
 	Pattern *Pattern               `protobuf:"bytes,3,opt,name=pattern,proto3" json:"pattern,omitempty"`
 	Answers []*IntentAnswer        `protobuf:"bytes,4,rep,name=answers,proto3" json:"answers,omitempty"`
-	// Questions of models that were asked, in order.
+	// Questions that have an answer, in order, then the one that waits for it. The n-th with
+	// a text has the n-th answer to that text.
 	Asked []*QuestionAsked `protobuf:"bytes,5,rep,name=asked,proto3" json:"asked,omitempty"`
 	// How many turns of the model the session has heard.
 	Heard uint32 `protobuf:"varint,6,opt,name=heard,proto3" json:"heard,omitempty"`
@@ -353,7 +354,9 @@ type InterviewBrief struct {
 	// What the model is told of its last turn, where nothing came of it.
 	Refusal string `protobuf:"bytes,9,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	// Why the intent is revised; empty where none was sealed before.
-	Revision      string `protobuf:"bytes,10,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision string `protobuf:"bytes,10,opt,name=revision,proto3" json:"revision,omitempty"`
+	// What the calls of the interview have used so far, whoever made them.
+	Used          *Usage `protobuf:"bytes,11,opt,name=used,proto3" json:"used,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -456,6 +459,13 @@ func (x *InterviewBrief) GetRevision() string {
 		return x.Revision
 	}
 	return ""
+}
+
+func (x *InterviewBrief) GetUsed() *Usage {
+	if x != nil {
+		return x.Used
+	}
+	return nil
 }
 
 // StepBrief is what an agent knows of the session whose step it works on.
@@ -1317,7 +1327,7 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\n" +
 	"unanswered\x18\t \x01(\tH\x00R\n" +
 	"unansweredB\x06\n" +
-	"\x04said\"\xc5\x02\n" +
+	"\x04said\"\xe9\x02\n" +
 	"\x0eInterviewBrief\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\tR\arequest\x12*\n" +
@@ -1329,7 +1339,8 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\x04over\x18\b \x01(\bR\x04over\x12\x18\n" +
 	"\arefusal\x18\t \x01(\tR\arefusal\x12\x1a\n" +
 	"\brevision\x18\n" +
-	" \x01(\tR\brevision\"\xf5\x02\n" +
+	" \x01(\tR\brevision\x12\"\n" +
+	"\x04used\x18\v \x01(\v2\x0e.loom.v1.UsageR\x04used\"\xf5\x02\n" +
 	"\tStepBrief\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\tR\arequest\x123\n" +
@@ -1471,47 +1482,48 @@ var file_loom_v1_session_proto_depIdxs = []int32{
 	16, // 8: loom.v1.InterviewBrief.pattern:type_name -> loom.v1.Pattern
 	17, // 9: loom.v1.InterviewBrief.answers:type_name -> loom.v1.IntentAnswer
 	18, // 10: loom.v1.InterviewBrief.asked:type_name -> loom.v1.QuestionAsked
-	19, // 11: loom.v1.StepBrief.envelope:type_name -> loom.v1.IntentEnvelope
-	20, // 12: loom.v1.StepBrief.run:type_name -> loom.v1.StepStarted
-	21, // 13: loom.v1.StepBrief.steering:type_name -> loom.v1.Steered
-	11, // 14: loom.v1.StepBrief.inputs:type_name -> loom.v1.PreparedInput
-	22, // 15: loom.v1.StepBrief.earlier:type_name -> loom.v1.StepOutput
-	23, // 16: loom.v1.StepBrief.done:type_name -> loom.v1.StepEnded
-	24, // 17: loom.v1.ActInSession.command:type_name -> loom.v1.IntentCommand
-	11, // 18: loom.v1.ActInSession.inputs:type_name -> loom.v1.PreparedInput
-	25, // 19: loom.v1.PatternSession.phase:type_name -> loom.v1.LifecyclePhase
-	18, // 20: loom.v1.PatternSession.question:type_name -> loom.v1.QuestionAsked
-	17, // 21: loom.v1.PatternSession.answers:type_name -> loom.v1.IntentAnswer
-	26, // 22: loom.v1.PatternSession.shown:type_name -> loom.v1.IntentDrafted
-	19, // 23: loom.v1.PatternSession.envelope:type_name -> loom.v1.IntentEnvelope
-	27, // 24: loom.v1.PatternSession.seal:type_name -> loom.v1.IntentSealed
-	28, // 25: loom.v1.PatternSession.findings:type_name -> loom.v1.IntentFinding
-	29, // 26: loom.v1.PatternSession.tempo:type_name -> loom.v1.Tempo
-	20, // 27: loom.v1.PatternSession.running:type_name -> loom.v1.StepStarted
-	30, // 28: loom.v1.PatternSession.aborted:type_name -> loom.v1.PatternAborted
-	31, // 29: loom.v1.PatternSession.opened_at:type_name -> google.protobuf.Timestamp
-	32, // 30: loom.v1.PatternSession.opened_by:type_name -> loom.v1.Identity
-	31, // 31: loom.v1.PatternSession.changed_at:type_name -> google.protobuf.Timestamp
-	11, // 32: loom.v1.PatternSession.inputs:type_name -> loom.v1.PreparedInput
-	10, // 33: loom.v1.PatternSession.facts:type_name -> loom.v1.IntentFact
-	16, // 34: loom.v1.PatternSession.definition:type_name -> loom.v1.Pattern
-	8,  // 35: loom.v1.OpenPattern.inputs:type_name -> loom.v1.SessionInput
-	7,  // 36: loom.v1.IntentRequest.open:type_name -> loom.v1.OpenPattern
-	33, // 37: loom.v1.IntentRequest.answer:type_name -> loom.v1.AnswerQuestion
-	15, // 38: loom.v1.IntentRequest.draft:type_name -> loom.v1.DraftIntent
-	34, // 39: loom.v1.IntentRequest.seal:type_name -> loom.v1.SealIntent
-	35, // 40: loom.v1.IntentRequest.revise:type_name -> loom.v1.ReviseIntent
-	36, // 41: loom.v1.IntentRequest.proceed:type_name -> loom.v1.Proceed
-	37, // 42: loom.v1.IntentRequest.steer:type_name -> loom.v1.Steer
-	38, // 43: loom.v1.IntentRequest.tempo:type_name -> loom.v1.SetTempo
-	39, // 44: loom.v1.IntentRequest.abort:type_name -> loom.v1.AbortPattern
-	40, // 45: loom.v1.IntentRequest.resume:type_name -> loom.v1.ResumePattern
-	41, // 46: loom.v1.IntentRequest.choose:type_name -> loom.v1.ChooseCompletion
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	13, // 11: loom.v1.InterviewBrief.used:type_name -> loom.v1.Usage
+	19, // 12: loom.v1.StepBrief.envelope:type_name -> loom.v1.IntentEnvelope
+	20, // 13: loom.v1.StepBrief.run:type_name -> loom.v1.StepStarted
+	21, // 14: loom.v1.StepBrief.steering:type_name -> loom.v1.Steered
+	11, // 15: loom.v1.StepBrief.inputs:type_name -> loom.v1.PreparedInput
+	22, // 16: loom.v1.StepBrief.earlier:type_name -> loom.v1.StepOutput
+	23, // 17: loom.v1.StepBrief.done:type_name -> loom.v1.StepEnded
+	24, // 18: loom.v1.ActInSession.command:type_name -> loom.v1.IntentCommand
+	11, // 19: loom.v1.ActInSession.inputs:type_name -> loom.v1.PreparedInput
+	25, // 20: loom.v1.PatternSession.phase:type_name -> loom.v1.LifecyclePhase
+	18, // 21: loom.v1.PatternSession.question:type_name -> loom.v1.QuestionAsked
+	17, // 22: loom.v1.PatternSession.answers:type_name -> loom.v1.IntentAnswer
+	26, // 23: loom.v1.PatternSession.shown:type_name -> loom.v1.IntentDrafted
+	19, // 24: loom.v1.PatternSession.envelope:type_name -> loom.v1.IntentEnvelope
+	27, // 25: loom.v1.PatternSession.seal:type_name -> loom.v1.IntentSealed
+	28, // 26: loom.v1.PatternSession.findings:type_name -> loom.v1.IntentFinding
+	29, // 27: loom.v1.PatternSession.tempo:type_name -> loom.v1.Tempo
+	20, // 28: loom.v1.PatternSession.running:type_name -> loom.v1.StepStarted
+	30, // 29: loom.v1.PatternSession.aborted:type_name -> loom.v1.PatternAborted
+	31, // 30: loom.v1.PatternSession.opened_at:type_name -> google.protobuf.Timestamp
+	32, // 31: loom.v1.PatternSession.opened_by:type_name -> loom.v1.Identity
+	31, // 32: loom.v1.PatternSession.changed_at:type_name -> google.protobuf.Timestamp
+	11, // 33: loom.v1.PatternSession.inputs:type_name -> loom.v1.PreparedInput
+	10, // 34: loom.v1.PatternSession.facts:type_name -> loom.v1.IntentFact
+	16, // 35: loom.v1.PatternSession.definition:type_name -> loom.v1.Pattern
+	8,  // 36: loom.v1.OpenPattern.inputs:type_name -> loom.v1.SessionInput
+	7,  // 37: loom.v1.IntentRequest.open:type_name -> loom.v1.OpenPattern
+	33, // 38: loom.v1.IntentRequest.answer:type_name -> loom.v1.AnswerQuestion
+	15, // 39: loom.v1.IntentRequest.draft:type_name -> loom.v1.DraftIntent
+	34, // 40: loom.v1.IntentRequest.seal:type_name -> loom.v1.SealIntent
+	35, // 41: loom.v1.IntentRequest.revise:type_name -> loom.v1.ReviseIntent
+	36, // 42: loom.v1.IntentRequest.proceed:type_name -> loom.v1.Proceed
+	37, // 43: loom.v1.IntentRequest.steer:type_name -> loom.v1.Steer
+	38, // 44: loom.v1.IntentRequest.tempo:type_name -> loom.v1.SetTempo
+	39, // 45: loom.v1.IntentRequest.abort:type_name -> loom.v1.AbortPattern
+	40, // 46: loom.v1.IntentRequest.resume:type_name -> loom.v1.ResumePattern
+	41, // 47: loom.v1.IntentRequest.choose:type_name -> loom.v1.ChooseCompletion
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_session_proto_init() }
