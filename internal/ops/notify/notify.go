@@ -13,6 +13,7 @@ package notify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -84,9 +85,11 @@ type Config struct {
 
 // Run tells until ctx ends, or without Live until all is told. A target that
 // refuses a message for good (a status of 3xx or 4xx) misses that one, which is
-// logged and in the error at the end; any other failure, also of a command, is tried
-// again until it succeeds. Two runs with one file of state tell one after the other:
-// the second is refused with data/locked.
+// logged and in the error at the end; any other failure is tried again until it
+// succeeds, but of a command five times, and once where there is no such program. Then
+// the command misses the message, or without Live is told no more, and goes on with
+// that message at the next start. Two runs with one file of state tell one after the
+// other: the second is refused with data/locked.
 func (c Config) Run(ctx context.Context) error {
 	if len(c.Targets) == 0 {
 		return fault.New("usage/argument", "nobody is to be told").At("--to").Want("for example --to ntfy=https://ntfy.sh/my-topic")
@@ -132,6 +135,9 @@ func (c Config) tell(ctx context.Context, t Target, state *state) error {
 				return ctx.Err() // it is told at the next start
 			}
 			c.Log.Error("a notice is not told", "target", t.Name(), "id", m.ID, "error", err)
+			if _, ok := errors.AsType[*commandError](err); ok && !c.Live {
+				return err // whoever mends the command starts it again
+			}
 			missed = errors.Join(missed, err)
 		} else {
 			c.Log.Info("told", "target", t.Name(), "id", m.ID, "kind", m.Kind, "bead", m.Bead)
@@ -141,12 +147,16 @@ func (c Config) tell(ctx context.Context, t Target, state *state) error {
 	return errors.Join(missed, err)
 }
 
-// deliver tries until a target has a message, refuses it for good, or ctx ends.
+// deliver tries until a target has a message, refuses it for good or has failed with it too
+// often, or ctx ends.
 func (c Config) deliver(ctx context.Context, t Target, m Message) error {
 	for try := 1; ; try++ {
 		err := send(ctx, t, m)
 		if err == nil || fault.Status(err) != fault.Unavailable {
 			return err
+		}
+		if _, ok := errors.AsType[*commandError](err); ok && try == mostTries {
+			return fmt.Errorf("tried %d times: %w", try, err)
 		}
 		wait := c.Pause(try + 1)
 		if asked, ok := errors.AsType[*laterError](err); ok {

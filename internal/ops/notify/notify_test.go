@@ -233,6 +233,73 @@ func TestHUM03_ACommandThatFailsIsTriedAgain(t *testing.T) {
 	}
 }
 
+// A command that fails each time is broken: after five tries it misses what it was to
+// tell, and the next is tried. A run that tells what there is ends then, and the
+// notice is told once the command is mended.
+func TestHUM03_ABrokenCommandIsNotTriedForEver(t *testing.T) {
+	for name, c := range map[string]struct {
+		end   string
+		code  string
+		tries int
+		want  string
+	}{
+		"fails":          {"echo no >&2; exit 3", "host/unavailable", 5, "tried 5 times: the command fails: no"},
+		"no program":     {"no-such-program-anywhere", "usage/argument", 1, "the command cannot be run: "},
+		"not executable": {"./told", "usage/argument", 1, "the command cannot be run: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			told := func() string {
+				data, err := os.ReadFile(filepath.Join(dir, "told"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(data)
+			}
+			line := fmt.Sprintf("command=cd '%s'; echo \"$LOOM_ID\" >> told; [ -e mended ] || { %s; }", dir, c.end)
+			once := config(t, asks(2), target(t, line))
+			var pauses []int
+			once.Pause = func(try int) time.Duration { pauses = append(pauses, try); return 0 }
+			err := once.Run(t.Context())
+			if fault.Code(err) != c.code || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("once: %v, want %q of code %s", err, c.want, c.code)
+			}
+			if want := strings.Repeat("0.1.1.0\n", c.tries); told() != want || len(pauses) != c.tries-1 {
+				t.Errorf("told is\n%swant\n%sand a pause before each try but the first: %v", told(), want, pauses)
+			}
+
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			live := config(t, asks(2), target(t, line))
+			live.Live = true
+			live.Log = slog.New(slog.NewTextHandler(lines(func(line string) {
+				if strings.Contains(line, "level=ERROR") && strings.Contains(line, "id=0.1.2.0") {
+					cancel()
+				}
+			}), nil))
+			if err := live.Run(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("live: %v, want that it goes on until it is ended", err)
+			}
+
+			before := told()
+			if err := os.WriteFile(filepath.Join(dir, "mended"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := once.Run(t.Context()); err != nil || strings.TrimPrefix(told(), before) != "0.1.1.0\n0.1.2.0\n" {
+				t.Errorf("mended, it is told %q: %v", strings.TrimPrefix(told(), before), err)
+			}
+		})
+	}
+}
+
+// lines is called with each line that is written.
+type lines func(string)
+
+func (l lines) Write(b []byte) (int, error) {
+	l(string(b))
+	return len(b), nil
+}
+
 // A receiver says when it can be asked again, up to ten minutes.
 func TestHUM03_AReceiverSaysWhenItCanBeAskedAgain(t *testing.T) {
 	for said, want := range map[string]time.Duration{"7": 7 * time.Second, "86400": 10 * time.Minute, "-3": 0, "": 0, "soon": 0, "Thu, 01 Jan 1970 00:00:00 GMT": 0} {

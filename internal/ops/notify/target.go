@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -226,9 +227,32 @@ func (c *command) Send(ctx context.Context, m Message) error {
 	cmd.WaitDelay = time.Second
 	switch said, err := cmd.CombinedOutput(); {
 	case ctx.Err() != nil:
-		return fault.New("host/unavailable", "the command does not end, and was killed after %s", sendMost)
+		return &commandError{fault.New("host/unavailable", "the command does not end, and was killed after %s", sendMost)}
+	case err != nil && cannotRun(err):
+		return &commandError{fault.New("usage/argument", "the command cannot be run: %.200s", bytes.TrimSpace(said)).At("--to").Because(err)}
 	case err != nil:
-		return fault.New("host/unavailable", "the command fails: %.200s", bytes.TrimSpace(said)).Because(err)
+		return &commandError{fault.New("host/unavailable", "the command fails: %.200s", bytes.TrimSpace(said)).Because(err)}
 	}
 	return nil
+}
+
+// mostTries is how often a command has a message that it fails with: what fails as often
+// is broken, where a server is away.
+const mostTries = 5
+
+// commandError is an error of a command.
+type commandError struct{ why *fault.Error }
+
+func (e *commandError) Error() string { return e.why.Error() }
+
+// Unwrap gives the error to who asks for its code.
+func (e *commandError) Unwrap() error { return e.why }
+
+// cannotRun reports whether an error means that there is no such program, or none that may
+// be run; a shell says so with 127 and 126.
+func cannotRun(err error) bool {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode() == 126 || exit.ExitCode() == 127
+	}
+	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
