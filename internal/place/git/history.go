@@ -48,23 +48,33 @@ func (r *Repository) Changes(ctx context.Context, commit string, paths []string)
 	if len(paths) == 0 {
 		return list, nil
 	}
-	args := []string{"log", "--reverse", "--format=%x01%H%x00%ct%x00%an%x00%s", "--name-only", "--diff-filter=AM", "--no-renames", "-z", commit, "--"}
+	args := []string{"log", "--reverse", "--format=%x00%H%x00%ct%x00%an%x00%s", "--name-only", "--diff-filter=AM", "--no-renames", "-z", commit, "--"}
 	out, err := r.git().run(ctx, append(args, paths...)...)
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range strings.Split(string(out), "\x01")[1:] {
-		f := strings.Split(one, "\x00")
-		if len(f) < 5 {
-			return nil, fault.New("git/damaged", "git gave a commit without its files").Got(one)
+	return list, readChanges(list, strings.Split(string(out), "\x00"))
+}
+
+// readChanges reads fields that NULs separate, of each commit an empty one, its hash,
+// time, author and subject, and the paths of its files, the first of them behind a
+// newline. Authors and subjects may hold any other byte, and no path is empty.
+func readChanges(list map[string][]FileChange, f []string) error {
+	const head = 5
+	for len(f) > 1 { // the last one follows the last NUL
+		if len(f) < head || f[0] != "" {
+			return fault.New("git/damaged", "git gave a commit without its files").Got(strings.Join(f, " "))
 		}
-		seconds, _ := strconv.ParseInt(f[1], 10, 64)
-		c := FileChange{Commit: f[0], Author: shown(f[2]), Subject: shown(f[3]), Time: time.Unix(seconds, 0).UTC()}
-		for _, path := range f[4:] {
-			if path = strings.TrimPrefix(path, "\n"); path != "" {
-				list[path] = append(list[path], c)
+		seconds, _ := strconv.ParseInt(f[2], 10, 64)
+		c := FileChange{Commit: f[1], Author: shown(f[3]), Subject: shown(f[4]), Time: time.Unix(seconds, 0).UTC()}
+		f = f[head:]
+		for first := true; len(f) > 0 && f[0] != ""; first, f = false, f[1:] {
+			path := f[0]
+			if first {
+				path = strings.TrimPrefix(path, "\n")
 			}
+			list[path] = append(list[path], c)
 		}
 	}
-	return list, nil
+	return nil
 }

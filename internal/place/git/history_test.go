@@ -2,6 +2,7 @@ package git
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -49,5 +50,38 @@ func TestDOC06_ChangesOfFiles(t *testing.T) {
 	}
 	if _, _, err := f.repo.FilesNamed(t.Context(), "--all", ".json"); fault.Code(err) != "git/unknown-branch" {
 		t.Errorf("FilesNamed(--all): %v", err)
+	}
+}
+
+// Authors, subjects and paths hold any byte but NUL, and subjects may be empty: no commit
+// and no file is lost for that.
+func TestDOC06_ChangesHaveAnyBytes(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	const hash = "0123456789abcdef0123456789abcdef01234567"
+	paths := []string{"\nodd.json", "a.json", hash}
+	subjects := []string{"one \x01two", "", hash + "\x01\x02"}
+	for i, subject := range subjects {
+		for _, path := range paths {
+			f.write(path, subject+strconv.Itoa(i))
+		}
+		f.user("add", "-A")
+		f.user("commit", "-q", "--author", "U\x01ser <u@example.com>", "--allow-empty-message", "-m", subject)
+	}
+	changes, err := f.repo.Changes(t.Context(), f.head("HEAD"), paths)
+	if err != nil || len(changes) != len(paths) {
+		t.Fatalf("Changes: %q %v", changes, err)
+	}
+	for _, path := range paths {
+		var got []string
+		for _, c := range changes[path] {
+			got = append(got, c.Subject)
+			if c.Author != "U\x01ser" || len(c.Commit) != len(hash) || c.Time.IsZero() {
+				t.Errorf("of %q: %+v", path, c)
+			}
+		}
+		if !slices.Equal(got, subjects) {
+			t.Errorf("of %q: %q, want %q", path, got, subjects)
+		}
 	}
 }
