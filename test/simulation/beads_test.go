@@ -76,8 +76,17 @@ func (o *oracle) stormOver(at time.Time) {
 
 // relinked notes what a bead waits for and what it may spend.
 func (o *oracle) relinked(id string, b *loomv1.Bead) {
+	had := o.tokens[id]
 	o.blockers[id], o.tokens[id], o.deadlines[id] = b.BlockedBy, b.Budget.GetTokens(), b.Deadline
 	if x := o.worked[id]; x != nil {
+		if has := o.tokens[id]; x.granted > 0 && has > 0 {
+			if lowered := had == 0 || has < had; lowered {
+				x.granted = 0
+				o.w.see("what was granted is taken back")
+			} else {
+				o.w.see("what was granted stands when another budget is set")
+			}
+		}
 		o.overNow(x)
 	}
 	if len(b.BlockedBy) > 0 {

@@ -38,6 +38,19 @@ var guards = []guard{
 		"internal/core/keyring/", "TestSIGN04_EvidenceIsForOnePayloadOnOnePageByAPersonWhoWasVerified",
 	},
 	{
+		bug{"a limit of time that is set takes back what was granted of tokens", whole + "limit.go", `keep(granted.Tokens, old.GetTokens(), next.GetTokens()),`, `min(keep(granted.Tokens, old.GetTokens(), next.GetTokens()), keep(granted.Tokens, old.GetWallSeconds(), next.GetWallSeconds())),`, ""},
+		whole, "TestBYD05_WhatIsGrantedOfTokensStandsWhenAnotherLimitIsLowered",
+	},
+	{
+		bug{"a question that is asked anew says what was true before", whole + "limit.go", `	next.Reason = overBudget + ": " + d.whyAnew(x, a)
+`, ``, ""},
+		whole, "TestSIGN01_AQuestionThatIsAskedAnewSaysWhatIsTrueNow",
+	},
+	{
+		bug{"a start with other flags answers what an operator's raise left open", whole + "day.go", `!hadRoom[x.Id] && `, ``, ""},
+		whole, "TestSIGN01_AQuestionThatIsAskedAnewSaysWhatIsTrueNow",
+	},
+	{
 		bug{"a call looks at no budget of a parent", whole + "reserve.go", `for y := x; y != nil; y = s.execution(y.Parent) {`, `for y := x; y != nil; y = nil {`, ""},
 		whole, "TestBYD05_ACallFitsIntoWhatThoseAboveHave",
 	},

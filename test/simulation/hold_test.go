@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -100,11 +101,15 @@ func (o *oracle) askedOfAll(x *execution, a *loomv1.Approval) {
 	if x.unanswered && proto.Equal(x.shown, a.Grants) {
 		o.broken(22, "%s asks again about a limit, and the question before it, which granted the same, lapsed unanswered", a.Id)
 	}
+	again := x.unanswered
 	x.unanswered, x.shown = false, a.Grants
 	if x.limit != "" {
 		o.broken(22, "%s is asked about while %s is open about the same execution", a.Id, x.limit)
 	}
-	if what == "budget/exhausted" && !x.over && o.tokens[x.bead] > 0 && strings.Contains(a.Reason, "tokens") && o.spent(x) <= o.allowed(x) {
+	if says := fmt.Sprintf("%d tokens are used, of %d", o.spent(x), o.allowed(x)); strings.Contains(a.Reason, "tokens are used") && !strings.Contains(a.Reason, says) {
+		o.broken(22, "%s says %q, and %s", a.Id, a.Reason, says)
+	}
+	if what == "budget/exhausted" && !again && !x.over && o.tokens[x.bead] > 0 && strings.Contains(a.Reason, "tokens") && o.spent(x) <= o.allowed(x) {
 		o.broken(22, "%s asks about a budget that is not used up: %d of %d", a.Id, o.spent(x), o.allowed(x))
 	}
 	x.limit, x.limitAt, x.over = a.Id, o.now, false
@@ -154,7 +159,9 @@ func (o *oracle) limitLifted(x *execution, f *loomv1.LimitLifted) {
 	if f.Granted != nil && !proto.Equal(f.Granted, x.shown) {
 		o.broken(22, "%s is granted %v, and %v was shown", x.id, f.Granted, x.shown)
 	}
-	x.granted = max(x.granted, f.GetGranted().GetTokens())
+	if f.Granted != nil {
+		x.granted = f.Granted.Tokens
+	}
 	if f.DeadlineWaived {
 		x.lifted = f.Deadline
 	}

@@ -181,7 +181,7 @@ func (s *State) applyFiled(e *loomv1.Event, f *loomv1.BeadFiled) error {
 // counts for what its execution dispatches from now on.
 func (s *State) applyUpdated(e *loomv1.Event) error {
 	b := s.bead(e.Bead)
-	old := b.GetBudget()
+	old, all := b.GetBudget(), s.p.Config.GetBeadBudget()
 	if b == nil {
 		return fmt.Errorf("update of bead %q, which was never filed", e.Bead)
 	}
@@ -192,9 +192,7 @@ func (s *State) applyUpdated(e *loomv1.Event) error {
 	s.index.link(b)
 	if x := s.execution(b.Execution); s.open[b.Execution] {
 		x.Priority = b.Priority
-		if lowered(old, b.Budget) {
-			x.Granted = nil
-		}
+		x.Granted = kept(x.Granted, budgetFor(x, old, all), budgetFor(x, b.Budget, all))
 		s.rehold(x, e.Time)
 		s.rearm(x)
 	}

@@ -92,13 +92,29 @@ func (d *decision) lapseDay(x *loomv1.Execution) error {
 	return d.lapseLimit(x, "the day is over")
 }
 
+// askedWithRoom lists the executions that are asked about though there is room for them:
+// an operator gave their beads more since, and what was asked about is signed for.
+func (s *State) askedWithRoom(now, wall time.Time) map[string]bool {
+	list := map[string]bool{}
+	for _, x := range s.running() {
+		if a := s.approval(x.LimitApproval); a.GetGrants() != nil && s.roomFor(x, a, now, wall) {
+			list[x.Id] = true
+		}
+	}
+	return list
+}
+
 // lapseRaised has questions about limits lapse that whoever runs the host has raised
 // or taken away since, so that nobody is asked about a limit which there is not, and
-// asks those anew that another answer belongs to by now.
-func (d *decision) lapseRaised() error {
+// asks those anew that another answer belongs to by now. Those that had room before
+// stay open.
+func (d *decision) lapseRaised(hadRoom map[string]bool) error {
 	for _, x := range d.s.running() {
-		if a := d.s.approval(x.LimitApproval); a.GetWanted() != nil && d.s.roomFor(x, a, d.wall) {
+		if a := d.s.approval(x.LimitApproval); a.GetGrants() != nil && !hadRoom[x.Id] && d.s.roomFor(x, a, d.now, d.wall) {
 			if err := d.lapseLimit(x, "the limit was raised"); err != nil {
+				return err
+			}
+			if err := d.askLimit(x); err != nil { // it may be beyond another
 				return err
 			}
 		}
@@ -109,12 +125,16 @@ func (d *decision) lapseRaised() error {
 	return nil
 }
 
-// roomFor says whether what an approval is about fits into its budget as that is now.
-func (s *State) roomFor(x *loomv1.Execution, a *loomv1.Approval, now time.Time) bool {
+// roomFor says whether what an approval is about fits into its budget as that is now, at
+// a journal time and by the wall clock.
+func (s *State) roomFor(x *loomv1.Execution, a *loomv1.Approval, now, wall time.Time) bool {
 	limit := s.allowed(x)
 	switch {
+	case a.Wanted == nil:
+		code, _ := s.passed(x, now, wall)
+		return code != overBudget
 	case a.DayEnds != nil:
-		limit = s.dayAllowed(now)
+		limit = s.dayAllowed(wall)
 	case a.OfProject:
 		limit = s.projectAllowed()
 	}

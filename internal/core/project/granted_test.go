@@ -124,3 +124,143 @@ func TestBYD05_ALimitThatIsLoweredHolds(t *testing.T) {
 		})
 	}
 }
+
+// What was granted of one thing stands when a limit of another is set or lowered.
+func TestBYD05_WhatIsGrantedOfTokensStandsWhenAnotherLimitIsLowered(t *testing.T) {
+	others := map[string]func(*loomv1.Budget){
+		"money": func(b *loomv1.Budget) { b.MicroUsd = 1e9 },
+		"time":  func(b *loomv1.Budget) { b.WallSeconds = 1e9 },
+	}
+	ofBead := func(d *desk, bead string, b *loomv1.Budget) {
+		d.ok(updates(&loomv1.Bead{Id: bead, Budget: b}, "budget"))
+	}
+	of := func(set func(*loomv1.ProjectConfig, *loomv1.Budget)) func(*desk, string, *loomv1.Budget) {
+		return func(d *desk, _ string, b *loomv1.Budget) {
+			d.configured(func(c *loomv1.ProjectConfig) { set(c, b) })
+		}
+	}
+	for _, tt := range []struct {
+		name, other string
+		give        func(*desk, string, *loomv1.Budget)
+	}{
+		{"of a bead", "time", ofBead},
+		{"of a bead", "money", ofBead},
+		{"of each bead", "money", of(func(c *loomv1.ProjectConfig, b *loomv1.Budget) { c.BeadBudget = b })},
+		{"of a day", "money", of(func(c *loomv1.ProjectConfig, b *loomv1.Budget) { c.DayBudget = b })},
+		{"of the project", "money", of(func(c *loomv1.ProjectConfig, b *loomv1.Budget) { c.Budget = b })},
+	} {
+		t.Run(tt.name+", "+tt.other, func(t *testing.T) {
+			d := newDesk(t)
+			f := d.file(&loomv1.Submission{Type: loomv1.BeadType_BEAD_TYPE_BUG})
+			tt.give(d, f.Bead, &loomv1.Budget{Tokens: 1000})
+			b, who := d.claim("qa-engineer")
+			if v := d.reserve(b, who, "q1", 1001); v != stops {
+				t.Fatalf("a call that does not fit: %s", v)
+			}
+			d.releases(b, who)
+			d.approve()
+			d.wait(0)
+			b, who = d.take(b.Attempt.Id, "h1")
+			next := &loomv1.Budget{Tokens: 1000}
+			others[tt.other](next)
+			tt.give(d, f.Bead, next)
+			d.restart()
+			if v := d.reserve(b, who, "q1", 1500); v != goes {
+				t.Errorf("what was granted of tokens is gone: %s", v)
+			}
+			d.answered(b, who, "q1", 1)
+			next = proto.CloneOf(next)
+			next.Tokens = 900
+			tt.give(d, f.Bead, next)
+			if v := d.reserve(b, who, "q2", 900); v != stops {
+				t.Errorf("a call beyond the lowered limit: %s", v)
+			}
+		})
+	}
+}
+
+// A bead's own budget that is less than what the project gives each is a lower one, and
+// one that is more is none.
+func TestBYD05_ABeadsOwnBudgetIsComparedWithTheProjects(t *testing.T) {
+	for _, tt := range []struct{ own, fits int64 }{{1100, 2000}, {900, 900}} {
+		d := newDesk(t)
+		d.configured(func(c *loomv1.ProjectConfig) { c.BeadBudget = &loomv1.Budget{Tokens: 1000} })
+		f := d.file(&loomv1.Submission{Type: loomv1.BeadType_BEAD_TYPE_BUG})
+		b, who := d.claim("qa-engineer")
+		d.reserve(b, who, "q1", 1001)
+		d.releases(b, who)
+		d.approve() // 2000
+		d.wait(0)
+		b, who = d.take(b.Attempt.Id, "h1")
+		d.ok(updates(&loomv1.Bead{Id: f.Bead, Budget: &loomv1.Budget{Tokens: tt.own}}, "budget"))
+		if v := d.reserve(b, who, "q2", tt.fits); v != goes {
+			t.Errorf("%d tokens of a bead that was given %d: %s", tt.fits, tt.own, v)
+		}
+		d.answered(b, who, "q2", 1)
+		if v := d.reserve(b, who, "q3", tt.fits); v != stops {
+			t.Errorf("%d more: %s", tt.fits, v)
+		}
+	}
+}
+
+// A question that is asked anew since a budget was changed says how that stands now, and
+// stays open though there is room: what was asked about is signed for. One about a limit
+// that whoever runs the host has raised lapses.
+func TestSIGN01_AQuestionThatIsAskedAnewSaysWhatIsTrueNow(t *testing.T) {
+	used := func(d *desk, b *loomv1.Brief, who *loomv1.Claimant) {
+		d.spend(b, who, &loomv1.Usage{InputTokens: 120, CostMicroUsd: 7, CostKnown: true})
+	}
+	asked := func(d *desk, b *loomv1.Brief, who *loomv1.Claimant) {
+		d.spend(b, who, &loomv1.Usage{InputTokens: 60, CostMicroUsd: 7, CostKnown: true})
+		d.reserve(b, who, "next", 50)
+	}
+	for _, tt := range []struct {
+		name  string
+		until func(*desk, *loomv1.Brief, *loomv1.Claimant)
+		next  *loomv1.Budget
+		first string
+		want  string
+	}{
+		{"raised", used, &loomv1.Budget{Tokens: 1000}, "120 tokens are used, of 100", "the budget was changed after it was used up: 120 tokens are used, of 1000"},
+		{"raised too little", used, &loomv1.Budget{Tokens: 110}, "120 tokens are used, of 100", "120 tokens are used, of 110"},
+		{"another one", used, &loomv1.Budget{MicroUsd: 9}, "120 tokens are used, of 100", "the budget was changed after it was used up: 0.000007 USD are spent, of 0.000009 USD"},
+		{"two of them", used, &loomv1.Budget{Tokens: 130, WallSeconds: 3600}, "120 tokens are used, of 100", "the budget was changed after it was used up: 120 tokens are used, of 130; it took 0s of wall time, of 1h0m0s"},
+		{"taken away", used, nil, "120 tokens are used, of 100", "the budget was taken away after it was used up"},
+		{"raised for a call", asked, &loomv1.Budget{Tokens: 1000}, "60 tokens are used, of 100, and the next call can use 50", "the budget was changed after it was used up: 60 tokens are used, of 1000, and with the call that waits 110"},
+		{"lowered for a call", asked, &loomv1.Budget{Tokens: 70}, "60 tokens are used, of 100, and the next call can use 50", "60 tokens are used, of 70, and with the call that waits 110"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newDesk(t)
+			f := d.file(&loomv1.Submission{Type: loomv1.BeadType_BEAD_TYPE_BUG, Budget: &loomv1.Budget{Tokens: 100}})
+			b, who := d.claim("qa-engineer")
+			d.begin(b, who)
+			tt.until(d, b, who)
+			was := d.inbox()
+			if want := "budget/exhausted: " + tt.first; was.Reason != want {
+				t.Fatalf("asked for %q, want %q", was.Reason, want)
+			}
+			d.ok(updates(&loomv1.Bead{Id: f.Bead, Budget: tt.next}, "budget"))
+			d.configured(func(c *loomv1.ProjectConfig) { c.Crashes = 7 }) // which raises nothing
+			now := d.inbox()
+			if want := "budget/exhausted: " + tt.want; now.Id == was.Id || now.Reason != want {
+				t.Errorf("asked anew for %q, want %q", now.Reason, want)
+			}
+			d.approve()
+			if x := d.execution(f.Execution); !proto.Equal(x.Granted, now.Grants) {
+				t.Errorf("granted %v, and %v was shown", x.Granted, now.Grants)
+			}
+		})
+	}
+	t.Run("by the host", func(t *testing.T) {
+		d := newDesk(t)
+		d.configured(func(c *loomv1.ProjectConfig) { c.BeadBudget = &loomv1.Budget{Tokens: 100} })
+		f := d.file(&loomv1.Submission{Type: loomv1.BeadType_BEAD_TYPE_BUG})
+		b, who := d.claim("qa-engineer")
+		d.begin(b, who)
+		used(d, b, who)
+		d.configured(func(c *loomv1.ProjectConfig) { c.BeadBudget = &loomv1.Budget{Tokens: 1000} })
+		if open := d.inboxes(); len(open) != 0 || d.status(f.Bead) != "in_progress" {
+			t.Errorf("asked %v, the bead is %s, once there is room", open, d.status(f.Bead))
+		}
+	})
+}

@@ -41,7 +41,12 @@ func worked(x *loomv1.Execution, now time.Time) time.Duration {
 // tokens or money, what the project gives each bead. Who works for another execution
 // spends from that one's.
 func (s *State) budgetOf(x *loomv1.Execution) *loomv1.Budget {
-	b, all := s.bead(x.Bead).GetBudget(), s.p.Config.GetBeadBudget()
+	return budgetFor(x, s.bead(x.Bead).GetBudget(), s.p.Config.GetBeadBudget())
+}
+
+// budgetFor is the budget of an execution whose bead has b, in a project that gives all
+// to each bead.
+func budgetFor(x *loomv1.Execution, b, all *loomv1.Budget) *loomv1.Budget {
 	if x.Parent != "" || bounds(b) || !bounds(all) {
 		return b
 	}
@@ -166,14 +171,38 @@ func (d *decision) askAnew(x *loomv1.Execution) error {
 	if next.Grants = d.grants(x, a); proto.Equal(next.Grants, a.Grants) {
 		return nil
 	}
-	if code, why := d.s.passed(x, d.now, d.wall); a.Wanted == nil && code == overBudget {
-		next.Reason = code + ": " + why
-	}
+	next.Reason = overBudget + ": " + d.whyAnew(x, a)
 	if err := d.lapseLimit(x, "the budget or what is used of it has changed"); err != nil {
 		return err
 	}
 	defer d.about(x)()
 	return d.run(x).AskLimit(next, budgetText(next.Grants))
+}
+
+// whyAnew says how a budget stands now that is asked about anew.
+func (d *decision) whyAnew(x *loomv1.Execution, a *loomv1.Approval) string {
+	if code, why := d.s.passed(x, d.now, d.wall); a.Wanted == nil && code == overBudget {
+		return why
+	}
+	one := account{x: x, most: d.s.allowed(x), spent: d.s.spentBy(x)}
+	switch {
+	case a.DayEnds != nil:
+		one = account{most: d.s.dayAllowed(d.wall), spent: d.s.spentToday(d.wall), ends: asTime(a.DayEnds)}
+	case a.OfProject:
+		one = account{most: d.s.projectAllowed(), spent: d.s.spent}
+	}
+	said := one.stands(ofBudget(a.Wanted))
+	if most := one.most.WallSeconds; most > 0 && a.Wanted == nil {
+		said = append(said, fmt.Sprintf("it took %s of wall time, of %s", worked(x, d.now).Round(time.Second), seconds(most)))
+	}
+	if len(said) == 0 {
+		return "the budget was taken away after it was used up"
+	}
+	why := strings.Join(said, "; ")
+	if ofBudget(a.Wanted).most(one.spent).within(one.most) {
+		why = "the budget was changed after it was used up: " + why
+	}
+	return why
 }
 
 // followAnswer asks about the budgets of an execution, and of those that it
@@ -257,10 +286,23 @@ func raised(limit, more, used int64) int64 {
 	return limit + more*((used-limit)/more+1)
 }
 
-// lowered says whether a budget is smaller than the one before it in tokens, money or time.
-func lowered(old, next *loomv1.Budget) bool {
-	less := func(old, next int64) bool { return next > 0 && (old <= 0 || next < old) }
-	return less(old.GetTokens(), next.GetTokens()) || less(old.GetMicroUsd(), next.GetMicroUsd()) || less(old.GetWallSeconds(), next.GetWallSeconds())
+// kept is what is left of a grant once a budget has become another one: what was granted
+// of tokens, money or time ends where that very one was lowered.
+func kept(granted, old, next *loomv1.Budget) *loomv1.Budget {
+	if granted == nil {
+		return nil
+	}
+	keep := func(granted, old, next int64) int64 {
+		if next > 0 && (old <= 0 || next < old) {
+			return 0
+		}
+		return granted
+	}
+	return &loomv1.Budget{
+		Tokens:      keep(granted.Tokens, old.GetTokens(), next.GetTokens()),
+		MicroUsd:    keep(granted.MicroUsd, old.GetMicroUsd(), next.GetMicroUsd()),
+		WallSeconds: keep(granted.WallSeconds, old.GetWallSeconds(), next.GetWallSeconds()),
+	}
 }
 
 // takeBack ends what was granted beyond budgets that whoever runs the host has lowered:
@@ -269,19 +311,12 @@ func (s *State) takeBack(old, next *loomv1.ProjectConfig) {
 	if old == nil {
 		return
 	}
-	if lowered(old.DayBudget, next.GetDayBudget()) {
-		for _, b := range s.p.Days {
-			b.Granted = nil
-		}
+	for _, b := range s.p.Days {
+		b.Granted = kept(b.Granted, old.DayBudget, next.GetDayBudget())
 	}
-	if lowered(old.Budget, next.GetBudget()) {
-		s.p.Granted = nil
-	}
-	if lowered(old.BeadBudget, next.GetBeadBudget()) {
-		for _, x := range s.running() {
-			if !bounds(s.bead(x.Bead).GetBudget()) {
-				x.Granted = nil
-			}
-		}
+	s.p.Granted = kept(s.p.Granted, old.Budget, next.GetBudget())
+	for _, x := range s.running() {
+		b := s.bead(x.Bead).GetBudget()
+		x.Granted = kept(x.Granted, budgetFor(x, b, old.BeadBudget), budgetFor(x, b, next.GetBeadBudget()))
 	}
 }

@@ -206,17 +206,39 @@ func (a amount) budget() *loomv1.Budget { return &loomv1.Budget{Tokens: a.tokens
 
 // why says how a budget stands that a call does not fit into.
 func (one account) why(need amount) string {
-	whose, used := "", one.spent.plus(one.lost)
-	switch {
-	case !one.ends.IsZero():
-		whose = fmt.Sprintf("of the whole project on %s (UTC) ", one.ends.Add(-day).Format(time.DateOnly))
-	case one.x == nil:
-		whose = "of the whole project "
-	}
+	whose, used := one.whose(), one.spent.plus(one.lost)
 	if one.most.Tokens > 0 && used.tokens+need.tokens > one.most.Tokens {
 		return fmt.Sprintf("%s%d tokens are used, of %d, and the next call can use %d", whose, used.tokens, one.most.Tokens, need.tokens)
 	}
 	return fmt.Sprintf("%s%s are spent, of %s, and the next call can cost %s", whose, dollars(used.money), dollars(one.most.MicroUsd), dollars(need.money))
+}
+
+// stands says of tokens and of money how a budget stands, and what a call that waits
+// needs of it with what is used, if one does.
+func (one account) stands(wanted amount) (said []string) {
+	if most := one.most.Tokens; most > 0 {
+		said = append(said, fmt.Sprintf("%s%d tokens are used, of %d", one.whose(), one.spent.tokens, most))
+		if wanted.tokens > 0 {
+			said[len(said)-1] += fmt.Sprintf(", and with the call that waits %d", wanted.tokens)
+		}
+	}
+	if most := one.most.MicroUsd; most > 0 {
+		said = append(said, fmt.Sprintf("%s%s are spent, of %s", one.whose(), dollars(one.spent.money), dollars(most)))
+		if wanted.money > 0 {
+			said[len(said)-1] += fmt.Sprintf(", and with the call that waits %s", dollars(wanted.money))
+		}
+	}
+	return said
+}
+
+func (one account) whose() string {
+	switch {
+	case !one.ends.IsZero():
+		return fmt.Sprintf("of the whole project on %s (UTC) ", one.ends.Add(-day).Format(time.DateOnly))
+	case one.x == nil:
+		return "of the whole project "
+	}
+	return ""
 }
 
 func dollars(micro int64) string { return fmt.Sprintf("%.6f USD", float64(micro)/1e6) }

@@ -67,10 +67,11 @@ func (d *decision) register(r *loomv1.RegisterProject) error {
 	if r.AskedBy != nil && d.actor.GetKind() != loomv1.IdentityKind_IDENTITY_KIND_HOST {
 		return fault.New("command/unauthorized", "only a host registers a project for somebody")
 	}
+	hadRoom := d.s.askedWithRoom(d.now, d.wall)
 	if err := d.emit(&loomv1.Event{Actor: r.AskedBy, Fact: &loomv1.Event_ProjectRegistered{ProjectRegistered: &loomv1.ProjectRegistered{Config: c}}}); err != nil {
 		return err
 	}
-	if err := d.lapseRaised(); err != nil {
+	if err := d.lapseRaised(hadRoom); err != nil {
 		return err
 	}
 	return d.all(keys, nil)
