@@ -44,23 +44,25 @@ func askedOf(ctx context.Context) *asked {
 }
 
 // patience returns a channel that tells when ctx has waited long enough for this host
-// or another to answer, and what to call when it waits no more.
-func (p *Projects) patience(ctx context.Context) (over <-chan time.Time, done func()) {
+// or another to answer, and what to call when it waits no more, with the moment until
+// which nobody has answered.
+func (p *Projects) patience(ctx context.Context) (over <-chan time.Time, done func(silentUntil time.Time)) {
 	a := askedOf(ctx)
 	if a == nil || p.elsewhere == nil {
-		return nil, func() {}
+		return nil, func(time.Time) {}
 	}
 	began := time.Now()
 	t := time.NewTimer(time.Duration(a.left.Load()))
-	return t.C, func() {
+	return t.C, func(until time.Time) {
 		t.Stop()
-		a.left.Add(-int64(time.Since(began)))
+		a.left.Add(-int64(until.Sub(began)))
 	}
 }
 
-// onceKey is a key that no other command has: for one of a request that has a name,
-// that name and the command's place in the request.
-func onceKey(ctx context.Context) string {
+// OnceKey is a key that no other command has: for one of a request that has a name,
+// that name and the command's place in the request. So all tries of a request have the
+// same keys, if they ask for them in the same order.
+func OnceKey(ctx context.Context) string {
 	if a := askedOf(ctx); a != nil && a.request != "" {
 		return fmt.Sprintf("once-%x", sha256.Sum256(fmt.Appendf(nil, "%d %s", a.keyed.Add(1), a.request)))
 	}

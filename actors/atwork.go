@@ -21,7 +21,15 @@ var errTaken = fault.New("attempt/stale", "the attempt has ended or was taken aw
 type AtWork struct {
 	mu   sync.Mutex
 	list map[string][]*work // by attempt
+
+	// What was heard last, for work that begins later: a claim can end before its answer
+	// is here.
+	ended map[string]uint32 // by attempt
+	order []string
 }
+
+// heardMost is of how many attempts it is known that they have ended.
+const heardMost = 1024
 
 // work is one call of a [Worker].
 type work struct {
@@ -43,6 +51,9 @@ func (a *AtWork) begin(ctx context.Context, at *loomv1.Attempt) (_ context.Conte
 		a.list = map[string][]*work{}
 	}
 	a.list[at.GetId()] = append(a.list[at.GetId()], w)
+	if w.generation < a.ended[at.GetId()] {
+		stop(errTaken)
+	}
 	return ctx, func() {
 		stop(nil)
 		a.mu.Lock()
@@ -69,11 +80,25 @@ func (a *AtWork) Hear(e *loomv1.Event) {
 func (a *AtWork) taken(attempt string, generation uint32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.remember(attempt, generation)
 	for _, w := range a.list[attempt] {
 		if w.generation < generation {
 			w.stop(errTaken)
 		}
 	}
+}
+
+func (a *AtWork) remember(attempt string, generation uint32) {
+	if a.ended == nil {
+		a.ended = map[string]uint32{}
+	}
+	if _, known := a.ended[attempt]; !known {
+		if a.order = append(a.order, attempt); len(a.order) > heardMost {
+			delete(a.ended, a.order[0])
+			a.order = slices.Delete(a.order, 0, 1)
+		}
+	}
+	a.ended[attempt] = max(a.ended[attempt], generation)
 }
 
 // Listen has a projection follow journals as before, and a hear what it follows, before

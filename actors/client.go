@@ -155,22 +155,22 @@ func once(ctx context.Context, cmd *loomv1.Command) *loomv1.Command {
 	case *loomv1.Command_FileBead:
 		if s := b.FileBead.GetSubmission(); s != nil && s.IdempotencyKey == "" {
 			cmd = proto.CloneOf(cmd)
-			cmd.GetFileBead().Submission.IdempotencyKey = onceKey(ctx)
+			cmd.GetFileBead().Submission.IdempotencyKey = OnceKey(ctx)
 		}
 	case *loomv1.Command_FileError:
 		if r := b.FileError.GetReport(); r != nil && r.IdempotencyKey == "" {
 			cmd = proto.CloneOf(cmd)
-			cmd.GetFileError().Report.IdempotencyKey = onceKey(ctx)
+			cmd.GetFileError().Report.IdempotencyKey = OnceKey(ctx)
 		}
 	case *loomv1.Command_ReopenBead:
 		if b.ReopenBead.GetRequest() == "" {
 			cmd = proto.CloneOf(cmd)
-			cmd.GetReopenBead().Request = onceKey(ctx)
+			cmd.GetReopenBead().Request = OnceKey(ctx)
 		}
 	case *loomv1.Command_AddDecision:
 		if b.AddDecision.GetRequest() == "" {
 			cmd = proto.CloneOf(cmd)
-			cmd.GetAddDecision().Request = onceKey(ctx)
+			cmd.GetAddDecision().Request = OnceKey(ctx)
 		}
 	}
 	return cmd
@@ -180,8 +180,15 @@ func once(ctx context.Context, cmd *loomv1.Command) *loomv1.Command {
 func retry[T any](ctx context.Context, p *Projects, send func(reply func(T)), refusal func(T) *loomv1.Error) (T, error) {
 	wait := 5 * time.Millisecond
 	over, done := p.patience(ctx)
-	defer done()
+	answered, try := false, time.Time{}
+	defer func() {
+		if !answered {
+			try = time.Now()
+		}
+		done(try)
+	}()
 	for {
+		try = time.Now()
 		got := make(chan T, 1)
 		send(func(v T) {
 			select {
@@ -192,7 +199,7 @@ func retry[T any](ctx context.Context, p *Projects, send func(reply func(T)), re
 		select {
 		case v := <-got:
 			err := fault.FromProto(refusal(v))
-			if fault.Status(err) != fault.Unavailable {
+			if answered = fault.Status(err) != fault.Unavailable; answered {
 				return v, err
 			}
 		case <-time.After(tryFor):

@@ -3,7 +3,6 @@ package actors
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"log/slog"
 	"strings"
 	"time"
@@ -102,7 +101,7 @@ func projectOf(subj string) string {
 
 func (in *Intake) command(ctx context.Context, l Letter) (*loomv1.Command, error) {
 	if isReport(l.Subject) {
-		return in.report(l)
+		return in.report(ctx, l)
 	}
 	sub := &loomv1.Submission{}
 	if err := Decode(l.ContentType, l.Data, sub); err != nil {
@@ -114,7 +113,7 @@ func (in *Intake) command(ctx context.Context, l Letter) (*loomv1.Command, error
 	if sub.Project == "" {
 		sub.Project = in.only()
 	}
-	if err := l.key(&sub.IdempotencyKey); err != nil {
+	if err := l.key(ctx, &sub.IdempotencyKey); err != nil {
 		return nil, err
 	}
 	cmd := &loomv1.Command{Project: sub.Project, Body: &loomv1.Command_FileBead{FileBead: &loomv1.FileBead{Submission: sub}}}
@@ -124,7 +123,7 @@ func (in *Intake) command(ctx context.Context, l Letter) (*loomv1.Command, error
 	return cmd, in.fit(ctx, sub)
 }
 
-func (in *Intake) report(l Letter) (*loomv1.Command, error) {
+func (in *Intake) report(ctx context.Context, l Letter) (*loomv1.Command, error) {
 	r := &loomv1.ErrorReport{}
 	if err := Decode(l.ContentType, l.Data, r); err != nil {
 		return nil, err
@@ -135,7 +134,7 @@ func (in *Intake) report(l Letter) (*loomv1.Command, error) {
 	if r.Project == "" {
 		r.Project = in.only()
 	}
-	if err := l.key(&r.IdempotencyKey); err != nil {
+	if err := l.key(ctx, &r.IdempotencyKey); err != nil {
 		return nil, err
 	}
 	cmd := &loomv1.Command{Project: r.Project, Body: &loomv1.Command_FileError{FileError: &loomv1.FileError{Report: r}}}
@@ -146,9 +145,9 @@ func (in *Intake) report(l Letter) (*loomv1.Command, error) {
 const ownKey = "\x00"
 
 // key gives a message that has no idempotency key one of its own: the stream's
-// id of it, so that a redelivery files nothing twice, or a random one, so that
-// asking the project again does not.
-func (l Letter) key(given *string) error {
+// id of it, so that a redelivery files nothing twice, or that of the request, so that
+// asking the project again does not, nor does a request that is made again.
+func (l Letter) key(ctx context.Context, given *string) error {
 	switch {
 	case strings.Contains(*given, ownKey):
 		return fault.New("submit/invalid-field", "idempotency key holds a NUL").At("idempotency_key").Got(*given)
@@ -156,7 +155,7 @@ func (l Letter) key(given *string) error {
 	case l.Key != "":
 		*given = ownKey + l.Key
 	default:
-		*given = ownKey + rand.Text()
+		*given = ownKey + OnceKey(ctx)
 	}
 	return nil
 }

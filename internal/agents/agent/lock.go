@@ -86,8 +86,11 @@ func (j *job) hold(ctx context.Context, claim *loomv1.LockClaim, do guarded) (*l
 		out, err = do(held, claim.Token)
 	}
 	stop()
-	if ctx.Err() != nil {
-		return nil, ctx.Err() // the grant ends with the claim
+	if ctx.Err() != nil { // the grant ends with the claim
+		if err == nil && out.GetLanding() != nil {
+			return out, nil // what has landed is told, whoever has ended the attempt meanwhile
+		}
+		return nil, ctx.Err()
 	}
 	if rerr := j.seat.ReleaseLock(ctx, claim.Token); rerr != nil && !overtaken(out, err) {
 		j.Logger.Warn("commit lock not released", "token", claim.Token, "error", rerr)

@@ -2,11 +2,11 @@ package writing
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/host/reading"
@@ -35,7 +35,7 @@ func (w *Writer) actInSession(ctx context.Context, r *loomv1.IntentRequest, c se
 	}
 	act := &loomv1.ActInSession{Session: r.Session, Request: r.Request, Command: &loomv1.IntentCommand{}}
 	if act.Request == "" { // a command may be sent again on the way to its project
-		act.Request = rand.Text()
+		act.Request = actors.OnceKey(ctx)
 	}
 	if open := r.GetOpen(); open != nil {
 		if err := w.config.Admit(); err != nil {
