@@ -81,7 +81,10 @@ func (j job) readForeign(ctx context.Context, p place, a readArguments) (Result,
 	if err != nil {
 		return Result{}, err
 	}
-	d, err := others.Read(data)
+	d, err := others.Read(data, ctx.Err)
+	if ctx.Err() != nil {
+		return Result{}, ctx.Err()
+	}
 	if err != nil {
 		return Result{}, fault.New("tool/failed", "the file is not text; it has %d bytes, and %s", info.Size(), fault.From(err).Proto().Message).At("path").Got(a.Path)
 	}

@@ -1,6 +1,7 @@
 package doc
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -27,16 +28,16 @@ Of a docx, xlsx or pptx that another program made it prints what the file says,
 as Markdown: headings, lists, tables, footnotes and notes, without looks; with
 --json as a list of blocks. Other files, and pdf and md, have no spec.`,
 		Example: "  loom doc open plan.docx -o plan.spec.json\n  loom doc open contract-of-others.docx -o contract.md",
-		RunE:    func(_ *cobra.Command, args []string) error { return a.open(args[0], output) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.open(cmd.Context(), args[0], output) },
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this `FILE`, also -o (default: standard output)")
 	return cmd
 }
 
-func (a *Commands) open(file, output string) error {
+func (a *Commands) open(ctx context.Context, file, output string) error {
 	m, err := a.spec(file)
 	if fault.Code(err) == "document/foreign" && slices.Contains(foreign.Formats, strings.TrimPrefix(filepath.Ext(file), ".")) {
-		return a.openForeign(file, output)
+		return a.openForeign(ctx, file, output)
 	}
 	if err != nil {
 		return err
@@ -54,12 +55,12 @@ func (a *Commands) open(file, output string) error {
 }
 
 // openForeign prints what a file says that another program made.
-func (a *Commands) openForeign(file, output string) error {
+func (a *Commands) openForeign(ctx context.Context, file, output string) error {
 	data, err := a.readDocument(file)
 	if err != nil {
 		return err
 	}
-	d, err := foreign.Read(data)
+	d, err := foreign.Read(data, ctx.Err)
 	if err != nil {
 		return fault.From(err).At(file)
 	}

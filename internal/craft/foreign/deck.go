@@ -15,8 +15,13 @@ func (d *Document) deck(p *pack, main string) error {
 	if err != nil {
 		return err
 	}
+	targets := byID(rels)
 	for i, s := range root.all("sldId") {
-		part := targetOf(rels, s.relation())
+		if i == maxPages {
+			d.left("slides: it has more than %d", maxPages)
+			break
+		}
+		part := targets[s.relation()]
 		if d.full() || part == "" {
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -22,11 +23,16 @@ const (
 	MaxUnpacked = 128 << 20 // of all parts that are looked at
 	MaxDepth    = 200       // of elements in elements
 	maxPart     = 32 << 20  // bytes of a part
+	maxRun      = 4 << 20   // bytes of a tag, or of a text between two
 	maxParts    = 10_000    // files in a package
 	maxNodes    = 1_500_000 // elements of a part
 	maxText     = 8 << 20   // bytes that are given
 	maxRows     = 2000      // of a table
 	maxColumns  = 100
+	maxPages    = 2000 // sheets or slides
+	maxLeft     = 100  // lines about what is left out
+
+	cellText = 4 // bytes that even an empty cell takes of the text that is given
 )
 
 // Block is a piece of a file in reading order.
@@ -55,8 +61,9 @@ type Document struct {
 var Formats = []string{"docx", "xlsx", "pptx"}
 
 // Read reads a file. It returns document/limit for one that is too large, and
-// document/foreign for what is no such file, or a damaged one.
-func Read(data []byte) (*Document, error) {
+// document/foreign for what is no such file, or a damaged one. A large file may take
+// seconds: alive is asked again and again, and its first error ends the reading.
+func Read(data []byte, alive func() error) (*Document, error) {
 	if len(data) > MaxFile {
 		return nil, fault.New("document/limit", "the file has %d bytes; at most %d are read", len(data), MaxFile)
 	}
@@ -70,7 +77,7 @@ func Read(data []byte) (*Document, error) {
 	if len(z.File) > maxParts {
 		return nil, fault.New("document/limit", "the file has %d parts; at most %d are read", len(z.File), maxParts)
 	}
-	p := &pack{files: map[string]*zip.File{}}
+	p := &pack{files: map[string]*zip.File{}, alive: alive}
 	for _, f := range z.File {
 		p.files[strings.TrimPrefix(f.Name, "/")] = f
 	}
@@ -135,13 +142,15 @@ func (p *pack) relations(part string) ([]relation, error) {
 	return list, nil
 }
 
-func targetOf(list []relation, id string) string {
+// byID are the targets of links.
+func byID(list []relation) map[string]string {
+	targets := map[string]string{}
 	for _, r := range list {
-		if r.id == id {
-			return r.target
+		if _, known := targets[r.id]; !known {
+			targets[r.id] = r.target
 		}
 	}
-	return ""
+	return targets
 }
 
 func targetsOf(list []relation, kind string) (found []string) {
@@ -156,12 +165,14 @@ func targetsOf(list []relation, kind string) (found []string) {
 // add adds a block as far as there is room.
 func (d *Document) add(b Block) {
 	b.Text = strings.TrimSpace(b.Text)
-	size := len(b.Text)
+	size, columns := len(b.Text), 0
 	for _, r := range b.Rows {
+		columns = max(columns, len(r))
 		for _, c := range r {
 			size += len(c)
 		}
 	}
+	size += len(b.Rows) * columns * cellText
 	if b.Text == "" && len(b.Rows) == 0 {
 		return
 	}
@@ -174,12 +185,13 @@ func (d *Document) add(b Block) {
 
 func (d *Document) left(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	for _, s := range d.Left {
-		if s == text {
-			return
-		}
+	switch {
+	case slices.Contains(d.Left, text) || len(d.Left) > maxLeft:
+	case len(d.Left) == maxLeft:
+		d.Left = append(d.Left, "more, which is not listed")
+	default:
+		d.Left = append(d.Left, text)
 	}
-	d.Left = append(d.Left, text)
 }
 
 // full says that nothing more is given.

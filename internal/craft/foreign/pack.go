@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"archive/zip"
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -14,6 +15,7 @@ import (
 type pack struct {
 	files    map[string]*zip.File
 	unpacked int64
+	alive    func() error // why reading is to end; nil for nothing
 }
 
 // xml reads a part; nil for one that is not there.
@@ -27,12 +29,16 @@ func (p *pack) xml(name string) (*node, error) {
 		return nil, fault.New("document/foreign", "%s cannot be unpacked: %s", name, err)
 	}
 	defer r.Close()
-	in := &counted{r: r, most: min(maxPart, MaxUnpacked-p.unpacked)}
-	root, err := parse(in)
+	in := &bounded{r: r, most: min(maxPart, MaxUnpacked-p.unpacked)}
+	root, err := parse(in, p.alive)
 	p.unpacked += in.n
 	switch {
 	case in.n > in.most:
 		return nil, fault.New("document/limit", "%s unpacks to more than is read", name)
+	case in.run > maxRun:
+		return nil, fault.New("document/limit", "%s has a tag or a text of more than %d MiB", name, maxRun>>20)
+	case p.alive() != nil:
+		return nil, p.alive()
 	case fault.Code(err) != "":
 		return nil, fault.From(err).At(name)
 	case err != nil:
@@ -41,18 +47,24 @@ func (p *pack) xml(name string) (*node, error) {
 	return root, nil
 }
 
-// counted ends a reader behind a bound.
-type counted struct {
-	r       io.Reader
-	n, most int64
+// bounded ends a reader behind a bound, and in a tag or a text that is longer than any is:
+// the decoder has all attributes of a tag before it gives one.
+type bounded struct {
+	r            io.Reader
+	n, most, run int64
 }
 
-func (c *counted) Read(data []byte) (int, error) {
-	if c.n > c.most {
+func (b *bounded) Read(data []byte) (int, error) {
+	if b.n > b.most || b.run > maxRun {
 		return 0, io.ErrUnexpectedEOF
 	}
-	n, err := c.r.Read(data)
-	c.n += int64(n)
+	n, err := b.r.Read(data)
+	b.n += int64(n)
+	if end := bytes.LastIndexByte(data[:n], '>'); end >= 0 {
+		b.run = int64(n - 1 - end)
+	} else {
+		b.run += int64(n)
+	}
 	return n, err
 }
 
@@ -64,13 +76,20 @@ type node struct {
 	below []*node
 }
 
-// parse reads XML as a tree. No declaration of an entity is heeded.
-func parse(r io.Reader) (*node, error) {
+// parse reads XML as a tree, in time that its length bounds. No declaration of an entity
+// is heeded.
+func parse(r io.Reader, alive func() error) (*node, error) {
 	d := xml.NewDecoder(r)
 	root := &node{}
 	stack := []*node{root}
+	texts := [][]byte{nil} // of the elements on the stack: it may come in many pieces
 	nodes := 0
-	for {
+	for tokens := 0; ; tokens++ {
+		if tokens%4096 == 0 {
+			if err := alive(); err != nil {
+				return nil, err
+			}
+		}
 		t, err := d.Token()
 		if errors.Is(err, io.EOF) {
 			return root, nil
@@ -81,17 +100,19 @@ func parse(r io.Reader) (*node, error) {
 		top := stack[len(stack)-1]
 		switch t := t.(type) {
 		case xml.StartElement:
-			if nodes++; len(stack) > MaxDepth || nodes > maxNodes {
-				return nil, fault.New("document/limit", "it has more than %d elements, or they are nested deeper than %d", maxNodes, MaxDepth)
+			if nodes += 1 + len(t.Attr)/4; len(stack) > MaxDepth || nodes > maxNodes {
+				return nil, fault.New("document/limit", "it has more than %d elements and attributes, or they are nested deeper than %d", maxNodes, MaxDepth)
 			}
 			n := &node{name: t.Name.Local, attrs: t.Copy().Attr}
 			top.below = append(top.below, n)
-			stack = append(stack, n)
+			stack, texts = append(stack, n), append(texts, nil)
 		case xml.EndElement:
-			stack = stack[:len(stack)-1]
+			last := len(stack) - 1
+			top.text = string(texts[last])
+			stack, texts = stack[:last], texts[:last]
 		case xml.CharData:
-			if len(strings.TrimSpace(string(t))) > 0 || top.name == "t" {
-				top.text += string(t)
+			if top.name == "t" || len(bytes.TrimSpace(t)) > 0 {
+				texts[len(texts)-1] = append(texts[len(texts)-1], t...)
 			}
 		}
 	}

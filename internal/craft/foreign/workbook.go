@@ -26,8 +26,13 @@ func (d *Document) workbook(p *pack, main string) error {
 			shared = append(shared, plain(s))
 		}
 	}
-	for _, s := range root.all("sheet") {
-		part := targetOf(rels, s.relation())
+	targets := byID(rels)
+	for i, s := range root.all("sheet") {
+		if i == maxPages {
+			d.left("sheets: it has more than %d", maxPages)
+			break
+		}
+		part := targets[s.relation()]
 		if d.full() || part == "" {
 			continue
 		}
