@@ -109,6 +109,15 @@ func (j *job) delivers(tree *git.Worktree) func(context.Context, *loomv1.Outcome
 	}
 }
 
+// guarded is a gate that has the files to itself.
+func (t *tree) guarded(gate func(context.Context, *loomv1.Outcome) (*fault.Error, error)) func(context.Context, *loomv1.Outcome) (*fault.Error, error) {
+	return func(ctx context.Context, out *loomv1.Outcome) (*fault.Error, error) {
+		t.git.Lock()
+		defer t.git.Unlock()
+		return gate(ctx, out)
+	}
+}
+
 // untouched lists the files that a step of a session has to leave, and that the branch
 // had before: of an earlier session under the same name, most likely.
 func (j *job) untouched(ctx context.Context, tree *git.Worktree) (old []string, err error) {

@@ -68,12 +68,7 @@ func (j *job) inTree(ctx context.Context, work func(ctx context.Context, tree *g
 	if err := j.fetchEarlier(ctx, tree.Path()); err != nil {
 		return nil, err
 	}
-	delivers := j.delivers(tree)
-	j.promised = func(ctx context.Context, out *loomv1.Outcome) (*fault.Error, error) {
-		entry.git.Lock()
-		defer entry.git.Unlock()
-		return delivers(ctx, out)
-	}
+	j.promised = entry.guarded(j.delivers(tree))
 	out, err := work(ctx, tree, conflicts)
 	if err != nil || out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
 		return j.brokenRules(tree, out), err
