@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"regexp"
 	"strings"
@@ -19,13 +20,13 @@ import (
 const insists = 2
 
 // evidenced says which success criteria of a session are said to be met by words that no
-// file of its steps has; nil for none. Where a file is no text, its words cannot be looked
+// file of its steps has; nil for none. Where no file is a text, there are no words to look
 // for, and the judge is believed.
 func (j *job) evidenced(files fs.FS) func(context.Context, *loomv1.Outcome) (*fault.Error, error) {
 	told := 0
 	return func(_ context.Context, out *loomv1.Outcome) (*fault.Error, error) {
-		texts, whole := j.leftTexts(files)
-		if !whole {
+		texts := j.leftTexts(files)
+		if len(texts) == 0 {
 			return nil, nil
 		}
 		fields := out.GetFields().GetFields()
@@ -35,7 +36,7 @@ func (j *job) evidenced(files fs.FS) func(context.Context, *loomv1.Outcome) (*fa
 			if !fields[met].GetBoolValue() || quotesOne(texts, fields[words].GetStringValue()) {
 				continue
 			}
-			wrong = append(wrong, words+": no file that the steps have left has these words; copy the words of one, or say that the criterion is not met")
+			wrong = append(wrong, fmt.Sprintf("%s: no file that the steps have left has these words; copy words of one, %d characters or more, or say that the criterion is not met", words, leastEvidence))
 			if told == insists {
 				fields[met] = structpb.NewBoolValue(false)
 				fields[words] = structpb.NewStringValue("no file that the steps have left has these words: " + fields[words].GetStringValue())
@@ -50,23 +51,26 @@ func (j *job) evidenced(files fs.FS) func(context.Context, *loomv1.Outcome) (*fa
 }
 
 // leftTexts are the texts that the steps of a session have left, with their blanks made
-// even. whole is false if one cannot be read as a text, or there are none.
-func (j *job) leftTexts(files fs.FS) (texts []string, whole bool) {
+// even. What cannot be read as a text is left out.
+func (j *job) leftTexts(files fs.FS) (texts []string) {
 	for _, o := range j.brief.Step.GetEarlier() {
 		data, err := fs.ReadFile(files, o.Name)
-		if err != nil || !utf8.Valid(data) {
-			return nil, false
+		if err == nil && utf8.Valid(data) {
+			texts = append(texts, even(string(data)))
 		}
-		texts = append(texts, even(string(data)))
 	}
-	return texts, len(texts) > 0
+	return texts
 }
 
 // even makes one blank of all between two words.
 func even(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // quoted finds what stands in quotation marks.
-var quoted = regexp.MustCompile("[\"“”„`]([^\"“”„`]{8,})[\"“”„`]")
+var quoted = regexp.MustCompile("[\"“”„`]([^\"“”„`]+)[\"“”„`]")
+
+// leastEvidence is how many characters evidence has at least: what is shorter stands
+// anywhere. Of a file with fewer, it is all of them.
+const leastEvidence = 8
 
 // quotesOne says whether words, or a part of them in quotation marks, stand in a text.
 func quotesOne(texts []string, words string) bool {
@@ -77,7 +81,7 @@ func quotesOne(texts []string, words string) bool {
 	}
 	for _, text := range texts {
 		for _, part := range parts {
-			if part != "" && strings.Contains(text, part) {
+			if long := utf8.RuneCountInString(part) >= leastEvidence; long && strings.Contains(text, part) || part != "" && part == text {
 				return true
 			}
 		}

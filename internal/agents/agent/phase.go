@@ -180,19 +180,6 @@ func (j *job) fail(out *loomv1.Outcome, code, why, findings string) {
 	}
 }
 
-// deliveredMark begins a line that names a delivered file.
-const deliveredMark = "delivered: "
-
-func delivered(files fs.FS, p *loomv1.Phase) string {
-	var b strings.Builder
-	for _, d := range verify.Deliverables(p) {
-		if info, err := fs.Stat(files, d.Name); err == nil {
-			fmt.Fprintf(&b, "%s%s (%d bytes)\n", deliveredMark, d.Name, info.Size())
-		}
-	}
-	return b.String()
-}
-
 func (j *job) rules() []*loomv1.Rule { return j.brief.Definition.GetGuide().GetRules() }
 
 // study is the work of a phase whose role only looks: at what was proposed so

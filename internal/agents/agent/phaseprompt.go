@@ -279,6 +279,19 @@ func reaches(b *loomv1.Brief, step func(*loomv1.EdgeDefinition) (from, to string
 	return reached
 }
 
+// deliveredMark begins a line that names a delivered file.
+const deliveredMark = "delivered: "
+
+func delivered(files fs.FS, p *loomv1.Phase) string {
+	var b strings.Builder
+	for _, d := range verify.Deliverables(p) {
+		if info, err := fs.Stat(files, d.Name); err == nil {
+			fmt.Fprintf(&b, "%s%s (%d bytes)\n", deliveredMark, d.Name, info.Size())
+		}
+	}
+	return b.String()
+}
+
 // questionText asks a verifier.
 func questionText(questions []verify.Question) string {
 	var p prompt

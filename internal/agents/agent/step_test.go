@@ -117,13 +117,22 @@ func TestPAT06_EvidenceStandsInAFileOfTheSteps(t *testing.T) {
 		{"a file has them", "Read it\n  once, and act.", true, true},
 		{"a part in quotation marks", `clear.md says "Read it once, and act."`, true, true},
 		{"it is not met", "nothing says so", false, true},
+		{"a letter of it", "o", true, false},
+		{"a word of it in quotation marks", `it says "act"`, true, false},
+		{"a file that is no output", "claims.md: “One claim is open.”", true, true},
+		{"all of a short file", `sum.txt says "42"`, true, true},
+		{"a part of a short file", `4`, true, false},
 	} {
 		answers := []*model.Response{judge(tt.met, tt.words), judge(false, "")}
 		if tt.name == "no file ever has them" {
 			answers = []*model.Response{answers[0], answers[0], answers[0]}
 		}
-		b := newBench(t, script(answers...), git.File{Path: "clear.md", Data: []byte("Read it once,\nand act.\n")})
-		br := stepBrief(t, "qa-engineer", processes.CompletionNode, &loomv1.StepBrief{Earlier: []*loomv1.StepOutput{{Name: "clear.md", Step: 2}}})
+		b := newBench(t, script(answers...),
+			git.File{Path: "clear.md", Data: []byte("Read it once,\nand act.\n")}, git.File{Path: "claims.md", Data: []byte("One claim is open.\n")},
+			git.File{Path: "sum.txt", Data: []byte("42\n")}, git.File{Path: "plan.png", Data: []byte("\x89PNG\xff")})
+		br := stepBrief(t, "qa-engineer", processes.CompletionNode, &loomv1.StepBrief{Earlier: []*loomv1.StepOutput{
+			{Name: "clear.md", Step: 2}, {Name: "plan.png", Step: 1}, {Name: "claims.md", Step: 1}, {Name: "sum.txt", Step: 2},
+		}})
 		out := b.must(br)
 		if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
 			t.Fatalf("%s: %v", tt.name, out)
@@ -134,6 +143,16 @@ func TestPAT06_EvidenceStandsInAFileOfTheSteps(t *testing.T) {
 		if !tt.taken && !strings.Contains(b.lastTold(), "no file that the steps have left has these words") {
 			t.Errorf("%s: it is told\n%s", tt.name, b.lastTold())
 		}
+	}
+}
+
+// Where no file of the steps is a text, there are no words to look for.
+func TestPAT06_WithoutATextTheJudgeIsBelieved(t *testing.T) {
+	b := newBench(t, script(says(call(turn.FinishName, map[string]any{"status": "success", "summary": "judged", "fields": map[string]any{"success_1": true, "evidence_1": "the plan has four rooms"}}))),
+		git.File{Path: "plan.png", Data: []byte("\x89PNG\xff")})
+	out := b.must(stepBrief(t, "qa-engineer", processes.CompletionNode, &loomv1.StepBrief{Earlier: []*loomv1.StepOutput{{Name: "plan.png", Step: 1}}}))
+	if met, _ := out.Fields.AsMap()["success_1"].(bool); !met {
+		t.Errorf("judged %v", out)
 	}
 }
 
