@@ -78,7 +78,12 @@ func (d *decision) choose(c *loomv1.ChooseCompletion) error {
 }
 
 func (d *decision) deliver(del *loomv1.DeliverOutputs) error {
-	if err := d.allowed(host, "delivery", Delivery); err != nil {
+	late := d.DeliveryFailed()
+	phases := []loomv1.LifecyclePhase{Delivery}
+	if late {
+		phases = append(phases, Completion)
+	}
+	if err := d.allowed(host, "delivery", phases...); err != nil {
 		return err
 	}
 	placed := map[string]bool{}
@@ -97,6 +102,9 @@ func (d *decision) deliver(del *loomv1.DeliverOutputs) error {
 		if !placed[o.Name] && !slices.Contains(d.gaps, "output/"+o.Name) {
 			return fault.New("intent/delivery", "%s is not delivered", o.Name).At("outputs")
 		}
+	}
+	if late {
+		d.enter(Delivery, 0)
 	}
 	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Delivered{Delivered: del}})
 	d.enter(Memory, 0)

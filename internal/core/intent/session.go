@@ -86,6 +86,7 @@ type Session struct {
 	unmet   []string
 	gaps    []string
 	ended   bool
+	failing bool // unmet is what was to be delivered, and was not
 }
 
 // ID returns the id of the session.
@@ -191,6 +192,12 @@ func (s *Session) Active() int { return len(s.active) }
 // Unmet returns the items of the completion check that wait for a choice.
 func (s *Session) Unmet() []string { return s.unmet }
 
+// DeliveryFailed says whether a choice is awaited because what was to be delivered was not.
+// It is delivered all the same where it proves to have landed before the choice is made.
+func (s *Session) DeliveryFailed() bool {
+	return s.failing && s.phase == Completion && len(s.unmet) > 0 && s.aborted == nil
+}
+
 // Gaps returns the items that were accepted as they are.
 func (s *Session) Gaps() []string { return s.gaps }
 
@@ -260,6 +267,9 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 	case *loomv1.IntentFact_Entered:
 		s.phase, s.back = f.Entered.Phase, 0
 		s.stopped = s.stopped && s.phase == Steering
+		if s.phase == Delivery { // also where it has landed after all
+			s.unmet = nil
+		}
 	case *loomv1.IntentFact_Asked:
 		s.pending = f.Asked
 		s.asked = append(s.asked, f.Asked)
@@ -338,9 +348,9 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 		}
 		s.aborted = nil
 	case *loomv1.IntentFact_DeliveryFailed:
-		s.unmet, s.back = s.undelivered(), Completion
+		s.unmet, s.back, s.failing = s.undelivered(), Completion, true
 	case *loomv1.IntentFact_Judged:
-		s.unmet, s.gaps = nil, nil
+		s.unmet, s.gaps, s.failing = nil, nil, false
 		for _, v := range f.Judged.Verdicts {
 			if !v.Met {
 				s.unmet = append(s.unmet, v.Item)

@@ -12,7 +12,7 @@ import (
 // has what it was for, gaps are beads, and the operator is told where things stand.
 func (d *decision) deliver(id string, x *loomv1.Execution) error {
 	s := d.s.sessions[id]
-	if s.Phase() != intent.Delivery {
+	if s.Phase() != intent.Delivery && !s.DeliveryFailed() {
 		return nil
 	}
 	place := "nothing had changed"

@@ -83,6 +83,7 @@ func reactions() []reaction {
 		afterwards("session", "what is the runtime's is done, and the session's work follows", (*decision).followSession, of[*loomv1.Event_SessionAdvanced]()),
 		afterwards("session", "the step that the node does has ended, or the criteria are judged", (*decision).followStep, of[*loomv1.Event_NodeCompleted]()),
 		afterwards("session", "the session hears that its work has ended", (*decision).followSteps, of[*loomv1.Event_ExecutionEnded]()),
+		afterwards("session", "what had failed to be delivered is, for it has landed", (*decision).followLateLanding, of[*loomv1.Event_LandingSettled]()),
 
 		afterwards("execution", "the attempt that waits for the execution is answered", (*decision).followChild, of[*loomv1.Event_ExecutionEnded]()),
 		atOnce("bead", "the bead ends as its execution did, and the outcome is noted; of a bead that asks for a vote, the vote is cast", (*decision).followEnd, of[*loomv1.Event_ExecutionEnded]()),

@@ -63,7 +63,12 @@ func seals(session, digest string) *loomv1.Command {
 // session opens one and answers all that it asks.
 func (d *desk) session() *loomv1.PatternSession {
 	d.t.Helper()
-	s := d.ok(opensSession(notes(d.t), "")).GetSession()
+	return d.sessionWith(notes(d.t))
+}
+
+func (d *desk) sessionWith(p *loomv1.Pattern) *loomv1.PatternSession {
+	d.t.Helper()
+	s := d.ok(opensSession(p, "")).GetSession()
 	for i, text := range []string{"What the notes agree on", "At most seven findings", "The team", "All of June", "Every finding names two notes"} {
 		s = d.ok(says(s.Id, uint32(i+1), text)).GetSession()
 	}

@@ -105,6 +105,8 @@ func (d *decision) work(id string) error {
 	case running(x) && (!goesOn(s) || !sealed):
 		defer d.about(x)()
 		return d.run(x).CloseNow("session " + id + how(s))
+	case s.Phase() == intent.Delivery && x != nil && !running(x) && x.Landing != nil:
+		return d.deliver(id, x) // its attempt was over when that was known
 	case s.Phase() == intent.Delivery && x != nil && !running(x) && x.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED:
 		return d.undelivered(id, "its work has ended and landed nothing")
 	case run == nil:
@@ -261,7 +263,7 @@ func (d *decision) followSteps(e *loomv1.Event) {
 		d.later(func() error {
 			return d.stepEnded(id, run, nil, cmp.Or(e.GetExecutionEnded().GetReason(), "its work ended without success"))
 		})
-	case s.Phase() == intent.Delivery && x.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED:
+	case s.Phase() == intent.Delivery && (x.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED || x.Landing != nil):
 		d.later(func() error { return d.deliver(id, x) })
 	case s.Phase() == intent.Delivery:
 		d.later(func() error {
@@ -270,6 +272,17 @@ func (d *decision) followSteps(e *loomv1.Event) {
 	case s.Phase() == intent.Completion && len(s.Unmet()) == 0:
 		d.later(func() error { return d.unjudged(id) })
 	}
+}
+
+// followLateLanding has a session deliver what has landed after all, where the work had
+// ended without it and nobody has chosen yet what becomes of that.
+func (d *decision) followLateLanding(e *loomv1.Event) {
+	x := d.s.execution(e.Execution)
+	s := d.s.sessionOf(x)
+	if s == nil || e.GetLandingSettled().GetLanding() == nil || !s.DeliveryFailed() || d.s.p.Sessions[s.ID()].GetBead() != x.GetBead() {
+		return
+	}
+	d.later(func() error { return d.deliver(s.ID(), x) })
 }
 
 // stepBrief is what an agent is told of the session whose step it works on.
@@ -286,8 +299,8 @@ func (s *State) stepBrief(x *loomv1.Execution, a *loomv1.Attempt) *loomv1.StepBr
 	if run := on.Running(); run != nil && on.Pattern().Steps[run.Step-1].Name == a.Node {
 		b.Run, b.Steering, b.Deliverables = run, on.Steered(run.Step), slices.Clone(on.Pattern().Steps[run.Step-1].Deliverables)
 	}
-	for _, o := range on.Pattern().Outputs {
-		if made, ok := on.Output(o.Name); ok && made.Step != b.GetRun().GetStep() {
+	for _, name := range leavings(on.Pattern()) {
+		if made, ok := on.Output(name); ok && made.Step != b.GetRun().GetStep() {
 			b.Earlier = append(b.Earlier, made)
 		}
 	}
@@ -299,6 +312,21 @@ func (s *State) stepBrief(x *loomv1.Execution, a *loomv1.Attempt) *loomv1.StepBr
 		}
 	}
 	return b
+}
+
+// leavings are the files that steps of a pattern leave, its outputs first.
+func leavings(p *loomv1.Pattern) (names []string) {
+	for _, o := range p.GetOutputs() {
+		names = append(names, o.Name)
+	}
+	for _, step := range p.GetSteps() {
+		for _, name := range step.Deliverables {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // sessionMove begins why a session has its work go on at a step.

@@ -26,7 +26,12 @@ func (d *desk) sessionNow(id string) *loomv1.PatternSession {
 
 func (d *desk) sealed() *loomv1.PatternSession {
 	d.t.Helper()
-	s := d.session()
+	return d.sealedWith(notes(d.t))
+}
+
+func (d *desk) sealedWith(p *loomv1.Pattern) *loomv1.PatternSession {
+	d.t.Helper()
+	s := d.sessionWith(p)
 	return d.ok(seals(s.Id, s.Shown.Digest)).GetSession()
 }
 

@@ -15,7 +15,6 @@ import (
 type Artifacts struct {
 	*Views
 	Secrets *redact.Secrets // are taken out of texts
-	recent  artifacts.Recent
 }
 
 // List lists documents with their versions.
@@ -46,7 +45,7 @@ func (a *Artifacts) of(ctx context.Context, id string) (*artifacts.Store, error)
 	if err != nil {
 		return nil, err
 	}
-	return &artifacts.Store{Repository: r, Project: p.Id, Branch: p.TargetBranch, Clean: a.Secrets.Text, Recent: &a.recent}, nil
+	return &artifacts.Store{Repository: r, Project: p.Id, Branch: p.TargetBranch, Clean: a.Secrets.Text}, nil
 }
 
 // registered is how a project is registered; empty names the only one.
