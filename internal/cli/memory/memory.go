@@ -225,10 +225,14 @@ The newest 4,096 attempts are there; older ones are in "loom events".`,
 					rows = append(rows, []string{o.Attempt, console.Dash(o.Node), console.Stamp(o.Time), fmt.Sprint(o.Tokens), fmt.Sprint(o.LeftOut), strings.Join(o.Entries, " ")})
 				}
 				console.Table(w, []string{"attempt", "node", "when", "tokens", "left out", "entries"}, rows)
+				if v.Next != "" {
+					fmt.Fprintf(w, "there are more: --after %s\n", v.Next)
+				}
 			})
 		},
 	}
 	cmd.Flags().Uint32Var(&q.Limit, "limit", 100, "at most `N`")
+	cmd.Flags().StringVar(&q.After, "after", "", "list on after this `ATTEMPT`")
 	console.AnyProjectFlag(cmd, &q.Project)
 	return cmd
 }

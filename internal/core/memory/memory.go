@@ -150,11 +150,11 @@ func (m *Memory) Offer(attempt string) (*loomv1.MemoryOffer, bool) {
 }
 
 // Offers returns what the attempts of an execution were offered, or all there is for
-// an empty id: the newest first.
+// an empty id: the newest first. A limit of 0 means all.
 func (m *Memory) Offers(execution string, limit int) []*loomv1.MemoryOffer {
 	var list []*loomv1.MemoryOffer
 	for _, attempt := range slices.Backward(m.offered) {
-		if o := m.offers[attempt]; (execution == "" || o.Execution == execution) && len(list) < limit {
+		if o := m.offers[attempt]; (execution == "" || o.Execution == execution) && (limit == 0 || len(list) < limit) {
 			list = append(list, o)
 		}
 	}

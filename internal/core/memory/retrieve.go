@@ -160,18 +160,21 @@ func fill(best []candidate, q Question) *loomv1.MemoryContext {
 	for _, c := range best {
 		before := len(text)
 		text = append(appendLine(text, c.entry), '\n')
-		cost := (len(text) - before + bytesPerToken - 1) / bytesPerToken
-		if len(out.Items) >= limit || int(out.Tokens)+cost > q.Tokens {
+		cost := TokensOf(len(text) - before)
+		if len(out.Items) >= limit || int(out.Tokens+cost) > q.Tokens {
 			text = text[:before]
 			out.LeftOut++
 			continue
 		}
-		out.Tokens += uint32(cost)
-		out.Items = append(out.Items, &loomv1.MemoryItem{Entry: c.entry, Score: c.score, Tokens: uint32(cost)})
+		out.Tokens += cost
+		out.Items = append(out.Items, &loomv1.MemoryItem{Entry: c.entry, Score: c.score, Tokens: cost})
 	}
 	out.Text = string(text)
 	return out
 }
+
+// TokensOf is what a text of so many bytes counts as.
+func TokensOf(length int) uint32 { return uint32((length + bytesPerToken - 1) / bytesPerToken) }
 
 // Line returns an entry in one line, as agents and people are told it.
 func Line(e *loomv1.MemoryEntry) string { return string(appendLine(nil, e)) }

@@ -15,10 +15,12 @@ import (
 // Limits of the memory in a project.
 const (
 	maxNamespaces = 16
-	memoryTokens  = 4096 // of what a person finds, where nothing else is asked for
-	mostBroken    = 8    // broken rules of one attempt that are remembered
-	mostSummary   = 300  // bytes of a message that is remembered
+	mostBroken    = 8   // broken rules of one attempt that are remembered
+	mostSummary   = 300 // bytes of a message that is remembered
 )
+
+// MemoryTokens bounds the text of what a person finds, where nothing else is asked for.
+const MemoryTokens = 4096
 
 // OfOffers is the filter of the view memory for what attempts were offered.
 const OfOffers = "offered"
@@ -257,12 +259,7 @@ func (s *State) lookMemory(out *loomv1.View, q *loomv1.Query, limit int) error {
 		return fault.New("memory/unknown", "project %q remembers no such entry", s.cfg.ID).At("id").Got(q.Id)
 	}
 	if q.Filter == OfOffers {
-		out.Offers = s.mem.Offers("", MaxListed)
-		if q.Id != "" {
-			out.Offers = slices.DeleteFunc(out.Offers, func(o *loomv1.MemoryOffer) bool { return q.Id != o.Execution && q.Id != o.Attempt })
-		}
-		out.Offers = out.Offers[:min(len(out.Offers), limit)]
-		return nil
+		return s.lookOffers(out, q, limit)
 	}
 	if q.Text != "" {
 		places := []string(nil)
@@ -275,7 +272,7 @@ func (s *State) lookMemory(out *loomv1.View, q *loomv1.Query, limit int) error {
 		}
 		out.Found = s.mem.Retrieve(memory.Question{
 			Text: q.Text, Types: types, Tags: q.Labels, Execution: q.Id, Places: places, Now: s.Time(),
-			Tokens: int(cmp.Or(q.Tokens, memoryTokens)), Limit: limit,
+			Tokens: int(cmp.Or(q.Tokens, MemoryTokens)), Limit: limit,
 		})
 		for _, item := range out.Found.Items {
 			out.Memories = append(out.Memories, item.Entry)
@@ -297,6 +294,25 @@ func (s *State) lookMemory(out *loomv1.View, q *loomv1.Query, limit int) error {
 	if len(out.Memories) > limit {
 		out.Memories = out.Memories[:limit]
 		out.Next = out.Memories[limit-1].Id
+	}
+	return nil
+}
+
+// lookOffers lists what attempts were offered, or those of one attempt or execution.
+func (s *State) lookOffers(out *loomv1.View, q *loomv1.Query, limit int) error {
+	list := s.mem.Offers("", 0)
+	if q.After != "" {
+		i := slices.IndexFunc(list, func(o *loomv1.MemoryOffer) bool { return o.Attempt == q.After })
+		if i < 0 {
+			return fault.New("memory/unknown", "project %q remembers no offer to such an attempt", s.cfg.ID).At("after").Got(q.After)
+		}
+		list = list[i+1:]
+	}
+	if q.Id != "" {
+		list = slices.DeleteFunc(list, func(o *loomv1.MemoryOffer) bool { return q.Id != o.Execution && q.Id != o.Attempt })
+	}
+	if out.Offers = list[:min(len(list), limit)]; len(list) > limit {
+		out.Next = list[limit-1].Attempt
 	}
 	return nil
 }

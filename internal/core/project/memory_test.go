@@ -73,6 +73,40 @@ func TestMEM01_WhatPeopleKeepIsOfferedToAttempts(t *testing.T) {
 	}
 }
 
+// What attempts were offered is listed page by page, the newest first.
+func TestMEM05_OffersArePaged(t *testing.T) {
+	d := newDesk(t)
+	d.ok(keeps("r1", &loomv1.MemoryEntry{Type: "constraint", Text: "Totals are rounded half to even"}))
+	var want []string
+	for _, stack := range []string{"cart.Total\n\tcart.go:12", "tax.Rate\n\ttax.go:7", "mail.Send\n\tmail.go:3"} {
+		d.ok(&loomv1.Command{Body: &loomv1.Command_FileError{FileError: &loomv1.FileError{Report: &loomv1.ErrorReport{
+			Service: "checkout", Status: 500, Kind: "panic", Message: "the total is wrong", Stack: stack,
+		}}}})
+		b, who := d.claim("qa-engineer")
+		d.ok(offers(b, who, "totals"))
+		want = append([]string{b.Attempt.Id}, want...)
+	}
+	var got []string
+	for q := (&loomv1.Query{Filter: project.OfOffers, Limit: 2}); ; {
+		v, err := d.s.Look(project.Memories, q)
+		if err != nil || len(v.Offers) > 2 {
+			t.Fatalf("after %q: %v, %v", q.After, v.GetOffers(), err)
+		}
+		for _, o := range v.Offers {
+			got = append(got, o.Attempt)
+		}
+		if q.After = v.Next; v.Next == "" {
+			break
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("listed are %q, want %q", got, want)
+	}
+	if _, err := d.s.Look(project.Memories, &loomv1.Query{Filter: project.OfOffers, After: "shop-9-x1-a1"}); fault.Code(err) != "memory/unknown" {
+		t.Errorf("after an attempt that was offered nothing: %v", err)
+	}
+}
+
 func TestMEM01_WhoMayKeep(t *testing.T) {
 	d := newDesk(t)
 	d.report()

@@ -10,11 +10,13 @@ package artifacts
 import (
 	"cmp"
 	"context"
+	"math"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -36,7 +38,8 @@ const (
 // Repository is where the documents are.
 type Repository interface {
 	FilesNamed(ctx context.Context, rev, suffix string) (commit string, paths []string, err error)
-	FileAt(ctx context.Context, commit, path string) ([]byte, bool, error)
+	CommitOf(ctx context.Context, rev string) (string, error)
+	FileAt(ctx context.Context, commit, path string, most int64) (data []byte, size int64, there bool, err error)
 	Changes(ctx context.Context, commit string, paths []string) (map[string][]git.FileChange, error)
 }
 
@@ -47,6 +50,8 @@ type Store struct {
 	Branch     string
 	// Clean takes secrets out of a text; nil leaves it as it is.
 	Clean func(string) string
+	// Recent has what was given last; nil keeps nothing.
+	Recent *Recent
 }
 
 var recordEnd = document.RecordName("")
@@ -101,6 +106,21 @@ func (s *Store) unknown(id string) error {
 // for is no version.
 func (s *Store) artifact(ctx context.Context, head, record string, changes []git.FileChange) (*loomv1.Artifact, error) {
 	a := &loomv1.Artifact{Project: s.Project, Id: strings.TrimSuffix(record, recordEnd), Changed: true}
+	var err error
+	if a.Versions, err = s.versions(ctx, record, changes); err != nil || len(a.Versions) == 0 {
+		return a, err
+	}
+	last := a.Versions[len(a.Versions)-1]
+	now, _, there, err := s.Repository.FileAt(ctx, head, path.Join(path.Dir(record), last.File), math.MaxInt64)
+	if err != nil {
+		return nil, err
+	}
+	a.Changed = !there || document.HashBytes(now) != last.FileHash
+	return a, nil
+}
+
+// versions are the versions of a document, oldest first.
+func (s *Store) versions(ctx context.Context, record string, changes []git.FileChange) (list []*loomv1.ArtifactVersion, err error) {
 	for _, c := range changes {
 		r, file, err := s.recordAt(ctx, c.Commit, record)
 		if err != nil {
@@ -109,27 +129,20 @@ func (s *Store) artifact(ctx context.Context, head, record string, changes []git
 		if r == nil {
 			continue
 		}
-		a.Versions = append(a.Versions, &loomv1.ArtifactVersion{
-			Number: uint32(len(a.Versions) + 1), //nolint:gosec // as many as commits
+		list = append(list, &loomv1.ArtifactVersion{
+			Number: uint32(len(list) + 1), //nolint:gosec // as many as commits
 			File:   path.Base(file), Kind: r.Kind, Commit: c.Commit, Time: timestamppb.New(c.Time), Author: c.Author, Subject: c.Subject,
 			FileHash: r.FileHash, SpecHash: r.SpecHash, OutlineHash: r.OutlineHash, Nodes: uint32(r.GetSemanticNodes()), //nolint:gosec // checked to be none below 0
 			Findings: uint32(max(r.GetReviewMetrics().GetFindings(), 0)), Downgrades: r.Downgrades, //nolint:gosec // as above
 		})
 	}
-	if n := len(a.Versions); n > 0 {
-		now, there, err := s.Repository.FileAt(ctx, head, path.Join(path.Dir(record), a.Versions[n-1].File))
-		if err != nil {
-			return nil, err
-		}
-		a.Changed = !there || document.HashBytes(now) != a.Versions[n-1].FileHash
-	}
-	return a, nil
+	return list, nil
 }
 
 // recordAt reads a record as a commit has it, and says which file it is about; nil for
 // one that vouches for no file.
 func (s *Store) recordAt(ctx context.Context, commit, record string) (*loomv1.ArtifactRecord, string, error) {
-	data, there, err := s.Repository.FileAt(ctx, commit, record)
+	data, _, there, err := s.Repository.FileAt(ctx, commit, record, mostBytes)
 	if err != nil || !there {
 		return nil, "", err
 	}
@@ -155,43 +168,99 @@ func (s *Store) Part(ctx context.Context, q *loomv1.ArtifactRequest) (*loomv1.Ar
 	if q.Limit > part {
 		return nil, fault.New("usage/argument", "at most %d bytes an answer", part).At("limit")
 	}
-	v, err := s.version(ctx, q.Id, q.V)
+	w, err := s.whole(ctx, q)
 	if err != nil {
 		return nil, err
 	}
+	size := uint64(len(w.data))
+	from := min(q.Offset, size)
+	return &loomv1.ArtifactReply{
+		Kind: w.kind, Name: w.name, Version: proto.CloneOf(w.version), V: hashOf(w.version), Size: size,
+		Data: slices.Clone(w.data[from:min(from+uint64(cmp.Or(q.Limit, part)), size)]),
+	}, nil
+}
+
+// whole is all of which parts are read. It is kept, so that whoever reads one part after
+// another has the work done once.
+func (s *Store) whole(ctx context.Context, q *loomv1.ArtifactRequest) (*whole, error) {
+	head, err := s.Repository.CommitOf(ctx, s.Branch)
+	if err != nil {
+		return nil, err
+	}
+	k := key{s.Project, head, q.Id, strings.TrimPrefix(q.V, "sha256:"), q.Form}
+	if w := s.Recent.get(k); w != nil {
+		return w, nil
+	}
+	all, err := s.versionsOf(ctx, head, q.Id)
+	if err != nil {
+		return nil, err
+	}
+	v, err := named(all, q.V)
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.make(ctx, q, v)
+	if err != nil {
+		return nil, err
+	}
+	if same, err := named(all, v.FileHash); err == nil && same == v { // which the hash names
+		k.v = hashOf(v)
+		s.Recent.put(k, w)
+	}
+	return w, nil
+}
+
+// make reads a version, and makes a page of it where that is asked for.
+func (s *Store) make(ctx context.Context, q *loomv1.ArtifactRequest, v *loomv1.ArtifactVersion) (*whole, error) {
 	file := path.Join(path.Dir(q.Id), v.File)
-	data, there, err := s.Repository.FileAt(ctx, v.Commit, file)
+	data, size, there, err := s.Repository.FileAt(ctx, v.Commit, file, mostBytes)
 	switch {
 	case err != nil:
 		return nil, err
+	case size > mostBytes:
+		return nil, fault.New("document/limit", "the file has more than %d MiB", mostBytes>>20).At("id").Got(q.Id)
 	case !there || document.HashBytes(data) != v.FileHash:
 		return nil, fault.New("document/unknown", "the file of version %d is not the one of its record", v.Number).At("id").Got(q.Id)
-	case len(data) > mostBytes:
-		return nil, fault.New("document/limit", "the file has more than %d MiB", mostBytes>>20).At("id").Got(q.Id)
 	}
-	reply := &loomv1.ArtifactReply{Kind: v.Kind, Name: v.File, Version: v, V: strings.TrimPrefix(v.FileHash, "sha256:")}
+	w := &whole{kind: v.Kind, name: v.File, version: v, data: data}
 	if q.Form == loomv1.ArtifactForm_ARTIFACT_FORM_PREVIEW {
-		if data, err = s.preview(ctx, v, file, data); err != nil {
+		if w.data, err = s.preview(ctx, v, file, data); err != nil {
 			return nil, err
 		}
-		reply.Kind, reply.Name = "html", v.File+".html"
+		if len(w.data) > mostBytes {
+			return nil, fault.New("document/limit", "the page has more than %d MiB", mostBytes>>20).At("id").Got(q.Id)
+		}
+		w.kind, w.name = "html", v.File+".html"
 	}
-	if text := reply.Kind == "html" || reply.Kind == "md"; text && s.Clean != nil {
-		data = []byte(s.Clean(string(data)))
+	if text := w.kind == "html" || w.kind == "md"; text && s.Clean != nil {
+		w.data = []byte(s.Clean(string(w.data)))
 	}
-	reply.Size = uint64(len(data))
-	from := min(q.Offset, reply.Size)
-	reply.Data = data[from:min(from+uint64(cmp.Or(q.Limit, part)), reply.Size)]
-	return reply, nil
+	return w, nil
 }
 
-// version finds a version of a document; none is named: the newest.
-func (s *Store) version(ctx context.Context, id, v string) (*loomv1.ArtifactVersion, error) {
-	list, err := s.List(ctx, &loomv1.ArtifactsRequest{Id: cmp.Or(id, " ")})
+// versionsOf are the versions of a document up to a commit.
+func (s *Store) versionsOf(ctx context.Context, head, id string) ([]*loomv1.ArtifactVersion, error) {
+	record := document.RecordName(id)
+	if _, _, there, err := s.Repository.FileAt(ctx, head, record, 0); err != nil {
+		return nil, err
+	} else if id == "" || !there {
+		return nil, s.unknown(id)
+	}
+	changes, err := s.Repository.Changes(ctx, head, []string{record})
 	if err != nil {
 		return nil, err
 	}
-	all := list.Artifacts[0].Versions
+	all, err := s.versions(ctx, record, changes[record])
+	if err == nil && len(all) == 0 {
+		err = s.unknown(id)
+	}
+	return all, err
+}
+
+func hashOf(v *loomv1.ArtifactVersion) string { return strings.TrimPrefix(v.FileHash, "sha256:") }
+
+// named finds a version of a document; none is named: the newest.
+func named(all []*loomv1.ArtifactVersion, v string) (*loomv1.ArtifactVersion, error) {
 	if v == "" {
 		return all[len(all)-1], nil
 	}
@@ -205,7 +274,7 @@ func (s *Store) version(ctx context.Context, id, v string) (*loomv1.ArtifactVers
 		return nil, fault.New("usage/argument", "not a version").At("v").Got(v).Want("a number, or the file's hash or its beginning, at least %d of 0-9 and a-f", shortest)
 	}
 	for _, one := range slices.Backward(all) {
-		if strings.HasPrefix(strings.TrimPrefix(one.FileHash, "sha256:"), v) {
+		if strings.HasPrefix(hashOf(one), v) {
 			return one, nil
 		}
 	}

@@ -21,9 +21,13 @@ func (s *Store) preview(ctx context.Context, v *loomv1.ArtifactVersion, file str
 		return nil, err
 	}
 	r, err := office.Make(spec, "html", office.Options{Image: func(name string) ([]byte, error) {
-		picture, there, err := s.Repository.FileAt(ctx, v.Commit, path.Join(path.Dir(file), name))
-		if err == nil && !there {
+		picture, size, there, err := s.Repository.FileAt(ctx, v.Commit, path.Join(path.Dir(file), name), mostBytes)
+		switch {
+		case err != nil:
+		case !there:
 			err = fault.New("document/unknown", "there is no such picture").Got(name)
+		case size > mostBytes:
+			err = fault.New("document/limit", "the picture has more than %d MiB", mostBytes>>20).Got(name)
 		}
 		return picture, err
 	}})
@@ -37,7 +41,7 @@ func (s *Store) preview(ctx context.Context, v *loomv1.ArtifactVersion, file str
 // that the file carries.
 func (s *Store) spec(ctx context.Context, v *loomv1.ArtifactVersion, file string, data []byte) (proto.Message, error) {
 	beside := document.FilesOf(strings.TrimSuffix(file, path.Ext(file)), v.Kind).Spec
-	text, there, err := s.Repository.FileAt(ctx, v.Commit, beside)
+	text, _, there, err := s.Repository.FileAt(ctx, v.Commit, beside, mostBytes)
 	if err != nil {
 		return nil, err
 	}

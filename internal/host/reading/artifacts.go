@@ -15,6 +15,7 @@ import (
 type Artifacts struct {
 	*Views
 	Secrets *redact.Secrets // are taken out of texts
+	recent  artifacts.Recent
 }
 
 // List lists documents with their versions.
@@ -45,7 +46,7 @@ func (a *Artifacts) of(ctx context.Context, id string) (*artifacts.Store, error)
 	if err != nil {
 		return nil, err
 	}
-	return &artifacts.Store{Repository: r, Project: p.Id, Branch: p.TargetBranch, Clean: a.Secrets.Text}, nil
+	return &artifacts.Store{Repository: r, Project: p.Id, Branch: p.TargetBranch, Clean: a.Secrets.Text, Recent: &a.recent}, nil
 }
 
 // registered is how a project is registered; empty names the only one.

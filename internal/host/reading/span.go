@@ -94,17 +94,27 @@ func listed(page *loomv1.View) uint32 {
 	return uint32(len(page.Beads) + len(page.Executions) + len(page.Approvals) + len(page.Memories) + len(page.Sessions) + len(page.Offers))
 }
 
-// chooseFound leaves of what several memories found the best, as many as one would.
+// chooseFound leaves of what several memories found the best, as many and as long as one
+// would: what does not fit is counted, and what comes after it is tried. The scores are
+// of different memories, where the same word can be rare in one and common in another, so
+// an order among projects is an estimate; within a project it is exact.
 func chooseFound(all *loomv1.View, q *loomv1.Query) {
 	found := all.Found
 	slices.SortStableFunc(found.Items, func(a, b *loomv1.MemoryItem) int { return cmp.Compare(b.Score, a.Score) })
-	most := min(len(found.Items), int(min(cmp.Or(q.Limit, 100), project.MaxListed)))
-	found.LeftOut += uint32(len(found.Items) - most)
-	found.Items, found.Tokens, all.Memories = found.Items[:most], 0, nil
+	limit, tokens := int(min(cmp.Or(q.Limit, 100), project.MaxListed)), cmp.Or(q.Tokens, project.MemoryTokens)
+	items := found.Items
+	found.Items, found.Tokens, all.Memories = nil, 0, nil
 	var text strings.Builder
-	for _, item := range found.Items {
+	for _, item := range items {
+		line := item.Entry.Project + "/" + memory.Line(item.Entry) + "\n"
+		item.Tokens = memory.TokensOf(len(line))
+		if len(found.Items) >= limit || uint64(found.Tokens)+uint64(item.Tokens) > uint64(tokens) {
+			found.LeftOut++
+			continue
+		}
+		found.Items = append(found.Items, item)
 		found.Tokens += item.Tokens
-		text.WriteString(item.Entry.Project + "/" + memory.Line(item.Entry) + "\n")
+		text.WriteString(line)
 		all.Memories = append(all.Memories, item.Entry)
 	}
 	found.Text = text.String()
@@ -182,6 +192,8 @@ func lastListed(page *loomv1.View) string {
 		return page.Memories[len(page.Memories)-1].Id
 	case len(page.Sessions) > 0:
 		return page.Sessions[len(page.Sessions)-1].Id
+	case len(page.Offers) > 0:
+		return page.Offers[len(page.Offers)-1].Attempt
 	}
 	return ""
 }

@@ -36,6 +36,16 @@ func (s shelves) Look(_ context.Context, v project.View, q *loomv1.Query) (*loom
 			page.Found.Items = append(page.Found.Items, &loomv1.MemoryItem{Entry: e, Score: float64(10*(n-i) + len(q.Project)), Tokens: 1})
 			page.Memories = append(page.Memories, e)
 		}
+	case q.Filter == project.OfOffers:
+		after := n + 1
+		_, _ = fmt.Sscanf(q.After, q.Project+"-%d-x1-a1", &after)
+		for i := after - 1; i > 0; i-- {
+			if len(page.Offers) == int(stdcmp.Or(q.Limit, 100)) {
+				page.Next = page.Offers[len(page.Offers)-1].Attempt
+				break
+			}
+			page.Offers = append(page.Offers, &loomv1.MemoryOffer{Attempt: fmt.Sprintf("%s-%d-x1-a1", q.Project, i)})
+		}
 	default:
 		after := n + 1
 		_, _ = fmt.Sscanf(q.After, "m%d", &after)
@@ -114,8 +124,52 @@ func TestMEM05_TheBestOfAllProjectsIsFound(t *testing.T) {
 	if diff := cmp.Diff([]string{"exchange/m1", "bank/m1", "exchange/m2"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if page.Found.LeftOut != 1 || page.Found.Tokens != 3 || !strings.HasPrefix(page.Found.Text, "exchange/m1 ") {
-		t.Errorf("found %v, want three tokens in lines with their project, and one left out", page.Found)
+	if page.Found.LeftOut != 1 || page.Found.Tokens < uint32(len(page.Found.Text)/4) || !strings.HasPrefix(page.Found.Text, "exchange/m1 ") {
+		t.Errorf("found %v, want lines with their project, their tokens, and one left out", page.Found)
+	}
+}
+
+// What several memories found fits the tokens that one would have, with their names.
+func TestMEM05_WhatIsFoundInAllProjectsFitsTheTokens(t *testing.T) {
+	all := shelves{"bank": 3, "exchange": 3}.views()
+	for _, tokens := range []uint32{1, 10, 20, 30, 1000} {
+		page, err := all.Answer(t.Context(), project.Memories, &loomv1.Query{Text: "rates", Tokens: tokens}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, sum := page.Found, uint32(0)
+		for _, item := range found.Items {
+			sum += item.Tokens
+		}
+		if found.Tokens > tokens || sum != found.Tokens || uint32(len(found.Text)) > 4*tokens || len(found.Items)+int(found.LeftOut) != 6 || len(page.Memories) != len(found.Items) {
+			t.Errorf("within %d tokens: %v", tokens, found)
+		}
+		if tokens == 1000 && found.LeftOut != 0 || tokens == 20 && len(found.Items) == 0 {
+			t.Errorf("within %d tokens %d are left out", tokens, found.LeftOut)
+		}
+	}
+}
+
+// Of what attempts were offered in several projects nothing is left out without a word.
+func TestMEM05_OffersOfAllProjectsAreListed(t *testing.T) {
+	views := shelves{"bank": 3, "desk": 0, "shop": 2}.views()
+	for limit := range uint32(7) {
+		var got []string
+		for q := (&loomv1.Query{Filter: project.OfOffers, Limit: limit}); ; {
+			page, err := views.Answer(t.Context(), project.Memories, q, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range page.Offers {
+				got = append(got, o.Attempt)
+			}
+			if q = (&loomv1.Query{Filter: project.OfOffers, Limit: limit, After: page.Next}); page.Next == "" {
+				break
+			}
+		}
+		if diff := cmp.Diff([]string{"bank-3-x1-a1", "bank-2-x1-a1", "bank-1-x1-a1", "shop-2-x1-a1", "shop-1-x1-a1"}, got); diff != "" {
+			t.Errorf("in pages of %d (-want +got):\n%s", limit, diff)
+		}
 	}
 }
 

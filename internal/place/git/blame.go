@@ -119,17 +119,27 @@ func (r *Repository) commitOf(ctx context.Context, rev string) (string, error) {
 
 // content returns a file as a commit has it.
 func (r *Repository) content(ctx context.Context, commit, path string) ([]byte, bool, error) {
-	out, err := r.git().run(ctx, "ls-tree", "-z", "--full-tree", commit, "--", path)
+	id, _, there, err := r.blobAt(ctx, commit, path)
+	if err != nil || !there {
+		return nil, false, err
+	}
+	data, err := r.git().run(ctx, "cat-file", "blob", id)
+	return data, err == nil, err
+}
+
+// blobAt finds the blob of a file as a commit has it, and its size.
+func (r *Repository) blobAt(ctx context.Context, commit, path string) (id string, size int64, there bool, err error) {
+	out, err := r.git().run(ctx, "ls-tree", "-l", "-z", "--full-tree", commit, "--", path)
 	if exitCode(err) > 0 {
-		return nil, false, nil // such a path cannot be in a tree
+		return "", 0, false, nil // such a path cannot be in a tree
 	}
 	meta, name, _ := strings.Cut(strings.TrimSuffix(string(out), "\x00"), "\t")
 	f := strings.Fields(meta)
-	if err != nil || len(f) != 3 || f[1] != "blob" || name != path {
-		return nil, false, err
+	if err != nil || len(f) != 4 || f[1] != "blob" || name != path {
+		return "", 0, false, err
 	}
-	data, err := r.git().run(ctx, "cat-file", "blob", f[2])
-	return data, err == nil, err
+	size, err = strconv.ParseInt(f[3], 10, 64)
+	return f[2], size, err == nil, err
 }
 
 // own returns a file as the registered checkout has it. No link out of the

@@ -36,9 +36,22 @@ func (r *Repository) FilesNamed(ctx context.Context, rev, suffix string) (commit
 	return commit, paths, nil
 }
 
-// FileAt returns a file as a commit has it, and whether it is there. Links are no files.
-func (r *Repository) FileAt(ctx context.Context, commit, path string) ([]byte, bool, error) {
-	return r.content(ctx, commit, path)
+// CommitOf returns the commit of a revision, a branch or the name of a commit.
+//
+// It returns git/unknown-branch for a revision that is not there.
+func (r *Repository) CommitOf(ctx context.Context, rev string) (string, error) {
+	return r.commitOf(ctx, rev)
+}
+
+// FileAt returns a file as a commit has it, its size, and whether it is there. One with
+// more than most bytes is not read: it has a size, and no data.
+func (r *Repository) FileAt(ctx context.Context, commit, path string, most int64) (data []byte, size int64, there bool, err error) {
+	id, size, there, err := r.blobAt(ctx, commit, path)
+	if err != nil || !there || size > most {
+		return nil, size, there, err
+	}
+	data, err = r.git().run(ctx, "cat-file", "blob", id)
+	return data, size, err == nil, err
 }
 
 // Changes returns the commits up to one that added or changed files, oldest first, of

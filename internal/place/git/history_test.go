@@ -42,10 +42,13 @@ func TestDOC06_ChangesOfFiles(t *testing.T) {
 	if c := changes["c.json"]; len(c) != 1 || c[0].Commit != other {
 		t.Errorf("of c.json: %+v", c)
 	}
-	if data, there, err := f.repo.FileAt(t.Context(), first, "dir/a b.json"); err != nil || !there || string(data) != "1" {
-		t.Errorf("FileAt: %q %t %v", data, there, err)
+	if data, size, there, err := f.repo.FileAt(t.Context(), first, "dir/a b.json", 1); err != nil || !there || string(data) != "1" || size != 1 {
+		t.Errorf("FileAt: %q %d %t %v", data, size, there, err)
 	}
-	if _, there, err := f.repo.FileAt(t.Context(), head, "c.json"); err != nil || there {
+	if data, size, there, err := f.repo.FileAt(t.Context(), first, "dir/a b.json", 0); err != nil || !there || data != nil || size != 1 {
+		t.Errorf("FileAt of a file that is too large: %q %d %t %v", data, size, there, err)
+	}
+	if _, _, there, err := f.repo.FileAt(t.Context(), head, "c.json", 1); err != nil || there {
 		t.Errorf("FileAt of a file that was taken away: %t %v", there, err)
 	}
 	if _, _, err := f.repo.FilesNamed(t.Context(), "--all", ".json"); fault.Code(err) != "git/unknown-branch" {
