@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/loomrun/loom/internal/craft/manuscript"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -145,6 +146,24 @@ func (v *validation) citation() {
 // footnoteRefs finds the footnotes that a text names, each in its first group.
 var footnoteRefs = regexp.MustCompile(`\[\^([A-Za-z0-9][A-Za-z0-9._-]{0,63})\]`)
 
+// marks are the footnotes that a text names where writers number them, each in its first
+// group: in no code, and in no link.
+func marks(t text) (list [][]string) {
+	runs := manuscript.Inline(t.text)
+	if strings.HasSuffix(t.path, ".body") {
+		runs = nil
+		for _, b := range manuscript.Blocks(t.text) {
+			runs = append(runs, b.Runs...)
+		}
+	}
+	for _, r := range runs {
+		if !r.Code && r.Link == "" {
+			list = append(list, footnoteRefs.FindAllStringSubmatch(r.Text, -1)...)
+		}
+	}
+	return list
+}
+
 // footnotes are the texts of the footnotes.
 func (v *validation) footnotes() (list []text) {
 	d, _ := v.spec.(*loomv1.DocumentSpec)
@@ -154,14 +173,14 @@ func (v *validation) footnotes() (list []text) {
 	return list
 }
 
-// footnote: [^id] in a text names a footnote, and every footnote is named by one. A
-// footnote names no other, and a table's cells have none.
+// footnote: [^id] in a text names a footnote, and every footnote is named by one. In code
+// and in links it names none; a footnote names no other, and a table's cells have none.
 func (v *validation) footnote() {
 	d, _ := v.spec.(*loomv1.DocumentSpec)
 	named := map[string]bool{}
 	for _, p := range v.parts {
 		for _, t := range p.texts {
-			for _, m := range footnoteRefs.FindAllStringSubmatch(t.text, -1) {
+			for _, m := range marks(t) {
 				named[m[1]] = true
 				if !slices.ContainsFunc(d.GetFootnotes(), func(n *loomv1.Footnote) bool { return n.Id == m[1] }) {
 					v.found(t.path, "", "%s names no footnote: there are %d", m[0], len(d.GetFootnotes()))
@@ -181,8 +200,8 @@ func (v *validation) footnote() {
 		if !named[n.Id] {
 			v.found(at, "", "no text names the footnote [^%s]", n.Id)
 		}
-		if m := footnoteRefs.FindString(n.Text); m != "" {
-			v.found(at+".text", "", "a footnote names %s: footnotes have none of their own", m)
+		for _, m := range marks(text{at + ".text", n.Text}) {
+			v.found(at+".text", "", "a footnote names %s: footnotes have none of their own", m[0])
 		}
 	}
 }

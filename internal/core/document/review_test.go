@@ -88,6 +88,9 @@ func TestDOC03_EachCheckFindsWhatItIsFor(t *testing.T) {
 		{"references/citation", `append sections = {"id": "s", "outlineId": "x", "heading": "Sources"}`, "", false},
 		{"references/footnote", `append sections[0].bullets = "As others say[^who]"`, "sections[0].bullets[2]", false},
 		{"references/footnote", `replace sections[0].bullets[0] = "Passengers rose by a tenth"`, "footnotes[0]", false},
+		{"references/footnote", `replace sections[0].bullets[0] = "Passengers rose by a tenth ` + "`[^count]`" + `"`, "footnotes[0]", false},
+		{"references/footnote", `replace sections[0].bullets[0] = "Passengers rose [by a tenth[^count]](https://example.com/a)"`, "footnotes[0]", false},
+		{"references/footnote", `replace sections[0].body = "    Passengers[^who] rose.\n\nThey did[^who]."`, "sections[0].body", false},
 		{"references/footnote", `replace footnotes[1].text = "As asked before[^count]."`, "footnotes[1].text", false},
 		{"references/footnote", `replace sections[2].table.rows[0][0] = "Gull[^poll]"`, "sections[2].table.rows[0][0]", false},
 		{"references/clause", `replace clauses[0].text = "Copyright 2026. Some rights reserved."`, "clauses[0]", true},
@@ -119,6 +122,25 @@ func TestDOC03_EachCheckFindsWhatItIsFor(t *testing.T) {
 		if tt.mended && slices.ContainsFunc(again.Findings, func(f *loomv1.ReviewFinding) bool { return f.Rule == tt.rule && f.Path == tt.path && f.Patch != "" }) {
 			t.Errorf("%s: %s is found again after its own patch: %q", tt.patch, tt.rule, summary(again))
 		}
+	}
+}
+
+// What stands in code or in a link names no footnote, as no writer numbers it there.
+func TestDOC06_CodeAndLinksNameNoFootnote(t *testing.T) {
+	d := &loomv1.DocumentSpec{Version: "0.2", Title: "Notes", Sections: []*loomv1.DocumentSection{{
+		Id: "a", Heading: "One", Body: "    code[^a]\n\nText `[^b]` and [a link[^c]](https://example.com), but [none[^d]](ftp://example.com).",
+		Bullets: []string{"    An item[^e], `[^f]`"}, Callouts: []*loomv1.Callout{{Text: "A box [^g] `[^h]`"}},
+	}}}
+	var named []string
+	for _, p := range parts(d) {
+		for _, x := range p.texts {
+			for _, m := range marks(x) {
+				named = append(named, m[1])
+			}
+		}
+	}
+	if want := []string{"d", "e", "g"}; !slices.Equal(named, want) {
+		t.Errorf("named are %q, want %q", named, want)
 	}
 }
 

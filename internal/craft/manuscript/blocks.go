@@ -54,6 +54,55 @@ func Inline(line string) []Run {
 	return runs
 }
 
+// Rewrite returns Markdown with its words replaced by what edit makes of them: of all but
+// code and links, which Blocks and Inline tell by their runs.
+func Rewrite(body string, edit func(words string) string) string {
+	source := []byte(strings.ReplaceAll(body, "\r\n", "\n"))
+	var words []text.Segment
+	add := func(list ...text.Segment) {
+		for _, s := range list {
+			if n := len(words); n > 0 && words[n-1].Stop == s.Start {
+				words[n-1].Stop = s.Stop
+			} else {
+				words = append(words, s)
+			}
+		}
+	}
+	//nolint:errcheck // none of its steps fails
+	ast.Walk(goldmark.DefaultParser().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		switch n := n.(type) {
+		case *ast.CodeSpan, *ast.CodeBlock, *ast.FencedCodeBlock, *ast.AutoLink:
+			return ast.WalkSkipChildren, nil
+		case *ast.Link:
+			if target(string(n.Destination)) != "" {
+				return ast.WalkSkipChildren, nil
+			}
+		case *ast.Text:
+			if entering {
+				add(n.Segment)
+			}
+		case *ast.RawHTML:
+			if entering {
+				add(n.Segments.Sliced(0, n.Segments.Len())...)
+			}
+		case *ast.HTMLBlock:
+			if entering {
+				add(n.Lines().Sliced(0, n.Lines().Len())...)
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	var b strings.Builder
+	at := 0
+	for _, s := range words {
+		b.Write(source[at:s.Start])
+		b.WriteString(edit(string(source[s.Start:s.Stop])))
+		at = s.Stop
+	}
+	b.Write(source[at:])
+	return b.String()
+}
+
 type blockReader struct {
 	source []byte
 	blocks []Block

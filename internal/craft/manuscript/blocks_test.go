@@ -1,6 +1,7 @@
 package manuscript
 
 import (
+	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,5 +24,19 @@ func TestDOC06_BodiesAreReadAsBlocks(t *testing.T) {
 	}
 	if diff := cmp.Diff([]Run{{Text: "a "}, {Text: "b", Bold: true}}, Inline(" a **b** ")); diff != "" {
 		t.Errorf("inline (-want +got):\n%s", diff)
+	}
+}
+
+// What is rewritten are the words that Blocks has as no code and no link, wherever they
+// stand; all else stays as it is.
+func TestDOC06_WordsAreRewritten(t *testing.T) {
+	const body = "    a code\n\nA `a` **a** [a](https://example.com/a) [a](ftp://a) <b a> <https://a.example>\n\n- a\n  1. `a` a\n\n> a\n\n```a\na\n```\n\n# a\n\n<div>\na\n</div>\n"
+	const want = "    a code\n\nA `a` **X** [a](https://example.com/a) [X](ftp://a) <b X> <https://a.example>\n\n- X\n  1. `a` X\n\n> X\n\n```a\na\n```\n\n# X\n\n<div>\nX\n</div>\n"
+	x := func(words string) string { return regexp.MustCompile(`\ba\b`).ReplaceAllString(words, "X") }
+	if got := Rewrite(body, x); got != want {
+		t.Errorf("rewritten:\n%s\nwant:\n%s", got, want)
+	}
+	if got := Rewrite("[a]", func(words string) string { return "<" + words + ">" }); got != "<[a]>" {
+		t.Errorf("brackets are given as %s", got)
 	}
 }

@@ -151,8 +151,8 @@ func withoutFootnotes(d *loomv1.DocumentSpec) *loomv1.DocumentSpec {
 	for _, s := range d.Sections {
 		said := map[int]bool{}
 		notes := ""
-		raise := func(text string) string {
-			return footnoteRefs.ReplaceAllStringFunc(text, func(ref string) string {
+		figures := func(words string) string {
+			return footnoteRefs.ReplaceAllStringFunc(words, func(ref string) string {
 				n := b.number(ref[2 : len(ref)-1])
 				if n == 0 {
 					return ref
@@ -165,14 +165,15 @@ func withoutFootnotes(d *loomv1.DocumentSpec) *loomv1.DocumentSpec {
 				return raised(n)
 			})
 		}
+		raise := func(text string) string { return manuscript.Rewrite(text, figures) }
 		s.Body = raise(s.Body)
 		for _, list := range [][]string{s.Bullets, s.Steps} {
 			for i := range list {
-				list[i] = raise(list[i])
+				list[i] = raise(strings.TrimSpace(list[i]))
 			}
 		}
 		for _, c := range s.Callouts {
-			c.Text = raise(c.Text)
+			c.Text = raise(strings.TrimSpace(c.Text))
 		}
 		s.Body = strings.TrimSpace(s.Body + notes)
 	}

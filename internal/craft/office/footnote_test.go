@@ -15,7 +15,7 @@ func noted() *loomv1.DocumentSpec {
 	return &loomv1.DocumentSpec{
 		Version: "0.2", Title: "Notes",
 		Sections: []*loomv1.DocumentSection{
-			{Id: "a", Heading: "One", Body: "First[^b] and `[^b]` in code, **bold[^a]**.\n\nOnce more[^b], and nothing [^none].", Bullets: []string{"An item[^c]"}, Callouts: []*loomv1.Callout{{Kind: "note", Text: "A box[^d]"}}},
+			{Id: "a", Heading: "One", Body: "First[^b] and `[^b]` in code, **bold[^a]**.\n\nOnce more[^b], and nothing [^none].\n\nIn code `[^e]`, and [in a link [^e]](https://example.com/e).", Bullets: []string{"An item[^c]"}, Callouts: []*loomv1.Callout{{Kind: "note", Text: "A box[^d]"}}},
 		},
 		Footnotes: []*loomv1.Footnote{
 			{Id: "a", Text: "Named *second*."},
@@ -56,8 +56,14 @@ func TestDOC06_FootnotesOfEveryFormat(t *testing.T) {
 	if text := parseXML(t, unzip(t, deck.Data)["ppt/slides/slide2.xml"]).text("t"); !strings.Contains(text, "An item³") {
 		t.Errorf("the slide says %q", text)
 	}
-	if text := parseXML(t, unzip(t, deck.Data)["ppt/notesSlides/notesSlide2.xml"]).text("t"); !strings.Contains(text, "³ Of an item <x>.") {
+	text := parseXML(t, unzip(t, deck.Data)["ppt/notesSlides/notesSlide2.xml"]).text("t")
+	if !strings.Contains(text, "³ Of an item <x>.") || strings.Contains(text, "Never named") {
 		t.Errorf("the speaker says %q", text)
+	}
+	for _, want := range []string{"First¹ and [^b] in code, bold².", "In code [^e], and in a link [^e]."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the speaker says %q, want %q", text, want)
+		}
 	}
 }
 
