@@ -113,9 +113,19 @@ func Tilde(path string) string {
 func (a *Console) Print(m proto.Message, human func(w io.Writer)) error {
 	if !a.JSON {
 		human(a.Out)
+		if reply, ok := m.(interface{ GetQuarantined() []string }); ok {
+			a.TellQuarantined(reply.GetQuarantined())
+		}
 		return nil
 	}
 	return json.NewEncoder(a.Out).Encode(JSONOf(m))
+}
+
+// TellQuarantined names, beside an answer, the projects that are left out of it.
+func (a *Console) TellQuarantined(projects []string) {
+	if len(projects) > 0 {
+		fmt.Fprintf(a.Err, "left out, since their events cannot be replayed (project/quarantined): %s\n", strings.Join(projects, ", "))
+	}
 }
 
 // JSONOf returns canonical JSON in one spelling, with the fields' own names.

@@ -157,6 +157,7 @@ func (a *Commands) askEach(cmd *cobra.Command, q *loomv1.GraphRequest, at string
 		if err != nil {
 			return err
 		}
+		a.TellQuarantined(r.Quarantined)
 		if len(r.Parts) > 0 {
 			return several(r.Parts)
 		}

@@ -35,7 +35,7 @@ func (g *Graphs) AskFor(ctx context.Context, q *loomv1.GraphRequest, narrowed []
 		return g.askEvery(ctx, q, projects)
 	}
 	var reply *loomv1.GraphReply
-	_, err := holder(g.Projects, projects, "id", q.Id, func(id string) error {
+	_, quarantined, err := holder(g.Projects, projects, "id", q.Id, func(id string) error {
 		r, err := g.askOf(ctx, q, id)
 		if err != nil {
 			return err
@@ -49,6 +49,7 @@ func (g *Graphs) AskFor(ctx context.Context, q *loomv1.GraphRequest, narrowed []
 	if err != nil {
 		return nil, err
 	}
+	reply.Quarantined = quarantined
 	return reply, nil
 }
 
@@ -66,7 +67,8 @@ func saysNothing(q loomv1.GraphQuestion, r *loomv1.GraphReply) bool {
 	return false
 }
 
-// askEvery has each project answer a question; one that had not begun then is left out.
+// askEvery has each project answer a question; one that had not begun then is left out, and
+// one that is quarantined is left out and named, unless all are.
 func (g *Graphs) askEvery(ctx context.Context, q *loomv1.GraphRequest, projects []string) (*loomv1.GraphReply, error) {
 	if len(projects) == 0 {
 		return nil, errNoProject()
@@ -75,6 +77,10 @@ func (g *Graphs) askEvery(ctx context.Context, q *loomv1.GraphRequest, projects 
 	for _, id := range projects {
 		part, err := g.askOf(ctx, q, id)
 		if fault.Code(err) == "position/before" {
+			continue
+		}
+		if isQuarantined(err) && len(all.Quarantined) < len(projects)-1 {
+			all.Quarantined = append(all.Quarantined, id)
 			continue
 		}
 		if err != nil {

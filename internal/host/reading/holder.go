@@ -23,7 +23,7 @@ func isOwnName(v project.View, q *loomv1.Query) bool {
 }
 
 // holder is the only one of some projects that has what a query names.
-func (s *Views) holder(ctx context.Context, v project.View, q *loomv1.Query, projects []string) (string, error) {
+func (s *Views) holder(ctx context.Context, v project.View, q *loomv1.Query, projects []string) (id string, quarantined []string, err error) {
 	return holder(s.Projects, projects, "id", q.Id, func(id string) error {
 		one := &loomv1.Query{Project: id, Id: q.Id, Limit: 1}
 		if err := CheckQuery(v, one); err != nil {
@@ -35,8 +35,9 @@ func (s *Views) holder(ctx context.Context, v project.View, q *loomv1.Query, pro
 }
 
 // holder is the only one of some projects that has what a name is for; of several that
-// have it, the only one that takes work. With none, and with several, it refuses.
-func holder(known *registry.Projects, projects []string, field, name string, has func(project string) error) (string, error) {
+// have it, the only one that takes work. With none, and with several, it refuses. Those
+// that are quarantined are returned too; where no other has it, one of them may.
+func holder(known *registry.Projects, projects []string, field, name string, has func(project string) error) (id string, quarantined []string, err error) {
 	var found []string
 	var missing error
 	for _, id := range projects {
@@ -46,8 +47,10 @@ func holder(known *registry.Projects, projects []string, field, name string, has
 			found = append(found, id)
 		case strings.Contains(fault.Code(err), "/unknown"):
 			missing = cmp.Or(missing, err)
+		case isQuarantined(err):
+			quarantined = append(quarantined, id)
 		default:
-			return "", err
+			return "", nil, err
 		}
 	}
 	if len(found) > 1 {
@@ -57,13 +60,15 @@ func holder(known *registry.Projects, projects []string, field, name string, has
 	}
 	switch {
 	case len(found) == 1:
-		return found[0], nil
+		return found[0], quarantined, nil
 	case len(found) > 1:
-		return "", fault.New("project/unknown", "no project is named, and %s have it", strings.Join(found, " and ")).At(field).Got(name).Want("name one of them")
+		return "", nil, fault.New("project/unknown", "no project is named, and %s have it", strings.Join(found, " and ")).At(field).Got(name).Want("name one of them")
+	case len(quarantined) > 0:
+		return "", nil, fault.New("project/quarantined", "no other project has it, and what %s has cannot be replayed", strings.Join(quarantined, " and ")).At(field).Got(name)
 	case missing != nil:
-		return "", fault.New(fault.Code(missing), "none of %s has it", strings.Join(projects, ", ")).At(field).Got(name)
+		return "", nil, fault.New(fault.Code(missing), "none of %s has it", strings.Join(projects, ", ")).At(field).Got(name)
 	}
-	return "", errNoProject()
+	return "", nil, errNoProject()
 }
 
 func errNoProject() error {

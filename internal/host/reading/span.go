@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/memory"
 	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -41,7 +42,8 @@ func afterIn(v project.View, after string) (owner, id string) {
 }
 
 // span answers a query about several projects: what the first has, then what the next
-// has, up to the limit. The id to list on after says with which project to go on.
+// has, up to the limit. The id to list on after says with which project to go on. One that
+// is quarantined is left out and named, unless all are.
 func (s *Views) span(ctx context.Context, v project.View, q *loomv1.Query, projects []string) (*loomv1.View, error) {
 	all, left := &loomv1.View{}, min(cmp.Or(q.Limit, 100), project.MaxListed)
 	begin, after := afterIn(v, q.After)
@@ -60,7 +62,11 @@ func (s *Views) span(ctx context.Context, v project.View, q *loomv1.Query, proje
 			return nil, err
 		}
 		page, err := s.States.Look(ctx, v, one)
-		if err != nil {
+		switch {
+		case isQuarantined(err) && len(all.Quarantined) < len(projects)-1:
+			all.Quarantined = append(all.Quarantined, id)
+			continue
+		case err != nil:
 			return nil, s.Projects.Suggest(err)
 		}
 		addPage(all, page, id)
@@ -120,11 +126,18 @@ func chooseFound(all *loomv1.View, q *loomv1.Query) {
 	found.Text = text.String()
 }
 
+// isQuarantined reports whether a project cannot answer since its events cannot be
+// replayed, which says nothing of the others.
+func isQuarantined(err error) bool { return fault.Code(err) == "project/quarantined" }
+
 // counted says how many approvals wait in all projects, those included that the page
 // does not reach.
 func (s *Views) counted(ctx context.Context, all *loomv1.View, projects []string) (*loomv1.View, error) {
 	for _, id := range projects {
 		page, err := s.States.Look(ctx, project.Inbox, &loomv1.Query{Project: id, Limit: 1})
+		if isQuarantined(err) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	stdcmp "cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,14 +16,22 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// shelves are projects with so many entries, m1 and so on, and d1 and so on.
+// shelves are projects with so many entries, m1 and so on, and d1 and so on; one with less
+// than none is quarantined.
 type shelves map[string]int
 
 func (s shelves) Look(_ context.Context, v project.View, q *loomv1.Query) (*loomv1.View, error) {
 	n, page := s[q.Project], &loomv1.View{}
 	number := 0
+	if n < 0 {
+		return nil, quarantine(q.Project)
+	}
 	_, _ = fmt.Sscanf(q.Id, "m%d", &number)
 	switch {
+	case v == project.Inbox:
+		page.Waiting = uint32(n)
+	case v == project.Projects:
+		page.Projects = []*loomv1.ProjectConfig{{Id: q.Project}}
 	case v != project.Memories:
 		page.Graph, page.Number = &loomv1.DecisionGraph{}, uint64(n)
 	case q.Id != "" && (number < 1 || number > n):
@@ -62,10 +71,17 @@ func (s shelves) Look(_ context.Context, v project.View, q *loomv1.Query) (*loom
 
 func (s shelves) Ask(_ context.Context, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
 	number := 0
+	if s[q.Project] < 0 {
+		return nil, quarantine(q.Project)
+	}
 	if _, err := fmt.Sscanf(q.Id, "d%d", &number); err == nil && number > s[q.Project] {
 		return nil, fault.New("graph/unknown-node", "there is no such decision")
 	}
 	return &loomv1.GraphReply{Graph: &loomv1.DecisionGraph{Nodes: []*loomv1.DecisionNode{{Id: "d1", Title: q.Project}}}, Number: uint64(s[q.Project])}, nil
+}
+
+func quarantine(id string) error {
+	return fault.New("project/quarantined", "project %q cannot be replayed and is set aside", id)
 }
 
 func (s shelves) projects() *registry.Projects {
@@ -224,5 +240,48 @@ func TestGRAPH03_AQuestionIsToAllProjectsOrToTheOneThatHasTheDecision(t *testing
 	page, err := s.views().Answer(t.Context(), project.Graph, &loomv1.Query{}, nil)
 	if err != nil || len(page.Graphs) != 2 || page.Graphs[1].Project != "shop" || page.Graphs[1].Number != 2 {
 		t.Errorf("the view of all: %v, %v", page, err)
+	}
+}
+
+// A project whose events cannot be replayed is left out of what all have, and named.
+func TestP21_AQuarantinedProjectFailsNoOther(t *testing.T) {
+	s := shelves{"bank": 3, "desk": -1, "shop": 2}
+	views, left := s.views(), []string{"desk"}
+	for v, q := range map[project.View]*loomv1.Query{
+		project.Memories: {}, project.Graph: {}, project.Inbox: {}, project.Projects: {},
+	} {
+		page, err := views.Answer(t.Context(), v, q, nil)
+		if err != nil || !slices.Equal(page.Quarantined, left) {
+			t.Errorf("%s: %v left out, %v, want desk", v, page.GetQuarantined(), err)
+			continue
+		}
+		if got := len(page.Memories) + len(page.Graphs) + len(page.Projects) + int(page.Waiting); got != 5 && got != 2 {
+			t.Errorf("%s has %d entries, want those of bank and shop", v, got)
+		}
+	}
+	page, err := views.Answer(t.Context(), project.Memories, &loomv1.Query{Id: "m3"}, nil)
+	if err != nil || page.Memories[0].Text != "bank" || !slices.Equal(page.Quarantined, left) {
+		t.Errorf("m3: %v, %v, want that of bank", page, err)
+	}
+	if _, err := views.Answer(t.Context(), project.Memories, &loomv1.Query{Id: "m4"}, nil); fault.Code(err) != "project/quarantined" || !strings.Contains(err.Error(), "what desk has") {
+		t.Errorf("m4, which desk may have: %v", err)
+	}
+	g := &Graphs{States: s, Projects: s.projects()}
+	reply, err := g.AskFor(t.Context(), &loomv1.GraphRequest{}, nil)
+	if err != nil || len(reply.Parts) != 2 || !slices.Equal(reply.Quarantined, left) {
+		t.Errorf("all graphs: %v, %v", reply, err)
+	}
+	reply, err = g.AskFor(t.Context(), &loomv1.GraphRequest{Question: loomv1.GraphQuestion_GRAPH_QUESTION_NEIGHBOURHOOD, Id: "d3"}, nil)
+	if err != nil || reply.Project != "bank" || !slices.Equal(reply.Quarantined, left) {
+		t.Errorf("around d3: %v, %v", reply, err)
+	}
+
+	none := shelves{"desk": -1, "shop": -1}
+	if _, err := none.views().Answer(t.Context(), project.Memories, &loomv1.Query{}, nil); fault.Code(err) != "project/quarantined" {
+		t.Errorf("where all are quarantined: %v", err)
+	}
+	g = &Graphs{States: none, Projects: none.projects()}
+	if _, err := g.AskFor(t.Context(), &loomv1.GraphRequest{}, nil); fault.Code(err) != "project/quarantined" {
+		t.Errorf("the graphs, where all are quarantined: %v", err)
 	}
 }

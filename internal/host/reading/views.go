@@ -41,12 +41,13 @@ func (s *Views) Answer(ctx context.Context, v project.View, q *loomv1.Query, nar
 	if q.Project == "" {
 		q.Project = s.meant(v, q)
 	}
+	var quarantined []string
 	if isOwnName(v, q) {
-		owner, err := s.holder(ctx, v, q, readable(s.Projects.All(), narrowed))
+		owner, others, err := s.holder(ctx, v, q, readable(s.Projects.All(), narrowed))
 		if err != nil {
 			return nil, err
 		}
-		q.Project = owner
+		q.Project, quarantined = owner, others
 	}
 	if spans(v, q) {
 		return s.span(ctx, v, q, readable(s.Projects.All(), narrowed))
@@ -64,6 +65,7 @@ func (s *Views) Answer(ctx context.Context, v project.View, q *loomv1.Query, nar
 	if err != nil {
 		return nil, s.Projects.Suggest(err)
 	}
+	view.Quarantined = quarantined
 	if err := s.addLongText(ctx, v, q, view); err != nil {
 		return nil, err
 	}
@@ -113,11 +115,21 @@ func (s *Views) listProjects(ctx context.Context, q *loomv1.Query) (*loomv1.View
 	default:
 		return nil, fault.New("usage/argument", "no such filter").At("filter").Got(q.Filter).Want(`leave it out, or write "all"`)
 	}
-	all, err := registry.Registrations(ctx, s.States, s.Projects.All(), q.Limit)
-	if err == nil && q.Filter == "" {
-		all = slices.DeleteFunc(all, func(c *loomv1.ProjectConfig) bool { return c.Removed != nil })
+	all := &loomv1.View{}
+	for _, id := range s.Projects.All() {
+		one, err := registry.Registrations(ctx, s.States, []string{id}, q.Limit)
+		switch {
+		case isQuarantined(err):
+			all.Quarantined = append(all.Quarantined, id)
+		case err != nil:
+			return nil, err
+		}
+		all.Projects = append(all.Projects, one...)
 	}
-	return &loomv1.View{Projects: all}, err
+	if q.Filter == "" {
+		all.Projects = slices.DeleteFunc(all.Projects, func(c *loomv1.ProjectConfig) bool { return c.Removed != nil })
+	}
+	return all, nil
 }
 
 // treeWithin is how long an answer waits for the tables to say what belongs to an

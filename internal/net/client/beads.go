@@ -24,6 +24,7 @@ func (c *Client) List(ctx context.Context, view func(context.Context, *loomv1.Qu
 		all.Beads = append(all.Beads, page.Beads...)
 		all.Executions = append(all.Executions, page.Executions...)
 		all.Approvals = append(all.Approvals, page.Approvals...)
+		all.Quarantined = append(all.Quarantined, page.Quarantined...)
 		all.Next = page.Next
 		if page.Next == "" || uint32(len(all.Beads)+len(all.Executions)+len(all.Approvals)) >= left {
 			return all, nil

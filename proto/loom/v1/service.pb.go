@@ -1855,7 +1855,10 @@ type View struct {
 	Sessions []*PatternSession `protobuf:"bytes,43,rep,name=sessions,proto3" json:"sessions,omitempty"`
 	// Of an execution that was asked for by id, where others work for it: what they used
 	// together. Unset where the tables do not follow the journal just now.
-	Tree          *TreeUsage `protobuf:"bytes,25,opt,name=tree,proto3" json:"tree,omitempty"`
+	Tree *TreeUsage `protobuf:"bytes,25,opt,name=tree,proto3" json:"tree,omitempty"`
+	// Where no project was named: those that would have been asked too, but are left out,
+	// since their events cannot be replayed.
+	Quarantined   []string `protobuf:"bytes,45,rep,name=quarantined,proto3" json:"quarantined,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2096,6 +2099,13 @@ func (x *View) GetSessions() []*PatternSession {
 func (x *View) GetTree() *TreeUsage {
 	if x != nil {
 		return x.Tree
+	}
+	return nil
+}
+
+func (x *View) GetQuarantined() []string {
+	if x != nil {
+		return x.Quarantined
 	}
 	return nil
 }
@@ -4202,7 +4212,10 @@ type GraphReply struct {
 	// The project that answers, where none was named.
 	Project string `protobuf:"bytes,11,opt,name=project,proto3" json:"project,omitempty"`
 	// Where the question is to all projects: what each answers, by name, and nothing else.
-	Parts         []*GraphReply `protobuf:"bytes,12,rep,name=parts,proto3" json:"parts,omitempty"`
+	Parts []*GraphReply `protobuf:"bytes,12,rep,name=parts,proto3" json:"parts,omitempty"`
+	// Where no project was named: those that would have been asked too, but are left out,
+	// since their events cannot be replayed.
+	Quarantined   []string `protobuf:"bytes,13,rep,name=quarantined,proto3" json:"quarantined,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4317,6 +4330,13 @@ func (x *GraphReply) GetProject() string {
 func (x *GraphReply) GetParts() []*GraphReply {
 	if x != nil {
 		return x.Parts
+	}
+	return nil
+}
+
+func (x *GraphReply) GetQuarantined() []string {
+	if x != nil {
+		return x.Quarantined
 	}
 	return nil
 }
@@ -5272,7 +5292,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x03met\x18\x05 \x01(\bH\x01R\x03met\x88\x01\x01\x12\x12\n" +
 	"\x04unit\x18\x06 \x01(\tR\x04unitB\v\n" +
 	"\t_measuredB\x06\n" +
-	"\x04_met\"\xcf\n" +
+	"\x04_met\"\xf1\n" +
 	"\n" +
 	"\x04View\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
@@ -5311,7 +5331,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04text\x18\x17 \x01(\tR\x04text\x12\x18\n" +
 	"\awaiting\x18\x18 \x01(\rR\awaiting\x123\n" +
 	"\bsessions\x18+ \x03(\v2\x17.loom.v1.PatternSessionR\bsessions\x12&\n" +
-	"\x04tree\x18\x19 \x01(\v2\x12.loom.v1.TreeUsageR\x04tree\x1a8\n" +
+	"\x04tree\x18\x19 \x01(\v2\x12.loom.v1.TreeUsageR\x04tree\x12 \n" +
+	"\vquarantined\x18- \x03(\tR\vquarantined\x1a8\n" +
 	"\n" +
 	"StaleEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -5507,7 +5528,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1e\n" +
 	"\bat_least\x18\x10 \x01(\x04H\x00R\aatLeast\x88\x01\x01\x12\x14\n" +
 	"\x05after\x18\x11 \x01(\x04R\x05afterB\v\n" +
-	"\t_at_least\"\x8a\x04\n" +
+	"\t_at_least\"\xac\x04\n" +
 	"\n" +
 	"GraphReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12,\n" +
@@ -5522,7 +5543,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04next\x18\n" +
 	" \x01(\x04R\x04next\x12\x18\n" +
 	"\aproject\x18\v \x01(\tR\aproject\x12)\n" +
-	"\x05parts\x18\f \x03(\v2\x13.loom.v1.GraphReplyR\x05parts\x1a8\n" +
+	"\x05parts\x18\f \x03(\v2\x13.loom.v1.GraphReplyR\x05parts\x12 \n" +
+	"\vquarantined\x18\r \x03(\tR\vquarantined\x1a8\n" +
 	"\n" +
 	"StaleEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
