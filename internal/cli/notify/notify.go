@@ -41,9 +41,9 @@ func (a *Commands) Notify() *cobra.Command {
 approval, an escalation, a question, and work that was paused or held back. It
 runs until Ctrl-C, and after that goes on where each target was, so nothing is
 missed and nothing is told twice; what was answered meanwhile is left out. What
-cannot be told is tried again; what a target refuses for good, or a command fails
-with five times, is told on the standard error. With --once such a command ends
-it, and has that notice at the next start.
+cannot be told is tried again; what a target refuses for good, or a command
+fails with five times, is told on the standard error. With --once such a command
+ends it, and has that notice at the next start.
 
   webhook=URL    JSON, signed with HMAC-SHA256 in Loom-Signature (--secret)
   slack=URL      an incoming webhook of Slack, Mattermost or the like
