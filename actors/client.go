@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -180,15 +181,10 @@ func once(ctx context.Context, cmd *loomv1.Command) *loomv1.Command {
 func retry[T any](ctx context.Context, p *Projects, send func(reply func(T)), refusal func(T) *loomv1.Error) (T, error) {
 	wait := 5 * time.Millisecond
 	over, done := p.patience(ctx)
-	answered, try := false, time.Time{}
-	defer func() {
-		if !answered {
-			try = time.Now()
-		}
-		done(try)
-	}()
+	var answered time.Time // when the try began that was answered
+	defer func() { done(cmp.Or(answered, time.Now())) }()
 	for {
-		try = time.Now()
+		began := time.Now()
 		got := make(chan T, 1)
 		send(func(v T) {
 			select {
@@ -199,7 +195,8 @@ func retry[T any](ctx context.Context, p *Projects, send func(reply func(T)), re
 		select {
 		case v := <-got:
 			err := fault.FromProto(refusal(v))
-			if answered = fault.Status(err) != fault.Unavailable; answered {
+			if fault.Status(err) != fault.Unavailable {
+				answered = began
 				return v, err
 			}
 		case <-time.After(tryFor):

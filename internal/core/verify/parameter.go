@@ -28,14 +28,10 @@ func Parameters(def *loomv1.Definition, context *structpb.Struct) (errs []*fault
 		}
 	}
 	errs = append(errs, slips(def, context)...)
-	for _, n := range def.GetNodes() {
-		for _, s := range n.GetPhase().GetDeliverables() {
-			for _, m := range place.FindAllStringSubmatch(s, -1) {
-				if part := Fill(m[0], context); !declared[m[1]] && !nameIsSound(part) {
-					declared[m[1]] = true // once
-					errs = append(errs, notAFile().At("context."+m[1]).Got(part))
-				}
-			}
+	for _, m := range inNames(def) {
+		if part := Fill(m[0], context); !declared[m[1]] && !nameIsSound(part) {
+			declared[m[1]] = true // once
+			errs = append(errs, notAFile().At("context."+m[1]).Got(part))
 		}
 	}
 	if len(errs) > 0 {
@@ -49,6 +45,17 @@ func Parameters(def *loomv1.Definition, context *structpb.Struct) (errs []*fault
 	return nil
 }
 
+// inNames are the places in the names of deliverables that the context fills, each with
+// the name of its value.
+func inNames(def *loomv1.Definition) (list [][]string) {
+	for _, n := range def.GetNodes() {
+		for _, s := range n.GetPhase().GetDeliverables() {
+			list = append(list, place.FindAllStringSubmatch(s, -1)...)
+		}
+	}
+	return list
+}
+
 // slips returns the values that no parameter is declared for, and that were most likely
 // meant for one that is not given.
 func slips(def *loomv1.Definition, context *structpb.Struct) (errs []*fault.Error) {
@@ -59,12 +66,8 @@ func slips(def *loomv1.Definition, context *structpb.Struct) (errs []*fault.Erro
 			missing = append(missing, p.Name)
 		}
 	}
-	for _, n := range def.GetNodes() {
-		for _, s := range n.GetPhase().GetDeliverables() {
-			for _, m := range place.FindAllStringSubmatch(s, -1) {
-				taken[m[1]] = true
-			}
-		}
+	for _, m := range inNames(def) {
+		taken[m[1]] = true
 	}
 	for _, key := range slices.Sorted(maps.Keys(context.GetFields())) {
 		if meant := suggest.Slip(key, missing); meant != "" && !taken[key] {
