@@ -95,6 +95,7 @@ type Host struct {
 	fleet      *fleet.Fleet
 	handover   *actors.Handover
 	places     places
+	tools      toolset
 	atWork     actors.AtWork // what agents of this host work on
 	broken     brokenCalls
 	staff      *staff.Staff
@@ -123,7 +124,7 @@ func Start(ctx context.Context, c Config) (*Host, error) {
 	h.clocks, h.stored = newClocks(c.Now, h.log), newStored(h.log)
 	h.library = processes.Builtin(h.roles).With(c.Processes)
 	for _, step := range []func(context.Context) error{
-		h.checkMachine, h.openData, h.watchSpace, h.openAddresses, h.startBroker, h.watchWrites, h.enrol, h.openStores,
+		h.checkMachine, h.openData, h.watchSpace, h.openAddresses, h.startBroker, h.watchWrites, h.enrol, h.openStores, h.openToolset,
 		h.startSystem, h.startFleet, h.startActors, h.register, h.noteSecurity, func(ctx context.Context) error { return h.heads.Fences(ctx, h.projects, h.known.All()) }, func(ctx context.Context) error { return h.retention.Finish(ctx) },
 		h.watchClocks, h.watchStored, h.startAgents, h.startDisk, h.startReports, h.startStaff, h.serve, h.startWeb,
 	} {
@@ -321,10 +322,6 @@ func (h *Host) worker() (actors.Worker, error) {
 	if h.config.Worker != nil {
 		return h.config.Worker, nil
 	}
-	sources, err := h.config.Sources.open()
-	if err != nil {
-		return nil, err
-	}
 	kept, err := setups.Open(h.dir.Path("setups"))
 	if err != nil {
 		h.log.Warn("unfinished results of setups are not removed", "error", err)
@@ -335,7 +332,7 @@ func (h *Host) worker() (actors.Worker, error) {
 	h.broken.log = h.log
 	w := &agent.Worker{
 		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repos.Open, Exec: h.commands.Exec, ExecSetup: h.commands.ExecSetup,
-		Scratch: h.dir.Path("scratch"), HookTimeout: h.config.HookTimeout, Sources: sources, Servers: h.config.LanguageServers, Outside: tools.Servers, Toolkit: tools.Package, Logger: h.log, Live: h.live, Broken: h.broken.note, Shared: h.shared,
+		Scratch: h.dir.Path("scratch"), HookTimeout: h.config.HookTimeout, Sources: h.tools.sources, Servers: h.config.LanguageServers, Outside: tools.Servers, Toolkit: tools.Package, Logger: h.log, Live: h.live, Broken: h.broken.note, Shared: h.shared,
 		Tape: h.config.Tape, Played: recording.PlayedBy(h.model), Secrets: h.secrets.Secrets,
 		Maps: index.New(h.dir.Path("maps")), Setups: kept,
 	}

@@ -81,7 +81,7 @@ func (h *Host) self() *loomv1.HostPresence {
 	m := h.dir.Manifest()
 	p := &loomv1.HostPresence{
 		Host: m.Host, Epoch: m.Starts, Version: Version, StartedAt: timestamppb.New(h.started), Labels: h.config.Labels, Own: h.crew.own(),
-		Url: h.broker.URL(), Alive: true, Format: h.config.Format.Number(), Unsandboxed: h.config.Unsandboxed, Roles: h.crew.counts(),
+		Url: h.broker.URL(), Alive: true, Format: h.config.Format.Number(), Unsandboxed: h.config.Unsandboxed, Roles: h.crew.counts(), Lacks: h.tools.lacks(),
 	}
 	h.mu.Lock()
 	web := h.web

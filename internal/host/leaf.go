@@ -79,7 +79,7 @@ func StartLeaf(ctx context.Context, c Config, credentials identity.Credentials, 
 	h.crew = newCrew(c, h.roles)
 	l := &Leaf{h: h, name: credentials.Name, epoch: uint64(time.Now().UnixMilli()), ended: make(chan struct{})}
 	for _, step := range []func(context.Context) error{
-		h.checkMachine, l.openData, func(context.Context) error { return l.connect(credentials, url) }, l.join, l.startAgents,
+		h.checkMachine, l.openData, func(context.Context) error { return l.connect(credentials, url) }, h.openToolset, l.join, l.startAgents,
 	} {
 		if err := step(ctx); err != nil {
 			l.Stop(context.WithoutCancel(ctx))
@@ -218,7 +218,7 @@ func (l *Leaf) greet(ctx context.Context) (*loomv1.LeafWelcome, error) {
 func (l *Leaf) presence(alive bool) *loomv1.HostPresence {
 	p := &loomv1.HostPresence{
 		Host: l.name, Epoch: l.epoch, Version: Version, StartedAt: timestamppb.New(l.h.started), Labels: l.h.config.Labels, Alive: alive, Leaf: true,
-		Own: l.h.crew.own(), Unsandboxed: l.h.config.Unsandboxed, Roles: l.h.crew.counts(),
+		Own: l.h.crew.own(), Unsandboxed: l.h.config.Unsandboxed, Roles: l.h.crew.counts(), Lacks: l.h.tools.lacks(),
 	}
 	for _, project := range l.h.config.Projects {
 		p.Projects = append(p.Projects, project.ID)

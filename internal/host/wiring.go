@@ -163,7 +163,7 @@ func (h *Host) serve(context.Context) error {
 func (h *Host) writer() *writing.Writer {
 	return writing.New(writing.Config{
 		Host: h.Name(), Data: h.dir.Path(), Projects: h.projects, Way: h.memories().Way(h.projects), Known: &h.known, Registrar: h.registrar,
-		Executions: h.reading.Executions, Blobs: h.blobs, Roles: h.roles, Secrets: h.secrets, Admit: h.space.Admit, Room: h.disk.Room, Hosts: h.fleet.Hosts,
+		Executions: h.reading.Executions, Blobs: h.blobs, Roles: h.roles, Secrets: h.secrets, Admit: h.space.Admit, Room: h.disk.Room, Hosts: h.fleet.Hosts, Lacking: h.tools.lacking,
 		AsksModel: h.asksModel(), Submit: func(ctx context.Context, l actors.Letter) *loomv1.SubmitReply { return h.intake.Submit(ctx, l) },
 	})
 }

@@ -40,6 +40,9 @@ type tool struct {
 	// needs says what a set lacks that the tool cannot do without, and the caller's
 	// way on; nil means that it needs nothing but files.
 	needs func(*Set) *fault.Error
+	// setUp is what an operator does for it, in an imperative; empty where the host's
+	// machine has it or not.
+	setUp string
 	run   func(context.Context, *Set, *loomv1.ToolCall) Result
 	// reconcile is set for tools that can tell what became of a call.
 	reconcile func(context.Context, *Set, *loomv1.ToolCall) (Result, bool)

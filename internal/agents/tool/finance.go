@@ -11,8 +11,8 @@ import (
 	"github.com/loomrun/loom/internal/craft/sheet"
 )
 
-var secEDGAR = &tool{
-	Spec: Spec{
+var secEDGAR = asking(source{"give the contact that the SEC asks for with --source edgar=CONTACT", func(s Sources) bool { return s.EDGAR != nil }},
+	Spec{
 		Name:  "sec_edgar",
 		Class: reads,
 		Description: "Ask EDGAR, the archive of the US SEC: company (by ticker, CIK or name), filings (newest first), " +
@@ -23,10 +23,7 @@ var secEDGAR = &tool{
 			"concept": {"type": "string", "maxLength": 150},
 			"form": {"type": "string", "maxLength": 20, "description": "as 10-K; default all"},
 			"limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "default 20"}`),
-	},
-	needs: sourced("sec_edgar", "gives the contact that the SEC asks for with --source edgar=CONTACT", func(s Sources) bool { return s.EDGAR != nil }),
-	run:   with(askEDGAR),
-}
+	}, with(askEDGAR))
 
 type edgarArguments struct {
 	Action  string `json:"action"`
@@ -100,8 +97,8 @@ func texts(list ...string) []sheet.Value {
 	return row
 }
 
-var alphaVantage = &tool{
-	Spec: Spec{
+var alphaVantage = asking(source{"give a key in ALPHA_VANTAGE_API_KEY", func(s Sources) bool { return s.AlphaVantage != nil }},
+	Spec{
 		Name:  "alpha_vantage",
 		Class: reads,
 		Description: "Ask Alpha Vantage about a stock: quote (newest price), overview (industry, size, ratios), statement, daily (prices). " +
@@ -112,10 +109,7 @@ var alphaVantage = &tool{
 			"statement": {"enum": ["income", "balance", "cash_flow"]},
 			"quarters": {"type": "boolean", "description": "not years"},
 			"limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "of statements or days"}`),
-	},
-	needs: sourced("alpha_vantage", "gives a key in ALPHA_VANTAGE_API_KEY", func(s Sources) bool { return s.AlphaVantage != nil }),
-	run:   with(askAlphaVantage),
-}
+	}, with(askAlphaVantage))
 
 type alphaVantageArguments struct {
 	Action    string `json:"action"`

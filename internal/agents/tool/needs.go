@@ -1,10 +1,12 @@
 package tool
 
 import (
+	"context"
 	"os/exec"
 	"slices"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // Unusable are the tools in allow that this set has but cannot carry out, in a
@@ -52,6 +54,24 @@ func served(s *Set) *fault.Error {
 		Want("do without; `loom doctor` tells the operator which ones there are")
 }
 
+// NotSetUp says, by name, what the tools of the program lack that a host gives to the
+// tools of every workspace: a sandbox, programs, sources. How an operator sets a tool up
+// is the refusal's hint. What a single workspace has or not (a repository, a graph) does
+// not count.
+func NotSetUp(ws Workspace) map[string]*fault.Error {
+	s, lacking := New(ws, nil), map[string]*fault.Error{}
+	for _, t := range catalogue() {
+		switch e := s.lacks(t); {
+		case e == nil || e.Code == "tool/failed":
+		case t.setUp != "":
+			lacking[t.Name] = fault.New(e.Code, "%s", e.Message).Want("%s", t.setUp)
+		default:
+			lacking[t.Name] = fault.New(e.Code, "%s", e.Message).Want("`loom doctor` says what is missing")
+		}
+	}
+	return lacking
+}
+
 func tracked(s *Set) *fault.Error {
 	if s.ws.GitDir != "" {
 		return nil
@@ -66,15 +86,22 @@ func graphed(s *Set) *fault.Error {
 	return fault.New("tool/failed", "there is no decision graph here")
 }
 
-// sourced is the need of a source outside; set says whether it is there, and how
-// an operator sets it up.
-func sourced(name, how string, set func(Sources) bool) func(*Set) *fault.Error {
-	return func(s *Set) *fault.Error {
-		if set(s.sources()) {
+// source is something outside that a tool asks: how an operator sets it up, in an
+// imperative, and whether that was done.
+type source struct {
+	setUp string
+	is    func(Sources) bool
+}
+
+// asking makes a tool out of a spec that asks a source.
+func asking(src source, spec Spec, run func(context.Context, *Set, *loomv1.ToolCall) Result) *tool {
+	return &tool{Spec: spec, setUp: src.setUp, run: run, needs: func(s *Set) *fault.Error {
+		if src.is(s.sources()) {
 			return nil
 		}
-		return fault.New("source/credentials", "%s is not set up on this host", name).Want("an operator %s; go on without it and say so", how)
-	}
+		return fault.New("source/credentials", "%s is not set up on this host", spec.Name).
+			Want("an operator can: %s; go on without it and say so", src.setUp)
+	}}
 }
 
 func keeping(s *Set) *fault.Error {

@@ -42,8 +42,8 @@ func answered(ctx context.Context, err error) error {
 	return fetch.Explain(err)
 }
 
-var webFetch = &tool{
-	Spec: Spec{
+var webFetch = asking(source{"name each host that may be asked with --source web=HOST", func(s Sources) bool { return s.Web != nil }},
+	Spec{
 		Name:  "web_fetch",
 		Class: reads,
 		Description: "Get a page of the web: HTML as Markdown, other text as it is. Only hosts that the operator allows. " +
@@ -51,10 +51,7 @@ var webFetch = &tool{
 		Schema: schema(`"url"`, `
 			"url": {"type": "string", "minLength": 1, "maxLength": 4096},
 			"offset": {"type": "integer", "minimum": 1, "description": "first character, from 1"}`),
-	},
-	needs: sourced("web_fetch", "names each host that may be asked with --source web=HOST", func(s Sources) bool { return s.Web != nil }),
-	run:   with(fetchPage),
-}
+	}, with(fetchPage))
 
 type fetchArguments struct {
 	URL    string `json:"url"`
@@ -94,18 +91,15 @@ func fetchPage(ctx context.Context, j job, a fetchArguments) (Result, error) {
 	return done(out, "%s: %d characters", page.URL.Host, len(runes)), nil
 }
 
-var webSearch = &tool{
-	Spec: Spec{
+var webSearch = asking(source{"name a search engine with --source search=URL, or give BRAVE_API_KEY", func(s Sources) bool { return s.Search != nil }},
+	Spec{
 		Name:        "web_search",
 		Class:       reads,
 		Description: "Search the web: titles, addresses, pieces of text. Read what you rely on with web_fetch.",
 		Schema: schema(`"query"`, `
 			"query": {"type": "string", "minLength": 1, "maxLength": 400},
 			"count": {"type": "integer", "minimum": 1, "maximum": 20, "description": "default 8"}`),
-	},
-	needs: sourced("web_search", "names a search engine with --source search=URL, or gives BRAVE_API_KEY", func(s Sources) bool { return s.Search != nil }),
-	run:   with(searchWeb),
-}
+	}, with(searchWeb))
 
 type webSearchArguments struct {
 	Query string `json:"query"`

@@ -189,6 +189,7 @@ var codes = map[string]Exit{
 	"process/deliverable":    Invalid,
 	"process/synthesis":      Invalid,
 	"process/tool":           Invalid,
+	"process/tool-missing":   Refused,
 	"process/tool-untrusted": Refused,
 	"process/tool-changed":   Refused,
 	"process/trust":          Integrity,

@@ -50,7 +50,7 @@ func (m *Means) Flags(f *pflag.FlagSet) {
 	models.RecordFlag(f, &m.record)
 	f.BoolVar(&c.Unsandboxed, "unsandboxed", false, "run tools, checks and hooks without a sandbox")
 	f.StringArrayVar(&c.MCP, "mcp", nil, "`FILE` that names servers of tools, as .mcp.json does")
-	f.StringArrayVar(&m.sources, "source", nil, "what agents may ask, `KIND=VALUE`: web, search, edgar")
+	SourceFlag(f, &m.sources)
 	f.StringArrayVar(&m.languageServers, "language-server", nil, "who knows files, `.EXT,...=COMMAND`")
 	f.StringArrayVar(&c.SandboxRead, "sandbox-read", nil, "`PATH` that the sandbox may read, too")
 	f.StringToStringVar(&m.limits, "sandbox-limit", nil, "the most of a limit in the sandbox, `KEY=VALUE,...`")
@@ -96,7 +96,7 @@ func (m *Means) Fill(c *host.Config) error {
 	errs = append(errs, fault.All(err)...)
 	errs = append(errs, fault.All(m.models.Open(c, m.console.RoleSet()))...)
 	errs = append(errs, fault.All(m.budgets.fill(c))...)
-	errs = append(errs, fault.All(fillSources(m.console, c, m.sources))...)
+	errs = append(errs, fault.All(FillSources(m.console, c, m.sources))...)
 	return fault.Join(errs)
 }
 

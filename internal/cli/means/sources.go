@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/cli/console"
@@ -25,11 +27,16 @@ func Openings(c *console.Console, given []string, unsandboxed bool) roles.Openin
 	return o
 }
 
-// fillSources reads what agents may ask outside of their workspaces: KIND=VALUE
+// SourceFlag adds the flag that says what agents may ask.
+func SourceFlag(f *pflag.FlagSet, given *[]string) {
+	f.StringArrayVar(given, "source", nil, "what agents may ask, `KIND=VALUE`: web, search, edgar")
+}
+
+// FillSources reads what agents may ask outside of their workspaces: KIND=VALUE
 // each, web=HOST any number of times. Keys are from the environment, or from
 // the files that it names; they are never flags, which other users of the
 // machine can see.
-func fillSources(console *console.Console, c *host.Config, given []string) error {
+func FillSources(console *console.Console, c *host.Config, given []string) error {
 	c.Sources.BraveKey, c.Sources.AlphaVantageKey = console.Env("BRAVE_API_KEY"), console.Env("ALPHA_VANTAGE_API_KEY")
 	for _, s := range given {
 		kind, value, _ := strings.Cut(s, "=")

@@ -12,7 +12,7 @@ import (
 func TestTOOL07_SourcesOfAHost(t *testing.T) {
 	t.Setenv("ALPHA_VANTAGE_API_KEY", "DEMOKEY123456789")
 	var c host.Config
-	err := fillSources(&console.Console{}, &c, []string{"web=example.com", "web=*.example.org", "search=http://127.0.0.1:8888", "edgar=Sample Company admin@sample.com"})
+	err := FillSources(&console.Console{}, &c, []string{"web=example.com", "web=*.example.org", "search=http://127.0.0.1:8888", "edgar=Sample Company admin@sample.com"})
 	s := c.Sources
 	if err != nil || strings.Join(s.WebHosts, " ") != "example.com *.example.org" || s.SearchURL == "" || s.EDGARContact == "" || s.AlphaVantageKey == "" {
 		t.Errorf("%+v %v", s, err)
@@ -22,7 +22,7 @@ func TestTOOL07_SourcesOfAHost(t *testing.T) {
 		"web=":       `--source: not KIND=VALUE (got "web=")`,
 		"search=a b": `--source: the source search is given twice`,
 	} {
-		if err := fillSources(&console.Console{}, &c, []string{given}); fault.Code(err) != "usage/argument" || !strings.HasPrefix(err.Error(), want) {
+		if err := FillSources(&console.Console{}, &c, []string{given}); fault.Code(err) != "usage/argument" || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", given, err)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/bead"
 	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/cli/means"
 	"github.com/loomrun/loom/internal/cli/models"
 	"github.com/loomrun/loom/internal/cli/process"
 	"github.com/loomrun/loom/internal/core/plan"
@@ -35,20 +36,22 @@ import (
 func (a *Commands) TestProcess() *cobra.Command {
 	var only, keep, record string
 	var unsandboxed bool
+	var sources []string
 	cmd := &cobra.Command{
 		Use: "test NAME|FILE [flags]", Short: "try a process from goal to deliverables", Args: console.Takes("NAME|FILE"),
 		Long: `Test runs the tests of a process package, test/*.yaml: each gives a goal, files
 to begin with and what is expected, and beside it, in NAME.script.yaml, what the
 model answers. Everything but the model is real: host, agents, tools, checks,
 commits. It works in a temporary directory, opens no port and needs no key.
-Tools of the package are trusted for the length of the test alone.`,
+Tools of the package are trusted for the length of the test alone. A process
+that requires tools is tried where they are set up, as of "loom run".`,
 		Example: "  loom process test competitive-intel\n  loom process test ./loom-processes/tender --only no-bid --keep /tmp/tender",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, e, err := process.New(a.Console).Pick(args[0])
 			if err != nil {
 				return err
 			}
-			t := &trial{Commands: a, catalog: c, entry: e, keep: keep, unsandboxed: unsandboxed || e.Layer == "built in" && !isolation.CanSandbox()}
+			t := &trial{Commands: a, sources: sources, catalog: c, entry: e, keep: keep, unsandboxed: unsandboxed || e.Layer == "built in" && !isolation.CanSandbox()}
 			return models.New(a.Console).Recorded(record, "process test "+e.Name, scripted.New(e.Name, nil), func(w *recording.Writer) error {
 				t.tape = w
 				return t.all(cmd.Context(), only)
@@ -58,6 +61,7 @@ Tools of the package are trusted for the length of the test alone.`,
 	cmd.Flags().StringVar(&only, "only", "", "only the test of this `NAME`")
 	cmd.Flags().StringVar(&keep, "keep", "", "work in `DIR`, which must not exist, and leave everything there")
 	cmd.Flags().BoolVar(&unsandboxed, "unsandboxed", false, "let tools run on this machine as it is")
+	means.SourceFlag(cmd.Flags(), &sources)
 	models.RecordFlag(cmd.Flags(), &record)
 	return cmd
 }
@@ -69,6 +73,7 @@ type trial struct {
 	entry       *processes.Entry
 	keep        string
 	unsandboxed bool
+	sources     []string
 	tape        *recording.Writer
 }
 
@@ -226,7 +231,7 @@ func (t *trial) options(top, name string, test *processes.Test, policy scripted.
 		return errand.Options{}, err
 	}
 	data := filepath.Join(top, "data")
-	return errand.Options{
+	o := errand.Options{
 		Prepared: func(ctx context.Context) error {
 			return process.New(t.Console).TrustTools(ctx, data, t.entry, t.unsandboxed)
 		},
@@ -236,7 +241,8 @@ func (t *trial) options(top, name string, test *processes.Test, policy scripted.
 			Processes: t.catalog.Library().With(processes.NewLibrary(t.entry.Definition)),
 		},
 		View: &errandView{demoView: &demoView{Commands: t.quiet(), auto: true, spin: console.NewSpinner(t.Commands.Console)}},
-	}, nil
+	}
+	return o, means.FillSources(t.Console, &o.Config, t.sources)
 }
 
 // quiet shows steps where a person looks, and nothing to a program.

@@ -50,8 +50,8 @@ func (w *Writer) trusted(ctx context.Context, id, process string, seen map[strin
 	return nil
 }
 
-// ready refuses a definition whose tools are not trusted, or lack one that it
-// requires.
+// ready refuses a definition whose tools are not trusted, lack one that it requires, or
+// are not set up.
 func (w *Writer) ready(ctx context.Context, id string, def *loomv1.Definition) error {
 	names, err := w.trustedTools(ctx, id, def)
 	if err != nil {
@@ -63,7 +63,30 @@ func (w *Writer) ready(ctx context.Context, id string, def *loomv1.Definition) e
 				Want("its package has %s", strings.Join(names, ", "))
 		}
 	}
-	return nil
+	return w.setUp(def)
+}
+
+// setUp refuses a definition that requires tools which no host has set up that runs
+// agents, all of them at once. Another host's tools are believed: which of them comes to
+// an attempt is not known yet.
+func (w *Writer) setUp(def *loomv1.Definition) error {
+	var missing []*fault.Error
+	for _, name := range def.GetGuide().GetRequiredTools() {
+		why := w.config.Lacking[name]
+		if why == nil || w.elsewhere(name) {
+			continue
+		}
+		missing = append(missing, fault.New("process/tool-missing", "process %q requires %s: %s", def.Name, name, why.Message).
+			At("tools.required").Want("%s", why.Hint))
+	}
+	return fault.Join(missing)
+}
+
+// elsewhere reports whether another host that runs agents has a tool set up.
+func (w *Writer) elsewhere(name string) bool {
+	return slices.ContainsFunc(w.config.Hosts(), func(p *loomv1.HostPresence) bool {
+		return p.Alive && p.Host != w.config.Host && len(p.Roles) > 0 && !slices.Contains(p.Lacks, name)
+	})
 }
 
 // trustedTools are what agents call the tools of a definition: those that the

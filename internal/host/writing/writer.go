@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"github.com/loomrun/loom/actors"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/host/clean"
 	"github.com/loomrun/loom/internal/host/reading"
@@ -47,6 +48,9 @@ type Config struct {
 	Room  func(project string) error
 	// Hosts are all of the deployment that are known.
 	Hosts func() []*loomv1.HostPresence
+	// Lacking are the tools of the program that are not set up on this host, each with
+	// what to do about it.
+	Lacking map[string]*fault.Error
 	// AsksModel says that a model can ask in primacy.
 	AsksModel bool
 }

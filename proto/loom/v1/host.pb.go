@@ -59,7 +59,10 @@ type HostPresence struct {
 	// there were numbers.
 	Format uint32 `protobuf:"varint,18,opt,name=format,proto3" json:"format,omitempty"`
 	// Its operator has commands of agents run on the machine as it is.
-	Unsandboxed   bool `protobuf:"varint,19,opt,name=unsandboxed,proto3" json:"unsandboxed,omitempty"`
+	Unsandboxed bool `protobuf:"varint,19,opt,name=unsandboxed,proto3" json:"unsandboxed,omitempty"`
+	// The tools of the program that it has not set up: those that want a sandbox, a
+	// program, a source or a key that is not there.
+	Lacks         []string `protobuf:"bytes,20,rep,name=lacks,proto3" json:"lacks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -225,6 +228,13 @@ func (x *HostPresence) GetUnsandboxed() bool {
 		return x.Unsandboxed
 	}
 	return false
+}
+
+func (x *HostPresence) GetLacks() []string {
+	if x != nil {
+		return x.Lacks
+	}
+	return nil
 }
 
 // HostsRequest asks which hosts a deployment has.
@@ -422,7 +432,7 @@ var File_loom_v1_host_proto protoreflect.FileDescriptor
 
 const file_loom_v1_host_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/host.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\"\xfc\x05\n" +
+	"\x12loom/v1/host.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x15loom/v1/service.proto\x1a\x16loom/v1/staffing.proto\"\x92\x06\n" +
 	"\fHostPresence\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x18\n" +
@@ -446,7 +456,8 @@ const file_loom_v1_host_proto_rawDesc = "" +
 	"\x04leaf\x18\x10 \x01(\bR\x04leaf\x12\x1a\n" +
 	"\bprojects\x18\x11 \x03(\tR\bprojects\x12\x16\n" +
 	"\x06format\x18\x12 \x01(\rR\x06format\x12 \n" +
-	"\vunsandboxed\x18\x13 \x01(\bR\vunsandboxed\x1a9\n" +
+	"\vunsandboxed\x18\x13 \x01(\bR\vunsandboxed\x12\x14\n" +
+	"\x05lacks\x18\x14 \x03(\tR\x05lacks\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a6\n" +
