@@ -35,7 +35,7 @@ var arrows = []struct {
 	{contract, nil, "the contract and what is as small depend on nothing above them"},
 	{lang, contract, "a language is read without knowing what it speaks of"},
 	{craft, contract, "a craft computes, and knows nothing of Loom's work"},
-	{cores, slices.Concat(contract, lang, []string{"internal/craft/drawing", "internal/craft/manuscript"}), "a core knows cores, languages and the contract, and no effect, actor or host"},
+	{cores, slices.Concat(contract, lang, []string{"internal/craft/drawing", "internal/craft/foreign", "internal/craft/manuscript"}), "a core knows cores, languages and the contract, and no effect, actor or host"},
 	{store, slices.Concat(contract, cores), "what keeps facts knows what they mean, and neither the network nor agents"},
 	{place, slices.Concat(contract, cores), "a place of work knows nothing of who works there"},
 	{net, slices.Concat(contract, cores, store), "the network carries what cores decide and stores keep"},

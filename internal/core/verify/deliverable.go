@@ -79,7 +79,7 @@ func Deliverables(p *loomv1.Phase) []Deliverable {
 // Finding is one thing that is wrong with what was delivered.
 type Finding struct {
 	// Rule is the broken rule's name; "deliverables" for a file that is not as
-	// promised.
+	// promised, "format" for one that is not what its name says.
 	Rule     string
 	Severity loomv1.Severity
 	// File and Line say where, if it is somewhere: the line counts from 1.
@@ -96,28 +96,28 @@ type Finding struct {
 // promised is the rule that every phase has.
 const promised = "deliverables"
 
-// missing says what is wrong with a promised file, if anything.
-func missing(files fs.FS, d Deliverable) *Finding {
+// delivered reads a promised file, or says what is wrong with it.
+func delivered(files fs.FS, d Deliverable) ([]byte, *Finding) {
 	wrong := func(text string) *Finding {
 		return &Finding{Rule: promised, Severity: loomv1.Severity_SEVERITY_ERROR, File: d.Name, Text: text}
 	}
 	info, err := fs.Stat(files, d.Name)
 	switch {
 	case err != nil:
-		return wrong(strings.TrimSpace("the file is not there; " + near(files, d.Name)))
+		return nil, wrong(strings.TrimSpace("the file is not there; " + near(files, d.Name)))
 	case !info.Mode().IsRegular():
-		return wrong("it is not a regular file")
+		return nil, wrong("it is not a regular file")
 	case info.Size() > MaxFile:
-		return wrong("it is larger than 16 MiB")
+		return nil, wrong("it is larger than 16 MiB")
 	}
 	data, err := fs.ReadFile(files, d.Name)
 	switch {
 	case err != nil:
-		return wrong("the file cannot be read")
+		return nil, wrong("the file cannot be read")
 	case len(bytes.TrimSpace(data)) == 0:
-		return wrong("the file is empty")
+		return nil, wrong("the file is empty")
 	}
-	return nil
+	return data, nil
 }
 
 // near names a file that may have been meant.

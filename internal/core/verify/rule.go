@@ -1,14 +1,12 @@
 package verify
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/lang/condition"
@@ -49,8 +47,8 @@ func CheckRule(r *loomv1.Rule) error {
 		if _, err := condition.CompileRow(r.Check); err != nil {
 			return fault.New("process/rule", "%s", fault.From(err).Message).Got(r.Check)
 		}
-		if !strings.HasSuffix(r.Target, ".csv") {
-			return fault.New("process/rule", "a table rule looks at CSV files").Got(r.Target).Want("name one, or a glob such as *.csv, as its target")
+		if !slices.Contains([]string{"csv", "tsv", "xlsx"}, kindOf(r.Target)) {
+			return fault.New("process/rule", "a table rule looks at files of type csv, tsv or xlsx, which its target does not name").Got(r.Target).Want("name one, or a glob such as *.csv, as its target")
 		}
 	}
 	if _, err := path.Match(r.Target, ""); err != nil {
@@ -88,21 +86,24 @@ func Judged(rules []*loomv1.Rule, phase string) []*loomv1.Rule {
 }
 
 // Phase returns what is wrong with what a phase has delivered: promised files
-// first, then the rules that need no judgment, in their order. Files are looked
-// at in files; output is what the outcome says.
+// first, whether each is what its name says, then the rules that need no judgment, in
+// their order. Files are looked at in files; output is what the outcome says.
 func Phase(files fs.FS, id string, p *loomv1.Phase, rules []*loomv1.Rule, output string) []Finding {
 	var found []Finding
-	var there []string
+	var there []*content
 	for _, d := range Deliverables(p) {
-		if f := missing(files, d); f != nil {
+		data, f := delivered(files, d)
+		if f != nil {
 			found = append(found, *f)
 			continue
 		}
-		there = append(there, d.Name)
+		c := lookInto(d.Name, data)
+		found = append(found, c.wrong...)
+		there = append(there, c)
 	}
 	for _, r := range rules {
 		if Applies(r, id) {
-			found = append(found, examine(files, r, there, output)...)
+			found = append(found, examine(r, there, output)...)
 		}
 	}
 	for i := range found {
@@ -111,45 +112,36 @@ func Phase(files fs.FS, id string, p *loomv1.Phase, rules []*loomv1.Rule, output
 	return found
 }
 
-func examine(files fs.FS, r *loomv1.Rule, names []string, output string) (found []Finding) {
+func examine(r *loomv1.Rule, there []*content, output string) (found []Finding) {
 	if r.Type != regex && r.Type != table {
 		return nil
 	}
 	if r.Target == InOutput {
 		return search(r, InOutput, output)
 	}
-	for _, name := range names {
-		if !aimedAt(r.Target, name) {
+	for _, c := range there {
+		if !aimedAt(r.Target, c.name) {
 			continue
 		}
-		data, err := fs.ReadFile(files, name)
-		if err != nil || !isText(data) {
-			continue // whether it is as promised was said before
-		}
-		text, cut := string(data), len(data) > MaxText
-		if cut {
-			text = text[:MaxText]
+		if c.blind != "" {
+			if !unsound(c.wrong) { // which was said already
+				found = append(found, Finding{Rule: r.Name, Severity: isWarning, File: c.name, Text: "not looked at: " + c.blind})
+			}
+			continue
 		}
 		if r.Type == table {
-			found = append(found, tableRule(r, name, text)...)
+			found = append(found, tableRule(r, c)...)
 		} else {
-			found = append(found, search(r, name, text)...)
+			found = append(found, search(r, c.name, c.text)...)
 		}
-		if cut {
-			found = append(found, Finding{Rule: r.Name, Severity: isWarning, File: name, Text: "only its first 256 KiB were looked at"})
+		for _, left := range c.left {
+			found = append(found, Finding{Rule: r.Name, Severity: isWarning, File: c.name, Text: left})
 		}
 	}
 	return found
 }
 
-// isText says whether data is something that a pattern can be looked for in.
-func isText(data []byte) bool {
-	head := data[:min(len(data), MaxText)]
-	for i := 0; i < utf8.UTFMax && len(head) > 0 && !utf8.Valid(head); i++ {
-		head = head[:len(head)-1] // a rune may have been cut
-	}
-	return utf8.Valid(head) && !bytes.ContainsRune(head, 0)
-}
+func unsound(found []Finding) bool { return len(Errors(found)) > 0 }
 
 // aimedAt says whether a target means a deliverable.
 func aimedAt(target, name string) bool {

@@ -1,11 +1,9 @@
 package verify
 
 import (
-	"encoding/csv"
-	"errors"
 	"fmt"
-	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,8 +16,45 @@ import (
 // maxRows is how many rows of a table are looked at.
 const maxRows = 10_000
 
-// tableRule evaluates a rule over every row of a CSV file with a header.
-func tableRule(r *loomv1.Rule, name, text string) []Finding {
+// tableRule evaluates a rule over every row of the tables of a file.
+func tableRule(r *loomv1.Rule, c *content) (found []Finding) {
+	if unsound(c.wrong) && len(c.grids) == 0 {
+		return nil // it cannot be read, which was said
+	}
+	grids := c.grids
+	if c.kind == "xlsx" {
+		grids = slices.DeleteFunc(slices.Clone(grids), func(g grid) bool { return !g.has(r.Check) })
+		if len(grids) == 0 {
+			return []Finding{{Rule: r.Name, Severity: severity(r), File: c.name, Text: about(r) + ": no sheet has all columns that the rule reads"}}
+		}
+	}
+	for _, g := range grids {
+		found = append(found, rowRule(r, c.name, g)...)
+	}
+	return found[:min(len(found), maxFound)]
+}
+
+var readColumn = regexp.MustCompile(`\brow\.([a-z0-9_]+)`)
+
+// has says whether a table has the columns that an expression reads.
+func (g *grid) has(check string) bool {
+	for _, m := range readColumn.FindAllStringSubmatch(check, -1) {
+		if !slices.ContainsFunc(g.header, func(h string) bool { return Column(h) == m[1] }) {
+			return false
+		}
+	}
+	return true
+}
+
+// place is where a row stands: the line of a csv file; of a workbook, in words.
+func (g *grid) place(i int) (line int, words string) {
+	if g.sheet == "" {
+		return g.number[i], ""
+	}
+	return 0, fmt.Sprintf("sheet %q, row %d: ", g.sheet, g.number[i])
+}
+
+func rowRule(r *loomv1.Rule, name string, g grid) []Finding {
 	wrong := func(line int, format string, args ...any) Finding {
 		return Finding{Rule: r.Name, Severity: severity(r), File: name, Line: line, Text: fmt.Sprintf(format, args...)}
 	}
@@ -27,31 +62,25 @@ func tableRule(r *loomv1.Rule, name, text string) []Finding {
 	if err != nil {
 		return []Finding{wrong(0, "%s", fault.From(err).Message)}
 	}
-	t := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\uFEFF")))
-	t.FieldsPerRecord = -1
-	header, err := t.Read()
-	if err != nil {
+	if len(g.header) == 0 {
 		return []Finding{wrong(1, "the table has no header")}
 	}
-	for i, column := range header {
+	header := make([]string, len(g.header))
+	for i, column := range g.header {
 		header[i] = Column(column)
 	}
 	var found []Finding
-	for n := 0; n < maxRows && len(found) < maxFound; n++ {
-		cells, err := t.Read()
-		if errors.Is(err, io.EOF) {
+	for i, cells := range g.rows {
+		if len(found) == maxFound {
 			break
 		}
-		if err != nil {
-			return append(found, wrong(0, "the table cannot be read: %s", err))
-		}
-		line, _ := t.FieldPos(0)
+		line, where := g.place(i)
 		row := rowOf(header, cells)
 		switch ok, err := p.Holds(row); {
 		case err != nil:
-			return append(found, wrong(line, "%s: %s; the columns are %s", about(r), fault.From(err).Message, strings.Join(header, ", ")))
+			return append(found, wrong(line, "%s%s: %s; the columns are %s", where, about(r), fault.From(err).Message, strings.Join(header, ", ")))
 		case !ok:
-			found = append(found, wrong(line, "%s: %s does not hold for %s", about(r), r.Check, spellRow(header, row, r.Check)))
+			found = append(found, wrong(line, "%s%s: %s does not hold for %s", where, about(r), r.Check, spellRow(header, row, r.Check)))
 		}
 	}
 	return found

@@ -85,8 +85,8 @@ func TestPROC05_Phase(t *testing.T) {
 		{"a column is missing", with("data.csv", "assets\n10\n"), "", []string{
 			"error balance data.csv:2: balance: the expression reads a key that is missing: liabilities; the columns are assets",
 		}},
-		{"no table", with("data.csv", "a,b\n\"1,2\n"), "", []string{`error balance data.csv: the table cannot be read: parse error on line 2, column 6: extraneous or missing " in quoted-field`}},
-		{"bytes that are no text", with("report.md", "\x00\xff"), "", nil},
+		{"no table", with("data.csv", "a,b\n\"1,2\n"), "", []string{`error format data.csv:2: the table cannot be read: parse error on line 2, column 6: extraneous or missing " in quoted-field`}},
+		{"bytes that are no text", with("report.md", "\x00\xff"), "", []string{"error format report.md: it is no md: it is no text in UTF-8"}},
 	} {
 		t.Run("PROC05 "+tt.name, func(t *testing.T) {
 			var got []string

@@ -31,6 +31,7 @@ const (
 	maxColumns  = 100
 	maxPages    = 2000 // sheets or slides
 	maxLeft     = 100  // lines about what is left out
+	maxErrors   = 100  // cells with an error
 
 	cellText = 4 // bytes that even an empty cell takes of the text that is given
 )
@@ -46,6 +47,14 @@ type Block struct {
 	Rows [][]string `json:"rows,omitempty"`
 }
 
+// CellError is a cell of a workbook whose formula came to an error, or names cells that are
+// no longer there.
+type CellError struct {
+	Sheet string `json:"sheet"`
+	Cell  string `json:"cell"`
+	Text  string `json:"text"`
+}
+
 // Document is what a file says.
 type Document struct {
 	// Format is docx, xlsx or pptx.
@@ -53,8 +62,20 @@ type Document struct {
 	Blocks []Block `json:"blocks"`
 	// Left says what was left out.
 	Left []string `json:"left,omitempty"`
+	// CellErrors are those of a workbook's cells, at most 100.
+	CellErrors []CellError `json:"cell_errors,omitempty"`
 
-	room int // bytes that may still be given
+	room    int           // bytes that may still be given
+	numbers map[int][]int // of the rows of sheets, by their block
+}
+
+// RowNumber is the number of a row of the table that is a block: in a sheet, of which empty
+// rows are left out, the one that its program shows, else its place from 1.
+func (d *Document) RowNumber(block, row int) int {
+	if list := d.numbers[block]; row < len(list) {
+		return list[row]
+	}
+	return row + 1
 }
 
 // Formats are those that are read.
@@ -81,7 +102,7 @@ func Read(data []byte, alive func() error) (*Document, error) {
 	for _, f := range z.File {
 		p.files[strings.TrimPrefix(f.Name, "/")] = f
 	}
-	d := &Document{room: maxText}
+	d := &Document{room: maxText, numbers: map[int][]int{}}
 	main, err := p.main()
 	if err != nil {
 		return nil, err

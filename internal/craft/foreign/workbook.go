@@ -41,7 +41,10 @@ func (d *Document) workbook(p *pack, main string) error {
 			return err
 		}
 		d.add(Block{Kind: "heading", Level: 1, Text: s.attr("name")})
-		d.add(Block{Kind: "table", Rows: d.cells(page, shared, s.attr("name"))})
+		rows, numbers := d.cells(page, shared, s.attr("name"))
+		d.numbers[len(d.Blocks)] = numbers
+		d.add(Block{Kind: "table", Rows: rows})
+		d.cellErrors(page, s.attr("name"))
 	}
 	return nil
 }
@@ -60,12 +63,12 @@ func plain(n *node) string {
 	return b.String()
 }
 
-// cells are the rows of a sheet, those that are empty left out.
-func (d *Document) cells(page *node, shared []string, name string) (rows [][]string) {
-	for _, r := range page.first("sheetData").all("row") {
+// cells are the rows of a sheet, those that are empty left out, and their numbers.
+func (d *Document) cells(page *node, shared []string, name string) (rows [][]string, numbers []int) {
+	for i, r := range page.first("sheetData").all("row") {
 		if len(rows) == maxRows {
 			d.left("rows of the sheet %q: it has more than %d", name, maxRows)
-			return rows
+			return rows, numbers
 		}
 		var row []string
 		for _, c := range r.all("c") {
@@ -87,10 +90,41 @@ func (d *Document) cells(page *node, shared []string, name string) (rows [][]str
 			row[at] = text
 		}
 		if len(row) > 0 {
-			rows = append(rows, row)
+			n, err := strconv.Atoi(r.attr("r"))
+			if err != nil {
+				n = i + 1
+			}
+			rows, numbers = append(rows, row), append(numbers, n)
 		}
 	}
-	return rows
+	return rows, numbers
+}
+
+// cellErrors finds cells of type error, and formulas with a reference that is lost.
+func (d *Document) cellErrors(page *node, name string) {
+	for _, c := range page.first("sheetData").all("c") {
+		if len(d.CellErrors) == maxErrors {
+			return
+		}
+		formula, saved := c.child("f"), c.child("v")
+		switch {
+		case c.attr("t") == "e" && saved != nil:
+			d.CellErrors = append(d.CellErrors, CellError{name, c.attr("r"), oneLine(saved.text)})
+		case formula != nil && strings.Contains(formula.text, "#REF!"):
+			d.CellErrors = append(d.CellErrors, CellError{name, c.attr("r"), "the formula has lost a reference: " + oneLine(formula.text)})
+		case formula != nil && saved != nil && errorValue(saved.text):
+			d.CellErrors = append(d.CellErrors, CellError{name, c.attr("r"), oneLine(saved.text)})
+		}
+	}
+}
+
+// errorValue says whether a text is one of the errors of spreadsheets.
+func errorValue(text string) bool {
+	switch strings.TrimSpace(text) {
+	case "#REF!", "#NAME?", "#VALUE!", "#DIV/0!", "#N/A", "#NUM!", "#NULL!", "#SPILL!", "#CALC!":
+		return true
+	}
+	return false
 }
 
 func value(c *node, shared []string) string {
