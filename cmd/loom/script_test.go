@@ -48,8 +48,8 @@ func TestMain(m *testing.M) {
 // home, a configuration and a data directory of its own.
 func TestCLI01_Stories(t *testing.T) {
 	if testing.Short() {
-		t.Log("in -short: demo, run and inbox alone")
-		stories(t, "", "testdata/script/demo.txtar", "testdata/script/run.txtar", "testdata/script/inbox.txtar")
+		t.Log("in -short: demo alone")
+		stories(t, "", "testdata/script/demo.txtar")
 		return
 	}
 	stories(t, "testdata/script")

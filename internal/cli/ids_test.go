@@ -155,6 +155,7 @@ func TestSUB03_BadIDsOnTheCommandLine(t *testing.T) {
 // Wherever a service takes an id, a bad one is answered with a code, in JSON and
 // without more than 80 bytes of it.
 func TestSUB03_BadIDsOnServices(t *testing.T) {
+	longtest.Skip(t)
 	s := newSite(t)
 	before := s.beads(t)
 	for _, tt := range []struct{ service, field string }{
@@ -209,6 +210,7 @@ func TestSUB03_BadIDsOnServices(t *testing.T) {
 
 // What could be an id, and is nobody's, is unknown: by the same code everywhere.
 func TestSUB03_IDsOfWhatDoesNotExist(t *testing.T) {
+	longtest.Skip(t)
 	s := newSite(t)
 	for _, tt := range []struct {
 		args, code string

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/base/fault"
@@ -58,6 +60,7 @@ func quickConfig(t *testing.T) Config {
 // by itself, the second stays. What is left is shown, and where it is all that the
 // project may have, new work is refused before it begins.
 func TestREAL04_WorktreesGoWithTheirWork(t *testing.T) {
+	longtest.Skip(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	c := quickConfig(t)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/loomrun/loom/internal/base/longtest"
 )
 
 var (
@@ -56,6 +58,7 @@ var sometimes = []string{
 // TestWF10_Simulation covers WF03 to WF12, GRAPH03, LOCK01, ACT04, P5 to P10
 // and P21 on one project, as far as cores can keep them.
 func TestWF10_Simulation(t *testing.T) {
+	longtest.Skip(t)
 	if *trace || *replay != "" {
 		one(t)
 		return
@@ -117,6 +120,7 @@ func checkSeen(t *testing.T, all *tally) {
 
 // TestP21_SeedIsTheRun runs seeds twice: nothing but the seed decides.
 func TestP21_SeedIsTheRun(t *testing.T) {
+	longtest.Skip(t)
 	for seed := range uint64(3 * carefulEvery) {
 		var a, b strings.Builder
 		run(recipe{Seed: seed}, func(line string) { a.WriteString(line + "\n") })

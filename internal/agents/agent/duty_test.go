@@ -50,6 +50,7 @@ func writes() scripted.Policy {
 }
 
 func TestWF05_CommitFailuresSayWhoseFaultItIs(t *testing.T) {
+	longtest.Skip(t)
 	for _, tt := range []struct {
 		name, hook string
 		edit       func(*loomv1.Brief)
@@ -78,6 +79,7 @@ func TestWF05_CommitFailuresSayWhoseFaultItIs(t *testing.T) {
 // The work of another bead lands the same change: who has it again proposes nothing,
 // and the commit names what the target has.
 func TestREAL07_AChangeThatLandedIsNotProposedAgain(t *testing.T) {
+	longtest.Skip(t)
 	b, br := proposed(t, "", writes())
 	made := b.must(br)
 	land := brief("engineering-manager", loomv1.NodeKind_NODE_KIND_LAND)
@@ -141,6 +143,7 @@ func TestP5_CommitAgainIsTheSameCandidate(t *testing.T) {
 // TestWF10_HookThatWritesNoText must not make an outcome that cannot be
 // recorded.
 func TestWF10_HookThatWritesNoText(t *testing.T) {
+	longtest.Skip(t)
 	b, br := proposed(t, "#!/bin/sh\nprintf '\\377\\376 caf\\351\\n'\n", writes())
 	if out := b.must(br); out.Status != success {
 		t.Errorf("outcome %v", out)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/core/patchscan"
 	"github.com/loomrun/loom/internal/place/git"
@@ -54,6 +56,7 @@ func kindsOf(list []*loomv1.PatchWarning) (kinds []string) {
 // to a file of the machine into a change: it is told where they stand, takes them
 // out, and its change is proposed with warnings about the rest.
 func TestREAL09_WhatIsRefusedIsToldWithinTheTurn(t *testing.T) {
+	longtest.Skip(t)
 	command, key := plant(t)
 	var told string
 	b := newBench(t, func(r *model.Request) (*model.Response, error) {
@@ -116,6 +119,7 @@ func TestREAL09_APipeIsRefusedBeforeChecksRun(t *testing.T) {
 // TestREAL09_APolicyThatWarnsShowsWhatWouldBeRefused has the same change proposed
 // in a project that only wants to be told.
 func TestREAL09_APolicyThatWarnsShowsWhatWouldBeRefused(t *testing.T) {
+	longtest.Skip(t)
 	command, key := plant(t)
 	b := newBench(t, script(says(call("shell", map[string]any{"command": command})), finish("success")), git.File{Path: "b_test.go", Data: []byte("package b\n\nfunc TestB(t *testing.T) {}\n")})
 	br := brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
@@ -154,6 +158,7 @@ func TestREAL09_WhoDoesNotMendItFails(t *testing.T) {
 // TestREAL09_ACommitsMessageHasNoKey has an engineer, who takes a key out, quote it
 // in the words that become the commit's message, as the bead's goal does.
 func TestREAL09_ACommitsMessageHasNoKey(t *testing.T) {
+	longtest.Skip(t)
 	key := token("gh"+"p_", 36)
 	for _, tt := range []struct {
 		policy patchscan.Policy

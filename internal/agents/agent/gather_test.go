@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/agents/model/scripted"
@@ -44,6 +46,7 @@ func (b *bench) led(policy scripted.Policy, tasks ...*loomv1.TeamTask) *loomv1.B
 // TestACT03_ALeadProposesWhatItsTeamHasMade gathers two changes, a third that began
 // with one of them, and does so twice.
 func TestACT03_ALeadProposesWhatItsTeamHasMade(t *testing.T) {
+	longtest.Skip(t)
 	b := newBench(t, nil)
 	x, y := b.delegate("shop-2", "implementer", "a.txt", "one\ntwo\n"), b.delegate("shop-3", "backend-engineer", "b.txt", "blue\n")
 	z := b.delegate("shop-4", "implementer", "a.txt", "one\ntwo\nthree\n", x, y)
@@ -88,6 +91,7 @@ func TestACT03_ALeadProposesWhatItsTeamHasMade(t *testing.T) {
 // TestACT03_ALeadIsToldOfChangesThatConflict has its success refused until a task has brought
 // rivals together.
 func TestACT03_ALeadIsToldOfChangesThatConflict(t *testing.T) {
+	longtest.Skip(t)
 	b := newBench(t, nil)
 	x, y := b.delegate("shop-2", "implementer", "a.txt", "red\n"), b.delegate("shop-3", "implementer", "a.txt", "blue\n")
 	out := b.must(b.led(script(finish("success"), finish("failure")), x, y))
@@ -117,6 +121,7 @@ func TestACT03_ALeadIsToldOfChangesThatConflict(t *testing.T) {
 
 // TestACT03_AGiverWithFilesOfItsOwn gathers its own work too.
 func TestACT03_AGiverWithFilesOfItsOwn(t *testing.T) {
+	longtest.Skip(t)
 	b := newBench(t, nil)
 	x := b.delegate("shop-2", "implementer", "b.txt", "blue\n")
 	br := b.led(writes(), x)

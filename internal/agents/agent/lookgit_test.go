@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/scripted"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -12,6 +14,7 @@ import (
 // Who only looks has git's tools, too: of the target, and of a candidate beside
 // the commit that it was made on.
 func TestREAL01_WhoLooksHasGit(t *testing.T) {
+	longtest.Skip(t)
 	ask := func(told *[]string) scripted.Policy {
 		return func(r *model.Request) (*model.Response, error) {
 			if r.Messages[len(r.Messages)-1].Call == "" {

@@ -138,6 +138,7 @@ func TestAGENT03_TheModelSummarisesItsTurn(t *testing.T) {
 // A summary that cannot be had, or is of no use, is taken from the record: the turn
 // goes on as one whose model is never asked.
 func TestAGENT03_WithoutTheModelTheSummaryIsOfTheRecord(t *testing.T) {
+	longtest.Skip(t)
 	answer := func(text string, stop model.Stop) func() (*model.Response, error) {
 		return func() (*model.Response, error) { return &model.Response{Text: text, Stop: stop}, nil }
 	}
@@ -242,6 +243,7 @@ func TestAGENT03_ASummaryIsAskedOnceUnlessItIsLost(t *testing.T) {
 // A recorded summary is played and not asked again; where the recording has none,
 // because the call failed, the summary is taken from the record as it was then.
 func TestAGENT02_ReplayPlaysSummaries(t *testing.T) {
+	longtest.Skip(t)
 	for name, summary := range map[string]func() (*model.Response, error){
 		"a summary":  inOwnWords,
 		"no summary": func() (*model.Response, error) { return nil, fault.New("model/unavailable", "away") },

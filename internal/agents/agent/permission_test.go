@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/actors"
@@ -29,6 +31,7 @@ func (b *turnBench) asking(t *testing.T) {
 // TestAGENT04_ACallThatAsksParksTheTurn stops before a call that has to be asked
 // for, and goes on with that very call when it is answered.
 func TestAGENT04_ACallThatAsksParksTheTurn(t *testing.T) {
+	longtest.Skip(t)
 	for _, tt := range []struct {
 		verdict loomv1.PermissionVerdict
 		ran     int
@@ -88,6 +91,7 @@ func TestAGENT04_AStandingPermissionIsAskedAbout(t *testing.T) {
 // TestAGENT04_RulesOfARole have some calls of a tool denied, some asked about and
 // some made without a question, by what they name.
 func TestAGENT04_RulesOfARole(t *testing.T) {
+	longtest.Skip(t)
 	r, err := roles.Parse("poet.yaml", []byte(`name: poet
 summary: Writes odes.
 persona: You write odes.

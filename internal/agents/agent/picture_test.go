@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"github.com/loomrun/loom/internal/agents/agent"
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/place/git"
@@ -60,6 +62,7 @@ func TestREAL05_PicturesAreShown(t *testing.T) {
 }
 
 func TestREAL05_PicturesAreDurable(t *testing.T) {
+	longtest.Skip(t)
 	whole, file := drawn(t, true)
 	whole.must(brief("researcher", loomv1.NodeKind_NODE_KIND_UNSPECIFIED))
 	for at := 1; at <= whole.seat.calls; at++ {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -57,6 +59,7 @@ const withoutBid = `{"phases":[{"id":"facts"}]}` // which nothing allows
 // In place of a third attempt that comes to no plan that can be carried out comes
 // the plan by rules, and says what was wrong with the other.
 func TestPROC04_TheThirdPlanIsByRules(t *testing.T) {
+	longtest.Skip(t)
 	for attempt, byRules := range map[uint32]bool{1: false, 2: false, 3: true} {
 		b := newBench(t, func(*model.Request) (*model.Response, error) { return plans(withoutBid), nil })
 		out := b.must(plannerBrief(t, "an offer without a survey", attempt))
@@ -88,6 +91,7 @@ func TestPROC04_APlanIsMendedInItsTurn(t *testing.T) {
 // A third plan that is sound counts, as does a third attempt whose model gives up
 // or has nothing to say.
 func TestPROC04_TheThirdPlan(t *testing.T) {
+	longtest.Skip(t)
 	sound := `{"phases":[{"id":"facts"},{"id":"survey"},{"id":"bid"}]}`
 	b := newBench(t, script(plans(sound)))
 	if out := b.must(plannerBrief(t, "an offer", 3)); planOf(out) != sound {
@@ -124,6 +128,7 @@ func TestPROC04_RulesAskNobody(t *testing.T) {
 // A planner whose host dies at any step, before or after that is durable, makes
 // the same plan, and nothing that was answered durably is asked again.
 func TestPROC04_APlannerGoesOnFromEveryStep(t *testing.T) {
+	longtest.Skip(t)
 	policy := script(says(call("file_read", map[string]any{"path": "a.txt"})), plans(`{"phases":[{"id":"facts"},{"id":"survey"},{"id":"bid"}]}`))
 	whole := newBench(t, policy)
 	want := whole.must(plannerBrief(t, "an offer", 1))

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/agents/model"
@@ -59,6 +61,7 @@ func TestP25_NoSecretLeavesTheTools(t *testing.T) {
 
 // What holds a secret is not proposed, so that no commit has it.
 func TestP25_AChangeWithASecretIsNotProposed(t *testing.T) {
+	longtest.Skip(t)
 	b := newBench(t, func(r *model.Request) (*model.Response, error) {
 		if answers(r) == 0 {
 			return says(call("shell", map[string]any{"command": "cp a.txt b.txt; cat conf.txt >> b.txt"})), nil

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/scripted"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -14,6 +16,7 @@ import (
 // that has ended, but not under an agent that is still at it; who goes on with the
 // execution finds what was there.
 func TestREAL04_AWorktreeGoesWhenNobodyWorksInIt(t *testing.T) {
+	longtest.Skip(t)
 	policy := writes()
 	var b *bench
 	var during bool

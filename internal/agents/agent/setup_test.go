@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/agents/tool"
 	"github.com/loomrun/loom/internal/place/git"
@@ -15,6 +17,7 @@ import (
 // setup has run: in the author's worktree, in the checkout that required checks
 // run in, in that of the one who verifies, and where hooks run.
 func TestREAL02_EveryCheckoutIsSetUp(t *testing.T) {
+	longtest.Skip(t)
 	setUp := func(br *loomv1.Brief) *loomv1.Brief {
 		br.Project.Setup = []string{"mkdir -p made && cp a.txt made/a.txt"}
 		return br
@@ -57,6 +60,7 @@ func TestREAL02_EveryCheckoutIsSetUp(t *testing.T) {
 // TestREAL02_TheSetupAloneHasRegistries has a project that names one: its setup
 // runs with what reaches it, wherever it runs, and nothing else does.
 func TestREAL02_TheSetupAloneHasRegistries(t *testing.T) {
+	longtest.Skip(t)
 	setUp := func(br *loomv1.Brief) *loomv1.Brief {
 		br.Project.Setup, br.Project.SetupRegistries = []string{"mkdir -p made && echo ${WAY-no way} >> made/by"}, []string{"registry.example"}
 		return br

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/agents/model"
@@ -70,6 +72,7 @@ func TestPAT03_AStepWithoutItsFileIsMendedInItsTurn(t *testing.T) {
 // A file of an earlier session under the same name is not taken for the work of a step;
 // whoever says again that it is right as it is, is believed.
 func TestPAT03_AnOldFileIsNotTheWorkOfAStep(t *testing.T) {
+	longtest.Skip(t)
 	old := git.File{Path: "clear.md", Data: []byte("Of another session.\n")}
 	done := call(turn.FinishName, map[string]any{"status": "success", "summary": "done"})
 	write := call("file_write", map[string]any{"path": "clear.md", "content": "Clear.\n"})
@@ -105,6 +108,7 @@ func TestPAT03_AnOldFileIsNotTheWorkOfAStep(t *testing.T) {
 
 // A criterion is met by words that stand in a file of the steps, and by no others.
 func TestPAT06_EvidenceStandsInAFileOfTheSteps(t *testing.T) {
+	longtest.Skip(t)
 	judge := func(met bool, words string) *model.Response {
 		return says(call(turn.FinishName, map[string]any{"status": "success", "summary": "judged", "fields": map[string]any{"success_1": met, "evidence_1": words}}))
 	}

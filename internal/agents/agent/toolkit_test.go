@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/actors"
@@ -51,6 +53,7 @@ func tender(role string) *loomv1.Brief {
 // Tools of a package are there for who works by the process, and for nobody else;
 // where nothing may be changed, those that only read.
 func TestPROC07_ToolsOfAPackageAreForItsProcess(t *testing.T) {
+	longtest.Skip(t)
 	plain := tender(engineer)
 	plain.Definition.Toolkit = ""
 	excluding := tender(engineer)
@@ -119,6 +122,7 @@ func TestPROC07_ARoleAsksAboutAPackagesTool(t *testing.T) {
 // A host that dies before a call's end is recorded: what only reads or writes is
 // done again, anything else is not, and the model is told.
 func TestACT04_APackagesToolIsNotRepeatedBlindly(t *testing.T) {
+	longtest.Skip(t)
 	for name, again := range map[string]int{"pkg_read": 2, "pkg_write": 2, "pkg_exec": 1} {
 		ran := map[string]int{}
 		b := newBench(t, script(says(call(name, map[string]any{})), finish("success")))

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"github.com/loomrun/loom/internal/agents/tool"
 	"github.com/loomrun/loom/internal/place/lsp/lsptest"
 )
@@ -33,6 +35,7 @@ func asking(t *testing.T, how string, policy tool.Policy) *tool.Set {
 var allowed = tool.Policy{Allow: true, Ran: "unsandboxed"}
 
 func TestTOOL01_DiagnosticsOfALanguageServer(t *testing.T) {
+	longtest.Skip(t)
 	for _, how := range []string{lsptest.Pull, lsptest.Push} {
 		r := do(t, asking(t, how, allowed), "lsp_diagnostics", args{"paths": []string{"sub/b.txt", "a.txt", "./a.txt", "c.txt"}})
 		const want = "a.txt:2:9: warning: this is wrong [words W1]\nsub/b.txt:1:1: warning: this is wrong [words W1]\n[words: 2 problems in 3 files]\n"
@@ -76,6 +79,7 @@ func TestTOOL01_DiagnosticsThatCannotBeHad(t *testing.T) {
 // A server that does not answer is ended with the call, and what is not known is
 // said.
 func TestTOOL01_DiagnosticsEndInTime(t *testing.T) {
+	longtest.Skip(t)
 	for how, say := range map[string]string{lsptest.Silent: "no answer for a.txt: not in time", lsptest.Mute: "tool/timeout"} {
 		r := asking(t, how, allowed).Call(context.Background(), everything, 500*time.Millisecond, call(t, "lsp_diagnostics", args{"paths": []string{"a.txt"}}))
 		if !strings.Contains(r.Output, say) {

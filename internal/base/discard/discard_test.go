@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"github.com/loomrun/loom/internal/base/discard"
 )
 
@@ -33,6 +35,7 @@ func nest(t *testing.T, dir string, deep int) {
 }
 
 func TestTOOL03_NothingThatACommandLeftStays(t *testing.T) {
+	longtest.Skip(t)
 	outside := filepath.Join(t.TempDir(), "outside")
 	must := func(t *testing.T, err error) {
 		t.Helper()

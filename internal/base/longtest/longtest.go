@@ -1,6 +1,8 @@
-// Package longtest leaves tests of whole systems out of "go test -short": those that run
-// hosts, servers or stories of the command line, or thousands of cases. Without -short it
-// does nothing, and it leaves nothing out unsaid. It is for tests alone.
+// Package longtest leaves tests out of "go test -short" that take more than half a second
+// or so: those that run hosts, servers, many commands of git or stories of the command
+// line, or thousands of cases. What stays asks every package something in little more
+// time than it takes to link the tests. Without -short it does nothing, and it leaves
+// nothing out unsaid. It is for tests alone.
 package longtest
 
 import "testing"
@@ -9,6 +11,6 @@ import "testing"
 func Skip(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("not in -short: a whole system, or thousands of cases")
+		t.Skip("not in -short: a whole system, many processes, or thousands of cases")
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -48,6 +50,7 @@ func TestDOC03_ASoundDocumentHasNoFindings(t *testing.T) {
 
 // Each check finds what it is for, at its place, and what it recommends mends it.
 func TestDOC03_EachCheckFindsWhatItIsFor(t *testing.T) {
+	longtest.Skip(t)
 	for _, tt := range []struct {
 		rule, patch, path string
 		mended            bool

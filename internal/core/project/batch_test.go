@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -120,6 +122,7 @@ func TestWF10_AnEscalationAfterLargeOutcomesFits(t *testing.T) {
 
 // Whatever times out at once is asked about in batches that fit.
 func TestWF10_ManyTimeoutsOfOneExecutionFit(t *testing.T) {
+	longtest.Skip(t)
 	y := newYard(t, "researcher")
 	y.store(fan("wide", 250, &loomv1.NodeDefinition{Role: "researcher"}))
 	y.file("wide", normal)

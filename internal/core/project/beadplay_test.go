@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
@@ -214,6 +216,7 @@ func TestSUB06_StatusesFollowFromLinksExecutionsAndApprovals(t *testing.T) {
 // What one bead frees goes on in small batches, each well within what the
 // journal takes at once, and whoever waits meanwhile waits for one batch.
 func TestSUB06_FreedBeadsBeginInBoundedBatches(t *testing.T) {
+	longtest.Skip(t)
 	for _, tt := range []struct{ beads, tasks int }{{1000, 1}, {200, 60}} {
 		t.Run(fmt.Sprintf("%d beads of %d tasks", tt.beads, tt.tasks), func(t *testing.T) {
 			y := newYard(t, "qa-engineer")

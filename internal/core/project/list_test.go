@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"pgregory.net/rapid"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -120,6 +122,7 @@ func TestSUB06_PagesAreStable(t *testing.T) {
 // A question looks at a bounded part of a large project, and says where to go
 // on: so nobody waits for a search through everything.
 func TestSUB06_ASearchIsBounded(t *testing.T) {
+	longtest.Skip(t)
 	y := newYard(t, "researcher")
 	text := strings.Repeat("nothing of interest ", 3000)
 	for i := range 200 {

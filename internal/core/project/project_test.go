@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -52,6 +54,7 @@ func TestWF05_AFailedVerificationGoesBackThroughInvestigationAndANewApproval(t *
 }
 
 func TestP09_OnlyTheCEOsSignatureOnThisDigestCounts(t *testing.T) {
+	longtest.Skip(t)
 	const approve = loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE
 	for _, tt := range []struct {
 		name string

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"github.com/loomrun/loom/internal/base/fault"
 	pattern "github.com/loomrun/loom/internal/core/intent"
 	"github.com/loomrun/loom/internal/core/project"
@@ -182,6 +184,7 @@ func (d *desk) dies() {
 // it: one record in memory, the draft of the finished steps, nothing that works on, and a
 // session that is taken up at the step that was cut off.
 func TestPAT04_AnAbortAtEveryStepOverACrash(t *testing.T) {
+	longtest.Skip(t)
 	points := []struct {
 		name  string
 		reach func(*desk, string)

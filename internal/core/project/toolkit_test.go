@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -82,6 +84,7 @@ func TestPROC07_ToolsAreTrustedByTheCEO(t *testing.T) {
 // TestPROC07_WhatNoHostCouldUseIsNotTrusted refuses each with its reason, and
 // changes nothing.
 func TestPROC07_WhatNoHostCouldUseIsNotTrusted(t *testing.T) {
+	longtest.Skip(t)
 	for name, edit := range map[string]func(*loomv1.Toolkit){
 		"no process":       func(k *loomv1.Toolkit) { k.Process = "" },
 		"no digest":        func(k *loomv1.Toolkit) { k.Digest = "" },

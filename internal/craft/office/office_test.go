@@ -279,6 +279,7 @@ func TestDOC06_MarkdownAndHTML(t *testing.T) {
 
 // What a format cannot show is told.
 func TestDOC06_DowngradesAreTold(t *testing.T) {
+	longtest.Skip(t)
 	d := everything(t)
 	r, err := Render(d, "pdf", Options{})
 	if err != nil {

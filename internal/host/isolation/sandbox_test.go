@@ -59,6 +59,7 @@ func sh(t *testing.T, h *Commands, dir string, changes cache, script string) (st
 // An agent's commands see neither the data directory nor the CEO's key, but
 // where they work and what the operator named.
 func TestTOOL03_CommandsSeeNoSecrets(t *testing.T) {
+	longtest.Skip(t)
 	h, dir := box(t)
 	if !sandboxed(t, h, dir) {
 		return
@@ -165,6 +166,7 @@ const listens = `perl -MIO::Socket::INET -e '$l=IO::Socket::INET->new(Listen=>1,
 // The network of the host is a role's that asks for it where the operator gives
 // it, and nobody else's.
 func TestTOOL03_TheHostsNetworkIsTheOperatorsToGive(t *testing.T) {
+	longtest.Skip(t)
 	h, dir := box(t)
 	if !sandboxed(t, h, dir) {
 		return

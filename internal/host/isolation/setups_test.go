@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -14,6 +16,7 @@ import (
 // What a project's setup is, and what keeps it from working, is told before work
 // begins, from the branch that work lands on.
 func TestREAL02_TheSetupOfAProjectIsTold(t *testing.T) {
+	longtest.Skip(t)
 	home, bin := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)
 	for _, name := range []string{"npm_config_cache", "CARGO_HOME", "PIP_FIND_LINKS"} {

@@ -108,6 +108,7 @@ func (y *history) next(t *testing.T, after int) {
 }
 
 func TestACT05_NeverTwoHoldersOverCutWires(t *testing.T) {
+	longtest.Skip(t)
 	s := single(t)
 	wires, hosts := map[string]*wire.Wire{}, map[string]jetstream.JetStream{}
 	for _, name := range []string{"h1", "h2", "h3"} {
@@ -136,6 +137,7 @@ func TestACT05_NeverTwoHoldersOverCutWires(t *testing.T) {
 // The only server is away for longer than a lease lasts, and comes back with
 // what it had on disk.
 func TestACT05_NeverTwoHoldersOverARestart(t *testing.T) {
+	longtest.Skip(t)
 	dir, w, hosts := t.TempDir(), newWire(t), map[string]jetstream.JetStream{}
 	s := serve(t, "alone", dir)
 	ready(t, s)

@@ -63,6 +63,7 @@ func alone(t testing.TB, c Config) (a, b *Bucket) {
 }
 
 func TestOneHolder(t *testing.T) {
+	longtest.Skip(t)
 	a, b := alone(t, Config{})
 	first := acquire(t, a, "partition.01", "a")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -162,6 +163,7 @@ func TestReleaseEndsWithTheConnection(t *testing.T) {
 }
 
 func TestTakeOverAfterTTL(t *testing.T) {
+	longtest.Skip(t)
 	const ttl = time.Second
 	a, b := alone(t, Config{TTL: ttl})
 	old := acquire(t, a, "k", "a")

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/loomrun/loom/internal/base/longtest"
 )
 
 // wide is a repository of many directories.
@@ -259,6 +261,7 @@ func TestREAL04_NothingTakesThePlaceOfWhatIsNotHere(t *testing.T) {
 // TestREAL04_KeptCheckoutsKeepTheirCones lends sparse and whole checkouts of one
 // project in turn: none serves as the other, and one of the same cone serves again.
 func TestREAL04_KeptCheckoutsKeepTheirCones(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	f := wide(t)
 	scratch := t.TempDir()

@@ -120,6 +120,7 @@ func steps(t *testing.T, prepare func(*fixture)) (candidate, land []string) {
 }
 
 func TestLOCK05_CrashBetweenAnyTwoSteps(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for name, story := range map[string]struct {
 		prepare func(*fixture)
@@ -267,6 +268,7 @@ func userFile(name string) string {
 // The next landing finishes what another one left, even one that is not tried
 // again.
 func TestLOCK05_AnotherLandingFinishesIt(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	f := newFixture(t)
 	made := f.candidate(1, 5, f.propose(1, f.editing("a.txt", "loom\n")))

@@ -1,8 +1,13 @@
 package git
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/loomrun/loom/internal/base/longtest"
+)
 
 func TestWF16_AForksWorkspaceBeginsWithTheWorkItWasForkedWith(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	f := newFixture(t)
 	change := f.propose(1, f.editing("a.txt", "of the first\n"))

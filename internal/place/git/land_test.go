@@ -92,6 +92,7 @@ func TestLOCK03_MovedTarget(t *testing.T) {
 }
 
 func TestF23_ConflictAndChangedPatch(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for _, tt := range []struct{ name, theirs, code, says string }{
 		{"the same line", "one\nTWO\nthree\n", "git/conflict", `"a.txt"`},
@@ -115,6 +116,7 @@ func TestF23_ConflictAndChangedPatch(t *testing.T) {
 }
 
 func TestF23_RebaseOfAWorkspace(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	f := newFixture(t)
 	w := f.workspace(1)
@@ -156,6 +158,7 @@ func TestF23_RebaseOfAWorkspace(t *testing.T) {
 }
 
 func TestP6_BYD02_StaleHolderIsRefusedByNumber(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	f := newFixture(t)
 	change := f.propose(1, f.editing("a.txt", "loom\n"))
@@ -181,6 +184,7 @@ func TestP6_BYD02_StaleHolderIsRefusedByNumber(t *testing.T) {
 // The holder sleeps at the worst moments: after every check, just before the
 // transaction that would move a ref.
 func TestP6_HolderThatSleepsBeforeEachTransaction(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for _, at := range []string{"objects sent", "checkouts held", "before landing aside"} {
 		t.Run(at, func(t *testing.T) {
@@ -291,6 +295,7 @@ func TestP6_LostWhileLandingLeavesNoCandidate(t *testing.T) {
 }
 
 func TestLOCK05_AskedAgain(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	f := newFixture(t)
 	change := f.propose(1, f.editing("a.txt", "loom\n"))
@@ -332,6 +337,7 @@ func TestP19_ForgedCandidateIsNotLanded(t *testing.T) {
 // The person moves the target at the worst moments: after every check, just
 // before the transaction.
 func TestP6_PersonWhoIsFaster(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for _, at := range []string{"checkouts held", "before landing aside"} {
 		t.Run(at, func(t *testing.T) {
@@ -362,6 +368,7 @@ func TestP6_PersonWhoIsFaster(t *testing.T) {
 
 // A holder sleeps in its hooks while the next one does all of its work.
 func TestP6_OvertakenInItsHooks(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	f := newFixture(t)
 	f.hook("pre-commit", "#!/bin/sh\nexit 0\n")

@@ -3,6 +3,8 @@ package git
 import (
 	"path/filepath"
 	"testing"
+
+	"github.com/loomrun/loom/internal/base/longtest"
 )
 
 // elsewhere is another host's view of the fixture's repository.
@@ -21,6 +23,7 @@ func (f *fixture) elsewhere(t *testing.T) *Workspaces {
 
 // TestP17_AnotherHostGoesOnWithTheWork covers ACT04 and LOCK03 over hosts.
 func TestP17_AnotherHostGoesOnWithTheWork(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	f := newFixture(t)
 	w := f.workspace(1)

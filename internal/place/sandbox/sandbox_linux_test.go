@@ -262,6 +262,7 @@ sleep 600'`
 
 // A command may use what it is given: half of each limit ends nobody.
 func TestTOOL03_WhatIsWithinLimitsGoesOn(t *testing.T) {
+	longtest.Skip(t)
 	if !there(t) {
 		return
 	}

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loomrun/loom/internal/place/setups"
@@ -185,6 +187,7 @@ func TestREAL02_WhatServesOneCheckoutIsNotKept(t *testing.T) {
 
 // A result that was damaged after it was made is not used and goes.
 func TestREAL03_ADamagedResultIsNotUsed(t *testing.T) {
+	longtest.Skip(t)
 	s, at := store(t)
 	keep(t, s, "whole", tree(t))
 	whole, err := os.ReadFile(filepath.Join(at, "shop", "whole"))

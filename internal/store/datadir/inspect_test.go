@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/store/datadir"
 )
@@ -12,6 +14,7 @@ import (
 // TestP4_LookingChangesNothing looks at a directory that a host has, and at one
 // that none has.
 func TestP4_LookingChangesNothing(t *testing.T) {
+	longtest.Skip(t)
 	path := t.TempDir()
 	d, err := datadir.Open(path)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -38,6 +40,7 @@ func rows(t *testing.T, db *projection.DB, path string) string {
 // Tables that begin with a base are those that had every batch, beside those of
 // another partition.
 func TestWF11_OPS03_ABaseStandsForWhatWasCut(t *testing.T) {
+	longtest.Skip(t)
 	for seed := range uint64(3) {
 		other := newPlayer(t, source(t, seed+50), "attic")
 		other.wander(40)

@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/modeltest"
 	"github.com/loomrun/loom/internal/agents/model/wire"
@@ -137,6 +139,7 @@ func TestF15_NobodyThere(t *testing.T) {
 }
 
 func TestF16_SilenceAndTrickle(t *testing.T) {
+	longtest.Skip(t)
 	for name, kind := range map[string]modeltest.FailKind{"silence": modeltest.Silence, "trickle": modeltest.Trickle} {
 		each(t, "F16 "+name, quick, replies(modeltest.Reply{Text: "half of a long answer", Fail: 4, FailKind: kind}),
 			func(t *testing.T, s *modeltest.Server, p model.Provider) {

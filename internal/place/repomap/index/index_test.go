@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/longtest"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -112,6 +114,7 @@ func TestREPO01_AFalseIDPoisonsNothing(t *testing.T) {
 // Whatever happens to the file of outlines, the map is right, and the file is
 // sound again afterwards.
 func TestREPO01_DamageIsMended(t *testing.T) {
+	longtest.Skip(t)
 	dir := t.TempDir()
 	sources(t, dir, 8)
 	want, _ := files(t, nil, "shop", dir)
