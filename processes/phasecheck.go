@@ -36,6 +36,7 @@ func (d *draft) check(rs *roles.Set) {
 	d.dependencies()
 	d.toolLists()
 	d.rules()
+	d.unjudged()
 	d.examples()
 	for _, h := range d.allHooks() {
 		d.hook(h)

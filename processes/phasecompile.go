@@ -208,12 +208,13 @@ func tierOf(t *uint32, otherwise uint32) uint32 {
 }
 
 // verification makes the nodes that verify a phase, and returns the last: from
-// tier 2 on the verifier, who sends the work back; with tier 3 reviewers too,
-// whose votes are counted.
+// tier 2 on, and where a rule of severity error needs judgment, the verifier, who sends
+// the work back; with tier 3 reviewers too, whose votes are counted.
 func (w *weaver) verification(p *phaseFile, at []any, tail string) string {
 	tier := tierOf(p.VerificationTier, 1)
 	about := &loomv1.Phase{Part: loomv1.PhasePart_PHASE_PART_CHECK, Of: p.ID, AcceptanceCriteria: strings.TrimSpace(p.AcceptanceCriteria)}
-	if questions := verify.Questions(about, w.def.Guide.GetRules()); tier >= 2 && len(questions) > 0 {
+	rules := w.def.Guide.GetRules()
+	if questions := verify.Questions(about, rules); len(questions) > 0 && (tier >= 2 || verify.NeedsJudge(p.ID, phasePart(p), rules)) {
 		id := w.node(at, &loomv1.NodeDefinition{
 			Id: p.ID + "-check", Type: task, Role: verifier, Criticality: weight(p.IsCriticalPath), Phase: about,
 			Description: fmt.Sprintf("Judge what phase %s delivered, question by question, with evidence from the files.", p.ID),

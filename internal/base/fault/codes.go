@@ -195,6 +195,7 @@ var codes = map[string]Exit{
 	"process/trust":          Integrity,
 	"process/include":        Invalid,
 	"process/rule":           Invalid,
+	"process/unjudged":       Invalid,
 	"process/mode":           Invalid,
 	"process/plan":           Invalid,
 	"plan/none":              Invalid,

@@ -78,12 +78,38 @@ func Applies(r *loomv1.Rule, phase string) bool {
 func Judged(rules []*loomv1.Rule, phase string) []*loomv1.Rule {
 	var list []*loomv1.Rule
 	for _, r := range rules {
-		if r.Type != regex && r.Type != table && Applies(r, phase) {
+		if !Deterministic(r) && Applies(r, phase) {
 			list = append(list, r)
 		}
 	}
 	return list
 }
+
+// NeedsJudge says whether somebody must judge a phase, whatever its tier: a rule of
+// severity error is about what it delivers or says, and only judgment can tell.
+func NeedsJudge(id string, p *loomv1.Phase, rules []*loomv1.Rule) bool {
+	return slices.ContainsFunc(Judged(rules, id), func(r *loomv1.Rule) bool { return severity(r) == isError && About(r, id, p) })
+}
+
+// About says whether a rule has something to be held against in a phase: what it says, or
+// a deliverable. A judge who is sent to a phase by its name judges its change, too.
+func About(r *loomv1.Rule, id string, p *loomv1.Phase) bool {
+	named := !Deterministic(r) && len(r.Phases) > 0 && (r.Target == "" || r.Target == InDeliverables)
+	return Applies(r, id) && (r.Target == InOutput || named || len(Aimed(r, p)) > 0)
+}
+
+// Aimed returns the deliverables of a phase that a rule's target means.
+func Aimed(r *loomv1.Rule, p *loomv1.Phase) (names []string) {
+	for _, d := range Deliverables(p) {
+		if r.Target != InOutput && aimedAt(r.Target, d.Name) {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// Deterministic says whether a rule needs no judgment.
+func Deterministic(r *loomv1.Rule) bool { return r.Type == regex || r.Type == table }
 
 // Phase returns what is wrong with what a phase has delivered: promised files
 // first, whether each is what its name says, then the rules that need no judgment, in
@@ -113,7 +139,7 @@ func Phase(files fs.FS, id string, p *loomv1.Phase, rules []*loomv1.Rule, output
 }
 
 func examine(r *loomv1.Rule, there []*content, output string) (found []Finding) {
-	if r.Type != regex && r.Type != table {
+	if !Deterministic(r) {
 		return nil
 	}
 	if r.Target == InOutput {
