@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/agents/source/search"
 	"github.com/loomrun/loom/internal/base/fault"
 )
 
@@ -13,16 +14,16 @@ func TestTOOL07_SourcesAreChecked(t *testing.T) {
 		t.Errorf("nothing is set: %+v %v", none, err)
 	}
 	all, err := Sources{
-		WebHosts: []string{"*"}, SearchURL: "http://127.0.0.1:8888", BraveKey: "k", EDGARContact: "A B a@example.com", AlphaVantageKey: "DEMOKEY123456789",
+		WebHosts: []string{"*"}, Search: search.Choice{Kind: "http://127.0.0.1:8888"}, EDGARContact: "A B a@example.com", AlphaVantageKey: "DEMOKEY123456789",
 	}.open()
 	if err != nil || all.Web == nil || all.EDGAR == nil || all.AlphaVantage == nil || all.Search.Name() != "SearXNG at 127.0.0.1" {
 		t.Errorf("all is set: %+v %v", all, err)
 	}
-	if brave, err := (Sources{BraveKey: "k"}).open(); err != nil || brave.Search.Name() != "Brave" {
+	if brave, err := (Sources{Search: search.Choice{Kind: search.KindBrave, Key: "k"}}).open(); err != nil || brave.Search.Name() != "Brave" {
 		t.Errorf("a key of Brave: %+v %v", brave, err)
 	}
 	for code, s := range map[string]Sources{
-		"usage/argument":     {SearchURL: "search"},
+		"usage/argument":     {Search: search.Choice{Kind: "search"}},
 		"source/credentials": {AlphaVantageKey: "secret&x"},
 	} {
 		if _, err := s.open(); fault.Code(err) != code || strings.Contains(err.Error(), "secret") {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/loomrun/loom/internal/agents/model/scripted"
+	"github.com/loomrun/loom/internal/agents/source/search"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/processes"
@@ -47,7 +48,7 @@ func TestTOOL07_RequiredToolsAreSetUp(t *testing.T) {
 			t.Errorf("%v\nwant %s", e, want)
 		}
 	}
-	if err := submit(host.Sources{WebHosts: []string{"example.com"}, SearchURL: "http://127.0.0.1:8888", AlphaVantageKey: "DEMOKEY123456789"}); err != nil {
+	if err := submit(host.Sources{WebHosts: []string{"example.com"}, Search: search.Choice{Kind: "http://127.0.0.1:8888"}, AlphaVantageKey: "DEMOKEY123456789"}); err != nil {
 		t.Errorf("all are set up: %v", err)
 	}
 }

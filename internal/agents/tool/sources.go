@@ -91,11 +91,12 @@ func fetchPage(ctx context.Context, j job, a fetchArguments) (Result, error) {
 	return done(out, "%s: %d characters", page.URL.Host, len(runes)), nil
 }
 
-var webSearch = asking(source{"name a search engine with --source search=URL, or give BRAVE_API_KEY", func(s Sources) bool { return s.Search != nil }},
+var webSearch = asking(source{"name a search engine with --source search=URL or search=duckduckgo, or give BRAVE_API_KEY or KAGI_API_KEY", func(s Sources) bool { return s.Search != nil }},
 	Spec{
-		Name:        "web_search",
-		Class:       reads,
-		Description: "Search the web: titles, addresses, pieces of text. Read what you rely on with web_fetch.",
+		Name:  "web_search",
+		Class: reads,
+		Description: "Search the web: titles, addresses, pieces of text. The answer says which engine gave it, and whether that is an API or a scraped page. " +
+			"Read what you rely on with web_fetch.",
 		Schema: schema(`"query"`, `
 			"query": {"type": "string", "minLength": 1, "maxLength": 400},
 			"count": {"type": "integer", "minimum": 1, "maximum": 20, "description": "default 8"}`),
@@ -116,10 +117,10 @@ func searchWeb(ctx context.Context, j job, a webSearchArguments) (Result, error)
 		return Result{}, answered(ctx, err)
 	}
 	if len(hits) == 0 {
-		return done("nothing was found\n", "%s: nothing found", engine.Name()), nil
+		return done("nothing was found by "+named(engine)+"\n", "%s: nothing found", engine.Name()), nil
 	}
 	var b strings.Builder
-	b.WriteString(asked)
+	b.WriteString(asked + "[found by " + named(engine) + "]\n")
 	for i, h := range hits {
 		fmt.Fprintf(&b, "%d. %s\n   %s\n", i+1, h.Title, h.URL)
 		if h.Snippet != "" {
@@ -127,6 +128,14 @@ func searchWeb(ctx context.Context, j job, a webSearchArguments) (Result, error)
 		}
 	}
 	return done(b.String(), "%s: %d hits", engine.Name(), len(hits)), nil
+}
+
+// named is an engine with what there is to know of it.
+func named(e *search.Engine) string {
+	if note := e.Note(); note != "" {
+		return e.Name() + " (" + note + ")"
+	}
+	return e.Name()
 }
 
 var referenceData = &tool{

@@ -65,7 +65,7 @@ func TestTOOL07_SourcesAnswer(t *testing.T) {
 		args args
 		want string
 	}{
-		{"web_search", args{"query": "prices 2025"}, others + "1. Prices of 2025\n   https://www.example.com/prices\n   They rose.\n"},
+		{"web_search", args{"query": "prices 2025"}, others + "[found by SearXNG at search.example.net]\n1. Prices of 2025\n   https://www.example.com/prices\n   They rose.\n"},
 		{"web_fetch", args{"url": "https://www.example.com/prices"}, others + "address: https://www.example.com/prices\ntitle: Prices\n\n# Prices of 2025\n\nThey rose by 4 %.\n"},
 		{"sec_edgar", args{"action": "company", "company": "aapl"}, "Apple Inc., ticker AAPL, CIK 0000320193\n"},
 		{"sec_edgar", args{"action": "filings", "company": "aapl", "form": "10-K"}, "Apple Inc.\nform,filed,period,accession,description,url\n" +
@@ -119,7 +119,7 @@ func TestTOOL07_SourcesThatAreNotSetUp(t *testing.T) {
 		want string
 	}{
 		"web_fetch":     {args{"url": "https://example.com"}, "--source web=HOST"},
-		"web_search":    {args{"query": "x"}, "--source search=URL"},
+		"web_search":    {args{"query": "x"}, "--source search=URL or search=duckduckgo, or give BRAVE_API_KEY"},
 		"sec_edgar":     {args{"action": "company", "company": "x"}, "--source edgar=CONTACT"},
 		"alpha_vantage": {args{"action": "quote", "symbol": "IBM"}, "ALPHA_VANTAGE_API_KEY"},
 	} {

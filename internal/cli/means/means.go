@@ -96,7 +96,8 @@ func (m *Means) Fill(c *host.Config) error {
 	errs = append(errs, fault.All(err)...)
 	errs = append(errs, fault.All(m.models.Open(c, m.console.RoleSet()))...)
 	errs = append(errs, fault.All(m.budgets.fill(c))...)
-	errs = append(errs, fault.All(FillSources(m.console, c, m.sources))...)
+	c.Sources, err = Sources(m.console, m.sources)
+	errs = append(errs, fault.All(err)...)
 	return fault.Join(errs)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/loomrun/loom/internal/agents/source/search"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/cli/console"
@@ -16,45 +17,66 @@ import (
 // sourceKinds are what --source can name.
 var sourceKinds = []string{"edgar", "search", "web"}
 
-// Openings says what a host with these sources opens to its agents.
-func Openings(c *console.Console, given []string, unsandboxed bool) roles.Openings {
-	o := roles.Openings{Unsandboxed: unsandboxed, Web: c.Env("BRAVE_API_KEY") != "", Data: c.Env("ALPHA_VANTAGE_API_KEY") != ""}
-	for _, s := range given {
-		kind, _, _ := strings.Cut(s, "=")
-		o.Web = o.Web || kind == "web" || kind == "search"
-		o.Data = o.Data || kind == "edgar"
-	}
-	return o
-}
-
 // SourceFlag adds the flag that says what agents may ask.
 func SourceFlag(f *pflag.FlagSet, given *[]string) {
 	f.StringArrayVar(given, "source", nil, "what agents may ask, `KIND=VALUE`: web, search, edgar")
 }
 
-// FillSources reads what agents may ask outside of their workspaces: KIND=VALUE
-// each, web=HOST any number of times. Keys are from the environment, or from
-// the files that it names; they are never flags, which other users of the
-// machine can see.
-func FillSources(console *console.Console, c *host.Config, given []string) error {
-	c.Sources.BraveKey, c.Sources.AlphaVantageKey = console.Env("BRAVE_API_KEY"), console.Env("ALPHA_VANTAGE_API_KEY")
-	for _, s := range given {
-		kind, value, _ := strings.Cut(s, "=")
+// Openings says what a host with these sources opens to its agents.
+func Openings(s host.Sources, unsandboxed bool) roles.Openings {
+	return roles.Openings{
+		Unsandboxed: unsandboxed, Web: len(s.WebHosts) > 0 || s.Search.Kind != "", Data: s.EDGARContact != "" || s.AlphaVantageKey != "",
+	}
+}
+
+// Sources reads what agents may ask outside of their workspaces: KIND=VALUE each,
+// web=HOST any number of times. Keys are from the environment, or from
+// the files that it names; they are never flags, which other users of the machine can
+// see. Where nothing is said of a search engine, it is that of a key, or DuckDuckGo.
+func Sources(c *console.Console, given []string) (host.Sources, error) {
+	s := host.Sources{AlphaVantageKey: c.Env("ALPHA_VANTAGE_API_KEY")}
+	engine := ""
+	for _, g := range given {
+		kind, value, _ := strings.Cut(g, "=")
 		value = strings.TrimSpace(value)
-		one := map[string]*string{"search": &c.Sources.SearchURL, "edgar": &c.Sources.EDGARContact}[kind]
+		one := map[string]*string{"search": &engine, "edgar": &s.EDGARContact}[kind]
 		switch {
 		case !slices.Contains(sourceKinds, kind):
-			return fault.New("usage/argument", "there is no such source").At("--source").Got(s).Want("%s", suggest.Among(kind, sourceKinds))
+			return s, fault.New("usage/argument", "there is no such source").At("--source").Got(g).Want("%s", suggest.Among(kind, sourceKinds))
 		case value == "":
-			return fault.New("usage/argument", "not KIND=VALUE").At("--source").Got(s).
+			return s, fault.New("usage/argument", "not KIND=VALUE").At("--source").Got(g).
 				Want("as in web=example.com, search=http://127.0.0.1:8888 or edgar=\"Sample Company admin@sample.com\"")
 		case kind == "web":
-			c.Sources.WebHosts = append(c.Sources.WebHosts, value)
+			s.WebHosts = append(s.WebHosts, value)
 		case *one != "":
-			return fault.New("usage/argument", "the source %s is given twice", kind).At("--source").Got(s)
+			return s, fault.New("usage/argument", "the source %s is given twice", kind).At("--source").Got(g)
 		default:
 			*one = value
 		}
 	}
-	return nil
+	var err error
+	s.Search, err = search.Choose(engine, c.Env)
+	return s, err
+}
+
+// SearchIsNamed reports whether a search engine is named, or switched off, by a flag.
+func SearchIsNamed(given []string) bool {
+	return slices.ContainsFunc(given, func(g string) bool { return strings.HasPrefix(g, "search=") })
+}
+
+// SourcesText says in a line whom agents may ask, for somebody who begins work that may
+// ask them; nothing where nobody may be asked.
+func SourcesText(s host.Sources) []string {
+	open, err := s.List()
+	if err != nil || len(open) == 0 {
+		return nil // the start says what is wrong
+	}
+	asks := make([]string, len(open))
+	for i, o := range open {
+		asks[i] = o.Tool + ": " + o.What
+		if o.Note != "" {
+			asks[i] += " (" + o.Note + "; --source search=off to do without)"
+		}
+	}
+	return []string{"agents may ask " + strings.Join(asks, ", ")}
 }

@@ -6,24 +6,50 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/console"
-	"github.com/loomrun/loom/internal/host"
 )
 
 func TestTOOL07_SourcesOfAHost(t *testing.T) {
 	t.Setenv("ALPHA_VANTAGE_API_KEY", "DEMOKEY123456789")
-	var c host.Config
-	err := FillSources(&console.Console{}, &c, []string{"web=example.com", "web=*.example.org", "search=http://127.0.0.1:8888", "edgar=Sample Company admin@sample.com"})
-	s := c.Sources
-	if err != nil || strings.Join(s.WebHosts, " ") != "example.com *.example.org" || s.SearchURL == "" || s.EDGARContact == "" || s.AlphaVantageKey == "" {
+	s, err := Sources(&console.Console{}, []string{"web=example.com", "web=*.example.org", "search=http://127.0.0.1:8888", "edgar=Sample Company admin@sample.com"})
+	if err != nil || strings.Join(s.WebHosts, " ") != "example.com *.example.org" || s.Search.Kind != "http://127.0.0.1:8888" || s.EDGARContact == "" || s.AlphaVantageKey == "" {
 		t.Errorf("%+v %v", s, err)
 	}
 	for given, want := range map[string]string{
-		"wbe=x":      `--source: there is no such source (got "wbe=x"); `,
-		"web=":       `--source: not KIND=VALUE (got "web=")`,
-		"search=a b": `--source: the source search is given twice`,
+		"wbe=x":        `--source: there is no such source (got "wbe=x"); `,
+		"web=":         `--source: not KIND=VALUE (got "web=")`,
+		"search=brave": `--source: the search engine brave wants a key, and BRAVE_API_KEY is not set (got "search=brave")`,
+		"search=gogle": `--source: there is no such search engine (got "search=gogle"); the address of a SearXNG server, duckduckgo, `,
 	} {
-		if err := FillSources(&console.Console{}, &c, []string{given}); fault.Code(err) != "usage/argument" || !strings.HasPrefix(err.Error(), want) {
+		if _, err := Sources(&console.Console{}, []string{given}); fault.Code(err) != "usage/argument" || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", given, err)
+		}
+	}
+	if _, err := Sources(&console.Console{}, []string{"search=off", "search=duckduckgo"}); err == nil || !strings.Contains(err.Error(), "the source search is given twice") {
+		t.Errorf("two engines: %v", err)
+	}
+}
+
+// Without a word of the operator's the engine is that of a key, else DuckDuckGo; a word
+// of his goes over any key.
+func TestTOOL07_WhichEngineIsAsked(t *testing.T) {
+	for _, tt := range []struct {
+		brave, kagi string
+		given       []string
+		want        string
+	}{
+		{"", "", nil, "duckduckgo"},
+		{"", "k", nil, "kagi"},
+		{"b", "k", nil, "brave"},
+		{"b", "k", []string{"search=kagi"}, "kagi"},
+		{"b", "", []string{"search=duckduckgo"}, "duckduckgo"},
+		{"b", "k", []string{"search=off"}, ""},
+		{"b", "k", []string{"search=http://searx.local:8080"}, "http://searx.local:8080"},
+	} {
+		t.Setenv("BRAVE_API_KEY", tt.brave)
+		t.Setenv("KAGI_API_KEY", tt.kagi)
+		s, err := Sources(&console.Console{}, tt.given)
+		if err != nil || s.Search.Kind != tt.want || Openings(s, false).Web != (tt.want != "") {
+			t.Errorf("%+v: %+v %v", tt, s.Search, err)
 		}
 	}
 }

@@ -242,7 +242,13 @@ func (t *trial) options(top, name string, test *processes.Test, policy scripted.
 		},
 		View: &errandView{demoView: &demoView{Commands: t.quiet(), auto: true, spin: console.NewSpinner(t.Commands.Console)}},
 	}
-	return o, means.FillSources(t.Console, &o.Config, t.sources)
+	given := t.sources
+	if !means.SearchIsNamed(given) { // a test asks nobody whom it was not told to ask
+		given = append(slices.Clone(given), "search=off")
+	}
+	var err error
+	o.Config.Sources, err = means.Sources(t.Console, given)
+	return o, err
 }
 
 // quiet shows steps where a person looks, and nothing to a program.

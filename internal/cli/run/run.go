@@ -156,6 +156,9 @@ func (a *Commands) carryOut(ctx context.Context, o errand.Options) (*errand.Resu
 	if limits := means.LimitsText(&o.Config); limits != "" {
 		o.View.Say(limits)
 	}
+	for _, said := range means.SourcesText(o.Config.Sources) {
+		o.View.Say(said)
+	}
 	r, err := errand.Run(ctx, o)
 	o.View.(*errandView).spin.Stop()
 	return r, err

@@ -37,10 +37,11 @@ about a hundred ways. What is not good comes with something to do; it exits 1
 when something failed, 0 with warnings alone. It takes the flags of "loom up".
 
 It changes nothing and contacts nobody but a host that runs here. With --online
-it asks each model for one word, which costs a few tokens.`,
+it asks each model for one word, which costs a few tokens, and the search engine
+and other sources for something small.`,
 		Example: "  loom doctor\n  loom doctor --json --data /var/lib/loom\n  loom doctor --online --model openai:gpt-5",
 	}
-	cmd.Flags().BoolVar(&online, "online", false, "ask each model for one word")
+	cmd.Flags().BoolVar(&online, "online", false, "ask each model and source for something small")
 	a.hostFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		m, err := a.machine(cmd.Flags())
@@ -48,7 +49,7 @@ it asks each model for one word, which costs a few tokens.`,
 			return err
 		}
 		if online {
-			m.Ask = a.askOneWord
+			m.Ask, m.Online = a.askOneWord, true
 		}
 		return a.examine(cmd.Context(), m)
 	}
@@ -78,7 +79,14 @@ func (a *Commands) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 		}
 		return said, err
 	}
-	m.Roles, m.Openings = a.RoleSet(), means.Openings(a.Console, console.Slice(flags, flags.Lookup("source")), m.Unsandboxed)
+	asks, err := means.Sources(a.Console, console.Slice(flags, flags.Lookup("source")))
+	if err == nil {
+		m.Sources, err = listed(asks)
+	}
+	if err != nil {
+		m.Configuration = cmp.Or(m.Configuration, err)
+	}
+	m.Roles, m.Openings = a.RoleSet(), means.Openings(asks, m.Unsandboxed)
 	limits, err := flags.GetStringToString("sandbox-limit")
 	if err != nil {
 		return m, err
@@ -133,6 +141,15 @@ func (a *Commands) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 	}
 	err = a.modelsOf(flags, &m)
 	return m, err
+}
+
+// listed are the sources of a host, as they are looked at.
+func listed(s host.Sources) (list []doctor.Source, err error) {
+	open, err := s.List()
+	for _, o := range open {
+		list = append(list, doctor.Source(o))
+	}
+	return list, err
 }
 
 // hostsHere asks the host that runs on the data directory.

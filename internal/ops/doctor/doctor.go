@@ -69,6 +69,13 @@ type SetupStep struct {
 	Lacks        []Lack
 }
 
+// Source is something that a tool asks: what it is, what there is to know of it, and
+// how it is tried over the network; nil where it is not.
+type Source struct {
+	Tool, What, Note string
+	Try              func(context.Context) error
+}
+
 // Lack is something that is missing, and what to do.
 type Lack struct{ What, Do string }
 
@@ -93,7 +100,9 @@ type Machine struct {
 	Roles    *roles.Set
 	Openings roles.Openings
 	Models   []Model
-	Secrets  []Secret
+	// Sources are what agents would ask outside of their workspaces, by tool.
+	Sources []Source
+	Secrets []Secret
 	// Configuration is what is wrong with it, nil for nothing.
 	Configuration error
 	// Ignored are variables that set nothing.
@@ -103,6 +112,8 @@ type Machine struct {
 	Open func(spec string) (terms []string, err error)
 	// Ask asks a model something, over the network. Nil asks nobody.
 	Ask func(ctx context.Context, spec string) error
+	// Online has sources tried over the network.
+	Online bool
 	// Workspace tries what agents' commands need in a workspace that is thrown away.
 	// Nil tries nothing.
 	Workspace func(ctx context.Context) ([]Trial, error)
@@ -148,6 +159,7 @@ var checks = []check{
 	{"probes", probes},
 	{"secrets", secrets},
 	{"models", models},
+	{"sources", sources},
 	{"roles", reaches},
 }
 

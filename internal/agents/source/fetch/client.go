@@ -25,6 +25,7 @@ const (
 	maxRedirects = 5
 	maxHeader    = 64 << 10 // bytes
 	maxWait      = 10 * time.Second
+	maxLookup    = 5 * time.Second
 )
 
 // Config says what a client may do.
@@ -66,6 +67,7 @@ type Config struct {
 type Client struct {
 	config Config
 	http   *http.Client
+	silent silences
 }
 
 // Page is what was fetched.
@@ -119,6 +121,9 @@ func (c *Client) Get(ctx context.Context, address string) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.silent.over(ctx, u.Hostname()); err != nil {
+		return nil, err
+	}
 	if err := c.room(ctx); err != nil {
 		return nil, err
 	}
@@ -148,6 +153,7 @@ func (c *Client) page(ctx context.Context, resp *http.Response) (*Page, error) {
 	case int64(len(body)) > c.config.Most:
 		return nil, fault.New("source/too-large", "%s gave more than %d bytes", u.Hostname(), c.config.Most).At("url")
 	case resp.StatusCode != http.StatusOK:
+		c.silent.asked(u.Hostname(), resp)
 		return nil, &StatusError{Host: u.Hostname(), Code: resp.StatusCode, RetryAfter: resp.Header.Get("Retry-After"), Body: body[:min(len(body), 4096)]}
 	}
 	return &Page{URL: u, Type: resp.Header.Get("Content-Type"), Body: body}, nil
@@ -199,19 +205,27 @@ func (c *Client) room(ctx context.Context) error {
 			r.Cancel()
 			return fault.New("source/rate", "the limit of requests is reached").Want("there is room again in %s", delay.Round(time.Second))
 		}
-		if delay == 0 {
-			continue
-		}
-		timer := time.NewTimer(delay)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if err := pause(ctx, delay); err != nil {
 			r.Cancel()
-			return ctx.Err()
+			return err
 		}
 	}
 	return nil
+}
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // redirect holds each step of the way to the same rules, and takes away what
@@ -266,6 +280,8 @@ func (c *Client) addresses(ctx context.Context, host string) ([]netip.Addr, erro
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, maxLookup)
+	defer cancel()
 	list, err := c.config.Lookup(ctx, host)
 	if err == nil && len(list) == 0 {
 		err = &net.DNSError{Err: "no addresses", Name: host, IsNotFound: true}

@@ -197,7 +197,7 @@ func TestTOOL02_AnswersAreBounded(t *testing.T) {
 	defer c.Close()
 	defer close(release)
 	for path, code := range map[string]string{
-		"/large": "source/too-large", "/full": "", "/bomb": "source/too-large", "/busy": "source/rate", "/none": "source/unknown",
+		"/large": "source/too-large", "/full": "", "/bomb": "source/too-large", "/none": "source/unknown",
 		"/closed": "source/credentials", "/broken": "source/refused", "/same": "source/refused", "/away": "",
 	} {
 		_, err := c.Get(context.Background(), "https://example.com"+path)
@@ -213,6 +213,11 @@ func TestTOOL02_AnswersAreBounded(t *testing.T) {
 	if _, err := c.Get(ctx, "https://example.com/late"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("late: %v", err)
 	}
+	for _, path := range []string{"/busy", "/full"} { // asked to wait, it asks for nothing else either
+		if _, err := c.Get(context.Background(), "https://example.com"+path); fault.Code(fetch.Explain(err)) != "source/rate" {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
 }
 
 func TestTOOL07_RateLimits(t *testing.T) {
@@ -224,6 +229,36 @@ func TestTOOL07_RateLimits(t *testing.T) {
 		_, err := c.Get(context.Background(), "https://example.com")
 		if limited := fault.Code(err) == "source/rate"; limited != (i >= 2) {
 			t.Errorf("request %d: %v", i+1, err)
+		}
+	}
+}
+
+// A host is asked again when the time is over that it has named, in seconds or as a date,
+// and a wait of seconds is waited for.
+func TestTOOL07_RetryAfterIsKeptTo(t *testing.T) {
+	net := sourcetest.New(t)
+	asked := map[string]int{}
+	serve := func(name, after string) {
+		net.Serve(name, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if asked[name]++; asked[name] == 1 {
+				w.Header().Set("Retry-After", after)
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		}))
+	}
+	serve("soon.example.com", "1")
+	serve("late.example.com", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
+	serve("odd.example.com", "tomorrow")
+	c := fetch.New(net.Config(fetch.Config{Hosts: []string{"*.example.com"}}))
+	defer c.Close()
+	for name, want := range map[string]struct {
+		code  string
+		asked int
+	}{"soon.example.com": {"", 2}, "late.example.com": {"source/rate", 1}, "odd.example.com": {"", 2}} {
+		_, first := c.Get(t.Context(), "https://"+name)
+		_, again := c.Get(t.Context(), "https://"+name)
+		if fault.Code(fetch.Explain(first)) != "source/refused" || fault.Code(again) != want.code || asked[name] != want.asked {
+			t.Errorf("%s: %v, then %v, asked %d times", name, first, again, asked[name])
 		}
 	}
 }

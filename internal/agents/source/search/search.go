@@ -1,10 +1,12 @@
-// Package search asks search engines: a SearXNG server of the operator's, or
-// Brave's service.
+// Package search asks search engines: a SearXNG server of the operator's, the services
+// of Brave and Kagi, or DuckDuckGo's page for browsers, which needs no key and is no
+// interface for programs.
 //
 // It promises that each hit has a title, an address of http or https and a
 // piece of text, on one line each and bounded, and that a question goes to the
-// one engine that the operator chose and nowhere else. It ranks nothing itself
-// and fetches none of the pages.
+// one engine that was chosen and nowhere else. It ranks nothing itself and fetches none
+// of the pages. An engine that was not reached is not tried again for half a minute, so
+// that work without a network learns of it at once.
 package search
 
 import (
@@ -15,6 +17,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -38,20 +41,31 @@ type Hit struct{ Title, URL, Snippet string }
 // Engine answers questions. It may be used by several goroutines.
 type Engine struct {
 	name   string
+	note   string
 	client *fetch.Client
 	ask    func(question string, count int) string
 	read   func([]byte) ([]Hit, error)
+	// scraped says that the engine is not asked by its interface for programs.
+	scraped bool
+
+	mu    sync.Mutex
+	why   error     // it was not reached
+	until time.Time // and is not tried before
 }
 
 // Name says which engine it is.
 func (e *Engine) Name() string { return e.name }
 
+// Note is what a reader of its answers has to know of the engine, "" for nothing.
+func (e *Engine) Note() string { return e.note }
+
 // Connect completes how an engine's client reaches the network; tests give
 // their own. Nil is the network there is.
 type Connect func(fetch.Config) fetch.Config
 
-func client(c fetch.Config, connect Connect) *fetch.Client {
-	c.Limits = []*rate.Limiter{rate.NewLimiter(rate.Every(time.Second), 3)}
+// client returns one that asks every so often, and three times at once.
+func client(c fetch.Config, every time.Duration, connect Connect) *fetch.Client {
+	c.Limits = []*rate.Limiter{rate.NewLimiter(rate.Every(every), 3)}
 	if connect != nil {
 		c = connect(c)
 	}
@@ -69,7 +83,7 @@ func SearXNG(base string, connect Connect) (*Engine, error) {
 	u = u.JoinPath("search")
 	return &Engine{
 		name:   "SearXNG at " + u.Hostname(),
-		client: client(fetch.Config{Hosts: []string{u.Hostname()}, Private: true}, connect),
+		client: client(fetch.Config{Hosts: []string{u.Hostname()}, Private: true}, time.Second, connect),
 		ask: func(question string, _ int) string {
 			u := *u
 			u.RawQuery = url.Values{"q": {question}, "format": {"json"}}.Encode()
@@ -86,7 +100,7 @@ func Brave(key string, connect Connect) *Engine {
 		client: client(fetch.Config{
 			Hosts:  []string{"api.search.brave.com"},
 			Header: http.Header{"X-Subscription-Token": {key}, "Accept": {"application/json"}},
-		}, connect),
+		}, time.Second, connect),
 		ask: func(question string, count int) string {
 			return "https://api.search.brave.com/res/v1/web/search?" + url.Values{"q": {question}, "count": {strconv.Itoa(count)}}.Encode()
 		},
@@ -103,11 +117,17 @@ func (e *Engine) Search(ctx context.Context, question string, count int) ([]Hit,
 		return nil, fault.New("tool/arguments", "the question has %d bytes, not 1 to %d", len(question), maxQuestion).At("query")
 	}
 	count = min(max(count, 1), Most)
+	if err := e.away(); err != nil {
+		return nil, err
+	}
 	page, err := e.client.Get(ctx, e.ask(question, count))
 	if err != nil {
-		return nil, explain(e.name, err)
+		return nil, e.missed(e.explain(err))
 	}
 	hits, err := e.read(page.Body)
+	if err != nil && fault.Code(err) != "" {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fault.New("source/refused", "%s did not answer in JSON that is a list of results", e.name).
 			Want("a SearXNG server needs the format json in its settings")
@@ -115,13 +135,40 @@ func (e *Engine) Search(ctx context.Context, question string, count int) ([]Hit,
 	return sound(hits, count), nil
 }
 
-// explain names a refused key as such.
-func explain(name string, err error) error {
+// rest is how long an engine is left alone that was not reached.
+const rest = 30 * time.Second
+
+// away says why an engine is not asked now.
+func (e *Engine) away() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if time.Now().Before(e.until) {
+		return e.why
+	}
+	return nil
+}
+
+// missed keeps in mind that the engine was not reached.
+func (e *Engine) missed(err error) error {
+	if fault.Code(err) == "source/unavailable" {
+		e.mu.Lock()
+		e.why, e.until = err, time.Now().Add(rest)
+		e.mu.Unlock()
+	}
+	return err
+}
+
+// explain names a refused key as such, and a page that keeps programs out.
+func (e *Engine) explain(err error) error {
 	f := fault.From(fetch.Explain(err))
-	if s, ok := errors.AsType[*fetch.StatusError](err); ok {
+	if s, ok := errors.AsType[*fetch.StatusError](err); ok && e.scraped {
+		if s.Code == http.StatusAccepted || s.Code == http.StatusForbidden {
+			return tooOften()
+		}
+	} else if ok {
 		switch s.Code {
 		case http.StatusForbidden, http.StatusUnauthorized, http.StatusUnprocessableEntity:
-			f = fault.New("source/credentials", "%s refuses the key, or to answer in JSON (%d)", name, s.Code)
+			f = fault.New("source/credentials", "%s refuses the key, or to answer in JSON (%d)", e.name, s.Code)
 		}
 	}
 	if f.Code == "internal/error" {

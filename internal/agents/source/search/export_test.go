@@ -1,0 +1,4 @@
+package search
+
+// ReadDuckDuckGo is the reader of DuckDuckGo's page.
+var ReadDuckDuckGo = readDuckDuckGo
