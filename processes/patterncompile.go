@@ -40,6 +40,9 @@ const sessionPrefix = "pattern-"
 // target. Where it waits between steps, and at what tempo a step is done, the session
 // says while it runs. The error is what makes a pattern unsound.
 func SessionWorkflow(p *loomv1.Pattern, criteria int, rs *roles.Set) (*loomv1.Definition, error) {
+	if len(p.GetSteps()) == 0 {
+		return nil, fault.New("intent/invalid", "pattern %q has no step", p.GetName()).At("steps")
+	}
 	f := patternPhases(p)
 	f.Name = (sessionPrefix + p.Name)[:min(len(sessionPrefix)+len(p.Name), 64)]
 	check := phaseFile{

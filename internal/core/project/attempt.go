@@ -47,7 +47,7 @@ func (d *decision) holding(id string, c *loomv1.Claimant) (*loomv1.Execution, er
 	if a == nil {
 		return nil, fault.New("attempt/stale", "attempt %q is not outstanding", id).At("attempt")
 	}
-	if !proto.Equal(a.Claimant, c) {
+	if c == nil || !proto.Equal(a.Claimant, c) { // nobody holds what is queued
 		return nil, fault.New("attempt/claimed", "attempt %q is held by %s, not by %s", id, name(a.Claimant), name(c)).At("claimant")
 	}
 	return x, nil
