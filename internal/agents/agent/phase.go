@@ -227,16 +227,22 @@ func (j *job) proposed(ctx context.Context, phase string) (dir string, done func
 func (j *job) judge(ctx context.Context) (*loomv1.Outcome, error) {
 	return j.overPhase(ctx, func(phase *loomv1.NodeDefinition, dir string, files fs.FS) (*loomv1.Outcome, error) {
 		questions := verify.Questions(j.brief.Node.Phase, j.rules())
+		evidence := j.evidenceOf(phase, files)
+		j.promised = proven(questions, evidence)
 		out, err := j.turn(ctx, j.workspace(dir), Prompt(j.brief, j.role)+questionText(questions)+j.material(files, []*loomv1.NodeDefinition{phase}))
 		if err != nil || out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
 			return out, err
 		}
 		o := j.brief.Execution.Nodes[phase.Id].GetOutcome()
 		found := verify.Phase(files, phase.Id, phase.Phase, j.rules(), o.GetSummary()+"\n"+o.GetNotes())
-		judged := verify.Verdict(questions, out.Fields.AsMap())
+		judged, unproven := verify.Proven(questions, out.Fields.AsMap(), evidence)
 		out.Broken = verify.Broken(append(verify.Errors(found), judged...)) // the phase has told of warnings
-		found = append(found, judged...)
-		if !j.refuted(out, found) {
+		found = slices.Concat(found, judged, verify.NotJudged(unproven))
+		switch {
+		case j.refuted(out, found):
+		case verify.Severe(unproven): // what nobody has shown is no verdict
+			j.fail(out, "verify/evidence", "the evidence is not in the files: "+verify.UnprovenText(unproven), verify.Text(found))
+		default:
 			out.Notes = text(strings.TrimSpace(verify.Text(found) + out.Notes))
 		}
 		return out, nil

@@ -204,6 +204,9 @@ func (j *job) material(files fs.FS, phases []*loomv1.NodeDefinition) string {
 // file writes a file as data, cut to limit bytes, and returns how many it took.
 func (p *prompt) file(name, phase string, data []byte, limit int) int {
 	fmt.Fprintf(p, "### %s (phase %s, %d bytes)\n", name, phase, len(data))
+	if text, ok := verify.Readable(name, data); ok {
+		data = []byte(text)
+	}
 	switch {
 	case !utf8.Valid(data):
 		p.WriteString("it is no text; look at it with a tool\n")
@@ -296,7 +299,7 @@ func delivered(files fs.FS, p *loomv1.Phase) string {
 func questionText(questions []verify.Question) string {
 	var p prompt
 	p.section("Questions")
-	p.WriteString("Judge each by the files alone. Answer with two fields: whether it is so, and the evidence: a quotation with its file, or what you looked for and did not find. Without evidence an answer does not count. Call finish with status success when you have judged, whatever the answers are.\n")
+	fmt.Fprintf(&p, "Judge each by the files alone. Answer with two fields: whether it is so, and the evidence. What is so, show with a quotation and its file, as in report.md: \"words of it\"; it is looked up there, has %d characters or more, and the numbers that you name must be there, too. What is not so, show in the same way, or say what you looked for and did not find. An answer whose evidence is not in the files does not count. Call finish with status success when you have judged, whatever the answers are.\n", verify.LeastQuotation)
 	for _, q := range questions {
 		fmt.Fprintf(&p, "- %s, %s: %s\n", q.Field, q.Evidence, q.Text)
 	}

@@ -21,6 +21,7 @@ type content struct {
 	// text is what patterns and words are looked for in: the file itself, or what an
 	// office file says, as Markdown. Its first 256 KiB.
 	text   string
+	whole  string          // all of the text
 	blocks []foreign.Block // of an office file
 	grids  []grid          // the tables of a csv, tsv or xlsx
 	blind  string          // why nothing can be looked for in it
@@ -67,6 +68,13 @@ func Blind(name string) bool {
 	return false
 }
 
+// Readable is the text of a file as rules see it; ok is false for one that they cannot look
+// into.
+func Readable(name string, data []byte) (text string, ok bool) {
+	c := lookInto(name, data)
+	return c.whole, c.blind == "" && !unsound(c.wrong)
+}
+
 // not reports that the file is not what its name says.
 func (c *content) not(line int, format string, args ...any) {
 	c.wrong = append(c.wrong, Finding{Rule: formatRule, Severity: isError, File: c.name, Line: line, Text: fmt.Sprintf(format, args...)})
@@ -84,7 +92,7 @@ func (c *content) plain(data []byte) {
 }
 
 func (c *content) bound() {
-	if len(c.text) > MaxText {
+	if c.whole = c.text; len(c.text) > MaxText {
 		c.text = c.text[:MaxText]
 		c.left = append(c.left, "only its first 256 KiB were looked at")
 	}
@@ -105,7 +113,7 @@ func office(c *content, data []byte) {
 	switch {
 	case fault.Code(err) == "document/limit":
 		c.blind = fault.From(err).Message
-		c.doubt(0, "not looked at: %s", c.blind)
+		c.doubt(0, "%s%s", unseen, c.blind)
 		return
 	case err == nil && d.Format != c.kind:
 		err = fault.New("document/foreign", "it is a %s", d.Format)

@@ -151,7 +151,7 @@ func examine(r *loomv1.Rule, there []*content, output string) (found []Finding) 
 		}
 		if c.blind != "" {
 			if !unsound(c.wrong) { // which was said already
-				found = append(found, Finding{Rule: r.Name, Severity: isWarning, File: c.name, Text: "not looked at: " + c.blind})
+				found = append(found, Finding{Rule: r.Name, Severity: isWarning, File: c.name, Text: unseen + c.blind})
 			}
 			continue
 		}
@@ -166,6 +166,9 @@ func examine(r *loomv1.Rule, there []*content, output string) (found []Finding) 
 	}
 	return found
 }
+
+// unseen is how a finding begins that is about what could not be looked into.
+const unseen = "not looked at: "
 
 func unsound(found []Finding) bool { return len(Errors(found)) > 0 }
 
