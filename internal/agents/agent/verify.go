@@ -241,7 +241,11 @@ func (j *job) result(ctx context.Context, r tool.Result) (*loomv1.ToolResult, er
 	if err != nil {
 		return nil, err
 	}
+	read, err := j.read(ctx, r.Read)
+	if err != nil {
+		return nil, err
+	}
 	return &loomv1.ToolResult{
-		Status: r.Status, Summary: cut(text(r.Summary), turn.MaxSummary/4), Output: ref, Picture: picture, ExitCode: r.ExitCode, Changed: changed, Ran: cut(text(r.Ran), turn.MaxSummary), Todo: todo,
+		Status: r.Status, Summary: cut(text(r.Summary), turn.MaxSummary/4), Output: ref, Picture: picture, ExitCode: r.ExitCode, Changed: changed, Ran: cut(text(r.Ran), turn.MaxSummary), Todo: todo, Read: read,
 	}, nil
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"os/exec"
 	"slices"
+	"strings"
+	"sync"
 
+	"github.com/loomrun/loom/internal/agents/source/fetch"
 	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -95,13 +98,49 @@ type source struct {
 
 // asking makes a tool out of a spec that asks a source.
 func asking(src source, spec Spec, run func(context.Context, *Set, *loomv1.ToolCall) Result) *tool {
-	return &tool{Spec: spec, setUp: src.setUp, run: run, needs: func(s *Set) *fault.Error {
+	return &tool{Spec: spec, setUp: src.setUp, run: reading(spec.Name, run), needs: func(s *Set) *fault.Error {
 		if src.is(s.sources()) {
 			return nil
 		}
 		return fault.New("source/credentials", "%s is not set up on this host", spec.Name).
 			Want("an operator can: %s; go on without it and say so", src.setUp)
 	}}
+}
+
+// mostRead bounds what a call is recorded to have read.
+const mostRead = 16
+
+// reading has a tool's result tell what was fetched for it. The list of a search engine
+// is no source: what it names was not read.
+func reading(name string, run func(context.Context, *Set, *loomv1.ToolCall) Result) func(context.Context, *Set, *loomv1.ToolCall) Result {
+	if name == "web_search" {
+		return run
+	}
+	return func(ctx context.Context, s *Set, call *loomv1.ToolCall) Result {
+		var mu sync.Mutex
+		var list []Read
+		r := run(fetch.Watched(ctx, func(address string, p *fetch.Page) {
+			mu.Lock()
+			defer mu.Unlock()
+			if len(list) < mostRead {
+				list = append(list, readOf(address, p))
+			}
+		}), s, call)
+		mu.Lock()
+		defer mu.Unlock()
+		r.Read = list
+		return r
+	}
+}
+
+func readOf(address string, p *fetch.Page) Read {
+	r := Read{Address: address, MediaType: p.Type, Body: p.Body}
+	title, text, err := p.Text()
+	if err == nil && text != string(p.Body) {
+		r.Text = text
+	}
+	r.Title = cutEnd(strings.Join(strings.Fields(plain(title)), " "), MaxSummary)
+	return r
 }
 
 func keeping(s *Set) *fault.Error {

@@ -36,8 +36,20 @@ type Result struct {
 	Ran string
 	// Picture is what was read beside Output; nil for none.
 	Picture *Picture
+	// Read is what a source gave, at most turn.MaxRead of it.
+	Read []Read
 	// Todo is the list of steps from then on; nil where the call does not set it.
 	Todo *loomv1.TodoList
+}
+
+// Read is a page, or an answer of a service, as it came.
+type Read struct {
+	// Address has no key in it.
+	Address, Title string
+	MediaType      string
+	Body           []byte
+	// Text is what can be read of it; empty where that is Body.
+	Text string
 }
 
 // Picture is an image as it is in its file.

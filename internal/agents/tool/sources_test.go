@@ -80,6 +80,12 @@ func TestTOOL07_SourcesAnswer(t *testing.T) {
 			t.Errorf("%s %v\n%s\nwant\n%s", tt.tool, tt.args, r.Output, tt.want)
 		}
 	}
+	if r := do(t, s, "alpha_vantage", args{"action": "quote", "symbol": "IBM"}); len(r.Read) != 1 || strings.Contains(r.Read[0].Address, "DEMOKEY") || !strings.Contains(r.Read[0].Address, "symbol=IBM") {
+		t.Errorf("it is said to have read %+v", r.Read)
+	}
+	if r := do(t, s, "web_search", args{"query": "prices"}); len(r.Read) != 0 {
+		t.Errorf("a list of hits is said to have been read: %+v", r.Read)
+	}
 	long := ok(t, do(t, s, "web_fetch", args{"url": "https://www.example.com/long", "offset": 65537}))
 	if want := strings.Repeat("ä", 70_000-65_536) + "\n[characters 65537 to 70000 of 70000]\n"; !strings.HasSuffix(long.Output, want) {
 		t.Errorf("the rest of a long page has %d bytes", len(long.Output))

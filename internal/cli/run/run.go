@@ -252,6 +252,9 @@ func errandText(w io.Writer, r *errand.Result) {
 	for _, g := range r.Gaps {
 		fmt.Fprintf(w, "gap: %s\n", console.Line(g, 300))
 	}
+	for _, s := range r.Sources {
+		fmt.Fprintf(w, "source %d: %s\n", s.Number, console.Line(s.Address, 200))
+	}
 	if r.Commit != "" && len(r.Files) == 0 {
 		fmt.Fprintf(w, "commit %s in %s\n", r.Commit, r.Repository)
 	}

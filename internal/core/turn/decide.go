@@ -201,9 +201,25 @@ func checkResult(r *loomv1.ToolResult) error {
 	case len(r.Todo.GetItems()) > MaxTodo:
 		return refuse("finish.result.todo", "%d items; at most %d are recorded", len(r.Todo.Items), MaxTodo)
 	}
+	if err := checkRead(r.Read); err != nil {
+		return err
+	}
 	for _, item := range r.Todo.GetItems() {
 		if len(item.Text) > MaxItem {
 			return refuse("finish.result.todo", "an item of %d bytes; at most %d are recorded", len(item.Text), MaxItem)
+		}
+	}
+	return nil
+}
+
+// checkRead refuses a record of what was read that says too much, or nothing.
+func checkRead(list []*loomv1.SourceRead) error {
+	if len(list) > MaxRead {
+		return refuse("finish.result.read", "%d pages; at most %d are recorded", len(list), MaxRead)
+	}
+	for _, s := range list {
+		if s.GetAddress() == "" || len(s.Address) > MaxAddress || len(s.Title) > MaxSummary || len(s.Sha256) != 64 {
+			return refuse("finish.result.read", "a page has an address of at most %d bytes, a title of at most %d and the hash of what came", MaxAddress, MaxSummary)
 		}
 	}
 	return nil

@@ -26,6 +26,8 @@ const (
 	MaxSummary = 300       // bytes of a tool result's summary
 	MaxChanged = 100       // paths of a tool result
 	MaxTodo    = 30        // items of a list
+	MaxRead    = 16        // pages that a call has read
+	MaxAddress = 4096      // bytes of where one is
 	MaxItem    = 200       // bytes of an item
 )
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/sourcelist"
 	"github.com/loomrun/loom/internal/core/verify"
 	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/host"
@@ -58,15 +59,18 @@ type Result struct {
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
 	// Waits is true when a person must decide before work goes on.
-	Waits      bool     `json:"waits,omitempty"`
-	Files      []File   `json:"files"`
-	Gaps       []string `json:"gaps,omitempty"`
-	Commit     string   `json:"commit,omitempty"`
-	Repository string   `json:"repository"`
-	Scripted   bool     `json:"scripted"`
-	ModelCalls uint32   `json:"model_calls"`
-	Tokens     uint64   `json:"tokens"`
-	MicroUSD   uint64   `json:"cost_micro_usd"`
+	Waits bool     `json:"waits,omitempty"`
+	Files []File   `json:"files"`
+	Gaps  []string `json:"gaps,omitempty"`
+	// Sources are what was read outside of the workspace, for this work and what worked
+	// for it.
+	Sources    []sourcelist.Entry `json:"sources,omitempty"`
+	Commit     string             `json:"commit,omitempty"`
+	Repository string             `json:"repository"`
+	Scripted   bool               `json:"scripted"`
+	ModelCalls uint32             `json:"model_calls"`
+	Tokens     uint64             `json:"tokens"`
+	MicroUSD   uint64             `json:"cost_micro_usd"`
 
 	View    *loomv1.Execution    `json:"-"`
 	History []*loomv1.Transition `json:"-"`
@@ -83,6 +87,7 @@ type errand struct {
 	bead   string
 	beads  map[string]bool // the bead, and those that work for it or ask about it
 	waits  bool
+	read   sourcelist.List
 	// when this run of it began, beside what an earlier one has left
 	started time.Time
 }
@@ -170,6 +175,7 @@ func (e *errand) follow(ctx context.Context) error {
 			return nil
 		}
 		e.View.Event(n)
+		e.read.Add(n.Event)
 		switch f := n.Event.Fact.(type) {
 		case *loomv1.Event_AttemptParked:
 			if b := f.AttemptParked.Block; b != nil && n.Event.Time.AsTime().After(e.started) {
@@ -257,7 +263,7 @@ func (e *errand) openKey() (*ceokey.Key, error) {
 }
 
 func (e *errand) result(ctx context.Context) (*Result, error) {
-	r := &Result{Project: e.ws.id, Bead: e.bead, Waits: e.waits, Repository: e.ws.repository, Status: "open"}
+	r := &Result{Project: e.ws.id, Bead: e.bead, Waits: e.waits, Repository: e.ws.repository, Status: "open", Sources: e.read.Entries()}
 	v, err := e.client.Execution(ctx, &loomv1.Query{Project: e.ws.id, Id: e.bead})
 	if err != nil {
 		if e.waits || fault.Code(err) == "execution/unknown" {

@@ -440,7 +440,9 @@ type ToolResult struct {
 	Picture *Picture `protobuf:"bytes,8,opt,name=picture,proto3" json:"picture,omitempty"`
 	// How what it started was kept apart: "sandbox: " and its limits, or
 	// "unsandboxed"; at most 300 bytes, empty when it started nothing.
-	Ran           string `protobuf:"bytes,9,opt,name=ran,proto3" json:"ran,omitempty"`
+	Ran string `protobuf:"bytes,9,opt,name=ran,proto3" json:"ran,omitempty"`
+	// What it has read outside of the workspace, at most 16.
+	Read          []*SourceRead `protobuf:"bytes,10,rep,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -538,6 +540,103 @@ func (x *ToolResult) GetRan() string {
 	return ""
 }
 
+func (x *ToolResult) GetRead() []*SourceRead {
+	if x != nil {
+		return x.Read
+	}
+	return nil
+}
+
+// SourceRead is a page or an answer of a service that a tool has read.
+type SourceRead struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where it came from, after redirects and without keys; at most 4096 bytes.
+	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	// As the page says; at most 300 bytes, often empty.
+	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
+	// Lower-case hex SHA-256 and length of what came, byte by byte.
+	Sha256 string `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	Size   uint64 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
+	// What came, kept as it was but for secrets; unset where that was more than 2 MiB.
+	Content *BlobRef `protobuf:"bytes,5,opt,name=content,proto3" json:"content,omitempty"`
+	// Its words as the agent could read them, whole; unset where these are the content.
+	Text          *BlobRef `protobuf:"bytes,6,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SourceRead) Reset() {
+	*x = SourceRead{}
+	mi := &file_loom_v1_turn_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SourceRead) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SourceRead) ProtoMessage() {}
+
+func (x *SourceRead) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_turn_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SourceRead.ProtoReflect.Descriptor instead.
+func (*SourceRead) Descriptor() ([]byte, []int) {
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SourceRead) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *SourceRead) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *SourceRead) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
+func (x *SourceRead) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *SourceRead) GetContent() *BlobRef {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *SourceRead) GetText() *BlobRef {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
 // Picture is an image that a tool read.
 type Picture struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -552,7 +651,7 @@ type Picture struct {
 
 func (x *Picture) Reset() {
 	*x = Picture{}
-	mi := &file_loom_v1_turn_proto_msgTypes[4]
+	mi := &file_loom_v1_turn_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -564,7 +663,7 @@ func (x *Picture) String() string {
 func (*Picture) ProtoMessage() {}
 
 func (x *Picture) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[4]
+	mi := &file_loom_v1_turn_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -577,7 +676,7 @@ func (x *Picture) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Picture.ProtoReflect.Descriptor instead.
 func (*Picture) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Picture) GetData() *BlobRef {
@@ -618,7 +717,7 @@ type TurnStep struct {
 
 func (x *TurnStep) Reset() {
 	*x = TurnStep{}
-	mi := &file_loom_v1_turn_proto_msgTypes[5]
+	mi := &file_loom_v1_turn_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -630,7 +729,7 @@ func (x *TurnStep) String() string {
 func (*TurnStep) ProtoMessage() {}
 
 func (x *TurnStep) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[5]
+	mi := &file_loom_v1_turn_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -643,7 +742,7 @@ func (x *TurnStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStep.ProtoReflect.Descriptor instead.
 func (*TurnStep) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TurnStep) GetTime() *timestamppb.Timestamp {
@@ -761,7 +860,7 @@ type ModelAnswer struct {
 
 func (x *ModelAnswer) Reset() {
 	*x = ModelAnswer{}
-	mi := &file_loom_v1_turn_proto_msgTypes[6]
+	mi := &file_loom_v1_turn_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -773,7 +872,7 @@ func (x *ModelAnswer) String() string {
 func (*ModelAnswer) ProtoMessage() {}
 
 func (x *ModelAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[6]
+	mi := &file_loom_v1_turn_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -786,7 +885,7 @@ func (x *ModelAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswer.ProtoReflect.Descriptor instead.
 func (*ModelAnswer) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ModelAnswer) GetModel() string {
@@ -896,7 +995,7 @@ type Compaction struct {
 
 func (x *Compaction) Reset() {
 	*x = Compaction{}
-	mi := &file_loom_v1_turn_proto_msgTypes[7]
+	mi := &file_loom_v1_turn_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -908,7 +1007,7 @@ func (x *Compaction) String() string {
 func (*Compaction) ProtoMessage() {}
 
 func (x *Compaction) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[7]
+	mi := &file_loom_v1_turn_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -921,7 +1020,7 @@ func (x *Compaction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Compaction.ProtoReflect.Descriptor instead.
 func (*Compaction) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Compaction) GetAnswers() uint32 {
@@ -984,7 +1083,7 @@ type Said struct {
 
 func (x *Said) Reset() {
 	*x = Said{}
-	mi := &file_loom_v1_turn_proto_msgTypes[8]
+	mi := &file_loom_v1_turn_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -996,7 +1095,7 @@ func (x *Said) String() string {
 func (*Said) ProtoMessage() {}
 
 func (x *Said) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[8]
+	mi := &file_loom_v1_turn_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1009,7 +1108,7 @@ func (x *Said) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Said.ProtoReflect.Descriptor instead.
 func (*Said) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Said) GetId() string {
@@ -1083,7 +1182,7 @@ type ToolStep struct {
 
 func (x *ToolStep) Reset() {
 	*x = ToolStep{}
-	mi := &file_loom_v1_turn_proto_msgTypes[9]
+	mi := &file_loom_v1_turn_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1095,7 +1194,7 @@ func (x *ToolStep) String() string {
 func (*ToolStep) ProtoMessage() {}
 
 func (x *ToolStep) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[9]
+	mi := &file_loom_v1_turn_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1108,7 +1207,7 @@ func (x *ToolStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolStep.ProtoReflect.Descriptor instead.
 func (*ToolStep) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ToolStep) GetCall() *ToolCall {
@@ -1163,7 +1262,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_loom_v1_turn_proto_msgTypes[10]
+	mi := &file_loom_v1_turn_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1175,7 +1274,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[10]
+	mi := &file_loom_v1_turn_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1188,7 +1287,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Turn) GetAttempt() string {
@@ -1260,7 +1359,7 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12+\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x13.loom.v1.TodoStatusR\x06status\"3\n" +
 	"\bTodoList\x12'\n" +
-	"\x05items\x18\x01 \x03(\v2\x11.loom.v1.TodoItemR\x05items\"\xad\x02\n" +
+	"\x05items\x18\x01 \x03(\v2\x11.loom.v1.TodoItemR\x05items\"\xd6\x02\n" +
 	"\n" +
 	"ToolResult\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.loom.v1.ToolStatusR\x06status\x12\x18\n" +
@@ -1271,7 +1370,17 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\x04todo\x18\x06 \x01(\v2\x11.loom.v1.TodoListR\x04todo\x12\x12\n" +
 	"\x04code\x18\a \x01(\tR\x04code\x12*\n" +
 	"\apicture\x18\b \x01(\v2\x10.loom.v1.PictureR\apicture\x12\x10\n" +
-	"\x03ran\x18\t \x01(\tR\x03ran\"]\n" +
+	"\x03ran\x18\t \x01(\tR\x03ran\x12'\n" +
+	"\x04read\x18\n" +
+	" \x03(\v2\x13.loom.v1.SourceReadR\x04read\"\xba\x01\n" +
+	"\n" +
+	"SourceRead\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
+	"\x06sha256\x18\x03 \x01(\tR\x06sha256\x12\x12\n" +
+	"\x04size\x18\x04 \x01(\x04R\x04size\x12*\n" +
+	"\acontent\x18\x05 \x01(\v2\x10.loom.v1.BlobRefR\acontent\x12$\n" +
+	"\x04text\x18\x06 \x01(\v2\x10.loom.v1.BlobRefR\x04text\"]\n" +
 	"\aPicture\x12$\n" +
 	"\x04data\x18\x01 \x01(\v2\x10.loom.v1.BlobRefR\x04data\x12\x14\n" +
 	"\x05width\x18\x02 \x01(\rR\x05width\x12\x16\n" +
@@ -1368,7 +1477,7 @@ func file_loom_v1_turn_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_turn_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_loom_v1_turn_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_loom_v1_turn_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_loom_v1_turn_proto_goTypes = []any{
 	(ToolClass)(0),                // 0: loom.v1.ToolClass
 	(ToolStatus)(0),               // 1: loom.v1.ToolStatus
@@ -1378,51 +1487,55 @@ var file_loom_v1_turn_proto_goTypes = []any{
 	(*TodoItem)(nil),              // 5: loom.v1.TodoItem
 	(*TodoList)(nil),              // 6: loom.v1.TodoList
 	(*ToolResult)(nil),            // 7: loom.v1.ToolResult
-	(*Picture)(nil),               // 8: loom.v1.Picture
-	(*TurnStep)(nil),              // 9: loom.v1.TurnStep
-	(*ModelAnswer)(nil),           // 10: loom.v1.ModelAnswer
-	(*Compaction)(nil),            // 11: loom.v1.Compaction
-	(*Said)(nil),                  // 12: loom.v1.Said
-	(*ToolStep)(nil),              // 13: loom.v1.ToolStep
-	(*Turn)(nil),                  // 14: loom.v1.Turn
-	(*BlobRef)(nil),               // 15: loom.v1.BlobRef
-	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
-	(*Usage)(nil),                 // 17: loom.v1.Usage
-	(*Identity)(nil),              // 18: loom.v1.Identity
+	(*SourceRead)(nil),            // 8: loom.v1.SourceRead
+	(*Picture)(nil),               // 9: loom.v1.Picture
+	(*TurnStep)(nil),              // 10: loom.v1.TurnStep
+	(*ModelAnswer)(nil),           // 11: loom.v1.ModelAnswer
+	(*Compaction)(nil),            // 12: loom.v1.Compaction
+	(*Said)(nil),                  // 13: loom.v1.Said
+	(*ToolStep)(nil),              // 14: loom.v1.ToolStep
+	(*Turn)(nil),                  // 15: loom.v1.Turn
+	(*BlobRef)(nil),               // 16: loom.v1.BlobRef
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*Usage)(nil),                 // 18: loom.v1.Usage
+	(*Identity)(nil),              // 19: loom.v1.Identity
 }
 var file_loom_v1_turn_proto_depIdxs = []int32{
 	2,  // 0: loom.v1.TodoItem.status:type_name -> loom.v1.TodoStatus
 	5,  // 1: loom.v1.TodoList.items:type_name -> loom.v1.TodoItem
 	1,  // 2: loom.v1.ToolResult.status:type_name -> loom.v1.ToolStatus
-	15, // 3: loom.v1.ToolResult.output:type_name -> loom.v1.BlobRef
+	16, // 3: loom.v1.ToolResult.output:type_name -> loom.v1.BlobRef
 	6,  // 4: loom.v1.ToolResult.todo:type_name -> loom.v1.TodoList
-	8,  // 5: loom.v1.ToolResult.picture:type_name -> loom.v1.Picture
-	15, // 6: loom.v1.Picture.data:type_name -> loom.v1.BlobRef
-	16, // 7: loom.v1.TurnStep.time:type_name -> google.protobuf.Timestamp
-	10, // 8: loom.v1.TurnStep.answer:type_name -> loom.v1.ModelAnswer
-	13, // 9: loom.v1.TurnStep.tool:type_name -> loom.v1.ToolStep
-	11, // 10: loom.v1.TurnStep.compacted:type_name -> loom.v1.Compaction
-	12, // 11: loom.v1.TurnStep.said:type_name -> loom.v1.Said
-	15, // 12: loom.v1.ModelAnswer.text:type_name -> loom.v1.BlobRef
-	4,  // 13: loom.v1.ModelAnswer.calls:type_name -> loom.v1.ToolCall
-	17, // 14: loom.v1.ModelAnswer.usage:type_name -> loom.v1.Usage
-	15, // 15: loom.v1.ModelAnswer.opaque:type_name -> loom.v1.BlobRef
-	15, // 16: loom.v1.Compaction.summary:type_name -> loom.v1.BlobRef
-	10, // 17: loom.v1.Compaction.answer:type_name -> loom.v1.ModelAnswer
-	18, // 18: loom.v1.Said.from:type_name -> loom.v1.Identity
-	16, // 19: loom.v1.Said.time:type_name -> google.protobuf.Timestamp
-	3,  // 20: loom.v1.Said.kind:type_name -> loom.v1.MailKind
-	4,  // 21: loom.v1.ToolStep.call:type_name -> loom.v1.ToolCall
-	0,  // 22: loom.v1.ToolStep.class:type_name -> loom.v1.ToolClass
-	7,  // 23: loom.v1.ToolStep.result:type_name -> loom.v1.ToolResult
-	15, // 24: loom.v1.Turn.prompt:type_name -> loom.v1.BlobRef
-	9,  // 25: loom.v1.Turn.steps:type_name -> loom.v1.TurnStep
-	16, // 26: loom.v1.Turn.started_at:type_name -> google.protobuf.Timestamp
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	9,  // 5: loom.v1.ToolResult.picture:type_name -> loom.v1.Picture
+	8,  // 6: loom.v1.ToolResult.read:type_name -> loom.v1.SourceRead
+	16, // 7: loom.v1.SourceRead.content:type_name -> loom.v1.BlobRef
+	16, // 8: loom.v1.SourceRead.text:type_name -> loom.v1.BlobRef
+	16, // 9: loom.v1.Picture.data:type_name -> loom.v1.BlobRef
+	17, // 10: loom.v1.TurnStep.time:type_name -> google.protobuf.Timestamp
+	11, // 11: loom.v1.TurnStep.answer:type_name -> loom.v1.ModelAnswer
+	14, // 12: loom.v1.TurnStep.tool:type_name -> loom.v1.ToolStep
+	12, // 13: loom.v1.TurnStep.compacted:type_name -> loom.v1.Compaction
+	13, // 14: loom.v1.TurnStep.said:type_name -> loom.v1.Said
+	16, // 15: loom.v1.ModelAnswer.text:type_name -> loom.v1.BlobRef
+	4,  // 16: loom.v1.ModelAnswer.calls:type_name -> loom.v1.ToolCall
+	18, // 17: loom.v1.ModelAnswer.usage:type_name -> loom.v1.Usage
+	16, // 18: loom.v1.ModelAnswer.opaque:type_name -> loom.v1.BlobRef
+	16, // 19: loom.v1.Compaction.summary:type_name -> loom.v1.BlobRef
+	11, // 20: loom.v1.Compaction.answer:type_name -> loom.v1.ModelAnswer
+	19, // 21: loom.v1.Said.from:type_name -> loom.v1.Identity
+	17, // 22: loom.v1.Said.time:type_name -> google.protobuf.Timestamp
+	3,  // 23: loom.v1.Said.kind:type_name -> loom.v1.MailKind
+	4,  // 24: loom.v1.ToolStep.call:type_name -> loom.v1.ToolCall
+	0,  // 25: loom.v1.ToolStep.class:type_name -> loom.v1.ToolClass
+	7,  // 26: loom.v1.ToolStep.result:type_name -> loom.v1.ToolResult
+	16, // 27: loom.v1.Turn.prompt:type_name -> loom.v1.BlobRef
+	10, // 28: loom.v1.Turn.steps:type_name -> loom.v1.TurnStep
+	17, // 29: loom.v1.Turn.started_at:type_name -> google.protobuf.Timestamp
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_turn_proto_init() }
@@ -1431,7 +1544,7 @@ func file_loom_v1_turn_proto_init() {
 		return
 	}
 	file_loom_v1_common_proto_init()
-	file_loom_v1_turn_proto_msgTypes[5].OneofWrappers = []any{
+	file_loom_v1_turn_proto_msgTypes[6].OneofWrappers = []any{
 		(*TurnStep_Answer)(nil),
 		(*TurnStep_Tool)(nil),
 		(*TurnStep_Compacted)(nil),
@@ -1443,7 +1556,7 @@ func file_loom_v1_turn_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_turn_proto_rawDesc), len(file_loom_v1_turn_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -55,7 +55,7 @@ func New(c Config) (*Client, error) {
 		c.Day = 25
 	}
 	config := fetch.Config{
-		Hosts: []string{"www.alphavantage.co"}, Most: maxAnswer,
+		Hosts: []string{"www.alphavantage.co"}, Keys: []string{"apikey"}, Most: maxAnswer,
 		Limits: []*rate.Limiter{
 			rate.NewLimiter(rate.Every(24*time.Hour/time.Duration(c.Day)), c.Day), rate.NewLimiter(rate.Every(time.Minute/time.Duration(c.Minute)), c.Minute),
 		},

@@ -35,6 +35,9 @@ type Config struct {
 	// Empty means none.
 	Hosts []string
 
+	// Keys are the parameters of an address that are keys: nobody is told their values.
+	Keys []string
+
 	// Agent is the User-Agent. Empty means "loom".
 	Agent string
 
@@ -156,7 +159,33 @@ func (c *Client) page(ctx context.Context, resp *http.Response) (*Page, error) {
 		c.silent.asked(u.Hostname(), resp)
 		return nil, &StatusError{Host: u.Hostname(), Code: resp.StatusCode, RetryAfter: resp.Header.Get("Retry-After"), Body: body[:min(len(body), 4096)]}
 	}
-	return &Page{URL: u, Type: resp.Header.Get("Content-Type"), Body: body}, nil
+	p := &Page{URL: u, Type: resp.Header.Get("Content-Type"), Body: body}
+	if watch, ok := ctx.Value(watcher{}).(func(address string, p *Page)); ok {
+		watch(c.shown(u), p)
+	}
+	return p, nil
+}
+
+// watcher is the key of who watches, in a context.
+type watcher struct{}
+
+// Watched has each page that is fetched with the context told, with an address that has
+// no key in it, before it is returned. Nobody may change the page.
+func Watched(ctx context.Context, tell func(address string, p *Page)) context.Context {
+	return context.WithValue(ctx, watcher{}, tell)
+}
+
+// shown is an address without keys.
+func (c *Client) shown(u *url.URL) string {
+	if len(c.config.Keys) == 0 {
+		return u.String()
+	}
+	clean, values := *u, u.Query()
+	for _, k := range c.config.Keys {
+		values.Del(k)
+	}
+	clean.RawQuery = values.Encode()
+	return clean.String()
 }
 
 // StatusError is an answer that is not the page.
