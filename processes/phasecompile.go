@@ -27,10 +27,12 @@ var reviewers = []struct{ role, persona string }{
 	{"lead", "You are the person who has to act on this. Look for what is vague, impracticable, or not what was asked for. Say it is sound only if you would stake your own decision on it."},
 }
 
-// How often verification sends a phase back, and what it may.
+// How often verification sends a phase back, how often whoever judges is asked, and
+// how often a duty may send work back.
 const (
-	checkReworks = 2
-	maxDuties    = 3
+	checkReworks  = 2
+	judgeAttempts = 3
+	maxDuties     = 3
 )
 
 // weaver is a draft being made into a definition: what it is made of, and where
@@ -218,7 +220,7 @@ func (w *weaver) verification(p *phaseFile, at []any, tail string) string {
 		id := w.node(at, &loomv1.NodeDefinition{
 			Id: p.ID + "-check", Type: task, Role: verifier, Criticality: weight(p.IsCriticalPath), Phase: about,
 			Description: fmt.Sprintf("Judge what phase %s delivered, question by question, with evidence from the files.", p.ID),
-			Outcome:     verify.Fields(questions), OnFailure: backTo(checkReworks, p.ID),
+			Outcome:     verify.Fields(questions), MaxAttempts: judgeAttempts, OnFailure: backTo(checkReworks, p.ID),
 		})
 		w.edge(tail, id, "", at...)
 		tail = id
@@ -230,7 +232,7 @@ func (w *weaver) verification(p *phaseFile, at []any, tail string) string {
 	var votes []string
 	for k, r := range reviewers {
 		id := w.node(at, &loomv1.NodeDefinition{
-			Id: fmt.Sprintf("%s-rev-%d", p.ID, k+1), Type: task, Role: r.role, Persona: r.persona, Criticality: optional, MaxAttempts: 2,
+			Id: fmt.Sprintf("%s-rev-%d", p.ID, k+1), Type: task, Role: r.role, Persona: r.persona, Criticality: optional, MaxAttempts: judgeAttempts,
 			Description: fmt.Sprintf("Try to find what is wrong with what phase %s delivered. Vote: is it sound? If not, say what must change.", p.ID),
 			Phase:       &loomv1.Phase{Part: loomv1.PhasePart_PHASE_PART_REVIEW, Of: p.ID, AcceptanceCriteria: about.AcceptanceCriteria},
 			Outcome:     map[string]string{"sound": "bool", "objection": "string"},
@@ -239,7 +241,7 @@ func (w *weaver) verification(p *phaseFile, at []any, tail string) string {
 		votes = append(votes, id)
 	}
 	w.node(at, &loomv1.NodeDefinition{
-		Id: vote, Type: task, Role: counter, Criticality: weight(p.IsCriticalPath), OnFailure: backTo(checkReworks, p.ID),
+		Id: vote, Type: task, Role: counter, Criticality: weight(p.IsCriticalPath), MaxAttempts: judgeAttempts, OnFailure: backTo(checkReworks, p.ID),
 		Description: fmt.Sprintf("The reviewers' votes on phase %s are counted.", p.ID),
 		Phase:       &loomv1.Phase{Part: loomv1.PhasePart_PHASE_PART_VOTE, Of: p.ID},
 	})

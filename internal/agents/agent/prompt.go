@@ -235,19 +235,6 @@ func (p *prompt) team(b *loomv1.Brief) {
 	p.WriteByte('\n')
 }
 
-// gaps tells what the work goes on without.
-func (p *prompt) gaps(b *loomv1.Brief) {
-	if len(b.Execution.Gaps) == 0 {
-		return
-	}
-	p.section("What is missing")
-	for _, g := range b.Execution.Gaps {
-		fmt.Fprintf(p, "nothing came of %s:\n", g.Node)
-		p.data(g.Reason)
-	}
-	p.WriteByte('\n')
-}
-
 // before tells what the nodes found that work came from or that sent it back, and
 // what went wrong on earlier visits, in the order in which that was begun. What goes
 // on beside it does not matter here.

@@ -250,6 +250,7 @@ var codes = map[string]Exit{
 	"verify/review":      WorkFailed,
 	"verify/hook":        WorkFailed,
 	"verify/nothing":     WorkFailed,
+	"verify/unverified":  WorkFailed,
 	"verify/evidence":    WorkFailed,
 	"verify/untouched":   WorkFailed,
 	"agent/none-live":    Unavailable,

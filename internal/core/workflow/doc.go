@@ -44,8 +44,13 @@
 //     leads to an escalation of the escalation. While it is open about a
 //     critical node, nothing else starts; what runs goes on.
 //
+// A node that judges what a phase delivered gives a verdict when it names a broken
+// rule of severity error. Step 3 is for failures without a verdict alone, and step 5
+// for verdicts alone: a judge that does not answer sends no work back. What nobody
+// could judge is not verified (verify/unverified), in steps 6 and 7.
+//
 // A timeout takes a failure edge or else step 6 or 7, as does an attempt that
-// waited too long for a role without a live agent. A success of a commit,
+// waited too long for a role without a live agent; a judge is asked again before. A success of a commit,
 // verify or land node counts only with its evidence; without it the attempt is
 // recorded as a failure with the code of what is missing.
 //

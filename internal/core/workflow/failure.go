@@ -19,7 +19,7 @@ const (
 // fail does what a failure asks for, in the order of the package comment.
 func (r Run) fail(n *node, out *loomv1.Outcome) error {
 	st := r.state(n)
-	left := st.Attempts < n.limit()+st.ExtraAttempts
+	left := r.left(n, out)
 	edges := r.failureEdges(n)
 	if anew := r.overtaken(n, out); anew != nil {
 		return r.reworkAs(n, anew, &loomv1.ReworkStarted{Count: st.Reworks, Reason: told(out), MovedFrom: r.X.Candidate.Base})
@@ -35,7 +35,7 @@ func (r Run) fail(n *node, out *loomv1.Outcome) error {
 		return r.backOff(n)
 	case r.unconfirmed(n) != nil:
 		return r.rework(n, r.unconfirmed(n), st.Reworks+1, told(out))
-	case back && !(r.X.Candidate.GetPresent() && n.Kind == loomv1.NodeKind_NODE_KIND_VERIFY):
+	case back && !r.unjudged(n) && !(r.X.Candidate.GetPresent() && n.Kind == loomv1.NodeKind_NODE_KIND_VERIFY):
 		return r.rework(n, to, st.Reworks+1, told(out))
 	}
 	return r.exhausted(n, told(out))
@@ -160,8 +160,12 @@ func (r Run) exhausted(n *node, last string) error {
 }
 
 // giveUp ends a visit that no attempt can save: an optional node is passed
-// over, about any other the CEO is asked.
+// over, about any other the CEO is asked. Of a judge without a verdict it says that
+// the phase is not verified.
 func (r Run) giveUp(n *node, code, why string) error {
+	if r.unjudged(n) {
+		code, why = Unverified, fmt.Sprintf("phase %s is not verified: %s", n.Phase.Of, why)
+	}
 	if n.Criticality == loomv1.Criticality_CRITICALITY_OPTIONAL {
 		return r.gap(n, code+": "+why, byGap)
 	}
@@ -251,11 +255,14 @@ func (r Run) noneLive(n *node, a *loomv1.Attempt) error {
 	if err := r.endAttempt(n, a, &loomv1.Outcome{Status: failure, Code: code, Summary: why}, false); err != nil {
 		return err
 	}
+	if again, err := r.judgeAgain(n); again || err != nil {
+		return err
+	}
 	return r.giveUp(n, code, why)
 }
 
-// timeOut ends an attempt whose deadline has passed. There is no retry: who
-// was too slow once has had its time.
+// timeOut ends an attempt whose deadline has passed. There is no retry, but for
+// judges: who was too slow once has had its time.
 func (r Run) timeOut(n *node, a *loomv1.Attempt) error {
 	why := fmt.Sprintf("no outcome by %s, %s after it was dispatched",
 		a.Deadline.AsTime().Format(time.RFC3339), n.patience())
@@ -265,6 +272,9 @@ func (r Run) timeOut(n *node, a *loomv1.Attempt) error {
 	}
 	if edges := r.failureEdges(n); len(edges) > 0 {
 		return r.complete(n, false, edges, "failure")
+	}
+	if again, err := r.judgeAgain(n); again || err != nil {
+		return err
 	}
 	return r.giveUp(n, "attempt/timeout", why)
 }
