@@ -16,7 +16,8 @@ import (
 // Exit is a process exit status of the command line.
 type Exit int
 
-// The exit statuses. A code's area decides which one it gives, see [Status].
+// The exit statuses. A code's area decides which one it gives, see [Status]; that
+// work waits for a person, or was delivered with gaps, is no error.
 const (
 	Done        Exit = 0
 	WorkFailed  Exit = 1
@@ -28,6 +29,7 @@ const (
 	Integrity   Exit = 7
 	Limit       Exit = 8
 	Waits       Exit = 10
+	Gaps        Exit = 11
 )
 
 // Error is a refusal. The zero value is not an error; use [New].

@@ -9,6 +9,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/cli/execution"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -64,7 +65,7 @@ func (s story) origin(w io.Writer) {
 	}
 	if l := x.Landing; l != nil {
 		row(w, "landed", "on %s, token %d", console.Line(l.Ref, 120), l.Token)
-		if x.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED && x.EndedAt != nil {
+		if !workflow.Delivered(x.Status) && x.EndedAt != nil {
 			row(w, "", "though its work was ended: %s, %s", console.Stamp(x.EndedAt), console.Line(x.Reason, 200))
 		}
 	} else {

@@ -170,7 +170,7 @@ func (d *decision) abandon(child string) error {
 // with it.
 func (s *State) result(child *loomv1.Execution) *loomv1.Outcome {
 	out := &loomv1.Outcome{Status: loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS}
-	if child.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED {
+	if !workflow.Delivered(child.Status) {
 		out.Status, out.Code = loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE, "child/"+Word(child.Status)
 	}
 	out.Summary = fmt.Sprintf("execution %s %s", child.Id, Word(child.Status))
@@ -188,6 +188,9 @@ func (s *State) result(child *loomv1.Execution) *loomv1.Outcome {
 	}
 	for _, g := range child.Gaps {
 		fmt.Fprintf(&notes, "left out: %s: %s\n", g.Node, oneLine(g.Reason))
+		if out.Status == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS && len(out.Gaps) < workflow.MaxGaps {
+			out.Gaps = append(out.Gaps, cut(g.Node+": "+oneLine(g.Reason), maxReason))
+		}
 	}
 	out.Notes = notes.String()
 	return out

@@ -60,7 +60,7 @@ func (d *decision) recordDraft(c *loomv1.RecordDraft) error {
 		return fault.New("command/malformed", "a draft has no commit").At("commit")
 	}
 	b := d.s.bead(x.Bead)
-	done := x.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED || x.Landing != nil
+	done := workflow.Delivered(x.Status) || x.Landing != nil
 	if done || running(x) || b.Execution != x.Id || b.Draft.GetCommit() == draft.Commit {
 		return nil
 	}

@@ -25,7 +25,7 @@ func FoldBead(b *loomv1.Bead, e *loomv1.Event) error {
 		b.Occurrences = f.BeadOccurred.GetOccurrences()
 	case *loomv1.Event_BeadStatusChanged:
 		was := b.Status
-		b.Status, b.Reason = f.BeadStatusChanged.GetStatus(), f.BeadStatusChanged.GetReason()
+		b.Status, b.Reason, b.Gaps = f.BeadStatusChanged.GetStatus(), f.BeadStatusChanged.GetReason(), f.BeadStatusChanged.GetGaps()
 		switch {
 		case b.Status != loomv1.BeadStatus_BEAD_STATUS_BLOCKED:
 			b.BlockedSince = nil

@@ -177,6 +177,8 @@ func (d *decision) followEnd(e *loomv1.Event) error {
 	switch f.Status {
 	case loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED:
 		status, outcome = loomv1.BeadStatus_BEAD_STATUS_CLOSED, "done"
+	case loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED_WITH_GAPS:
+		status, outcome = loomv1.BeadStatus_BEAD_STATUS_CLOSED, "done, with gaps"
 	case loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED:
 		status, outcome = loomv1.BeadStatus_BEAD_STATUS_ABORTED, "stopped by the CEO"
 		if d.s.bead(e.Bead).GetSession() != "" {
@@ -191,17 +193,26 @@ func (d *decision) followEnd(e *loomv1.Event) error {
 	if err := d.note(loomv1.DecisionType_DECISION_TYPE_OUTCOME, "bead "+e.Bead+" "+outcome, f.Reason, 100, d.leading(e.Execution)); err != nil {
 		return err
 	}
-	return d.beadStatus(e.Bead, status, f.Reason)
+	return d.beadEnded(e.Bead, status, f.Reason, len(d.s.execution(e.Execution).GetGaps()))
 }
 
 // maxReason is the longest reason of a bead's status, in bytes.
 const maxReason = 300
 
 func (d *decision) beadStatus(bead string, status loomv1.BeadStatus, reason string) error {
-	if b := d.s.bead(bead); b.GetStatus() == status && b.GetReason() == reason {
+	return d.beadEnded(bead, status, reason, 0)
+}
+
+// beadEnded is beadStatus for a bead whose work ended with gaps, which count where it
+// is closed.
+func (d *decision) beadEnded(bead string, status loomv1.BeadStatus, reason string, gaps int) error {
+	if status != loomv1.BeadStatus_BEAD_STATUS_CLOSED {
+		gaps = 0
+	}
+	if b := d.s.bead(bead); b.GetStatus() == status && b.GetReason() == reason && int(b.GetGaps()) == gaps {
 		return nil
 	}
 	return d.emit(&loomv1.Event{Bead: bead, Fact: &loomv1.Event_BeadStatusChanged{BeadStatusChanged: &loomv1.BeadStatusChanged{
-		Status: status, Reason: cut(reason, maxReason),
+		Status: status, Reason: cut(reason, maxReason), Gaps: uint32(gaps),
 	}}})
 }

@@ -109,6 +109,9 @@ func askedFor(q *loomv1.Query) (status, sort int32) {
 		status = valued(q.Filter, "BEAD_STATUS_", loomv1.BeadStatus_value)
 		if _, known := stateNamed(q.Filter); known {
 			status = int32(loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS)
+			if q.Filter == closedWithGaps {
+				status = int32(loomv1.BeadStatus_BEAD_STATUS_CLOSED)
+			}
 		}
 	}
 	if q.Type != "" {

@@ -139,7 +139,7 @@ func (d *decision) rememberGap(e *loomv1.Event) error {
 // endSession ends the session of an execution that has ended.
 func (d *decision) endSession(e *loomv1.Event) error {
 	t := d.ownTurn()
-	completed := e.GetExecutionEnded().Status == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED
+	completed := workflow.Delivered(e.GetExecutionEnded().Status)
 	return d.s.mem.EndSession(t, e.Execution, completed, d.mayOutlast)
 }
 

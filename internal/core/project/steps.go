@@ -9,6 +9,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/intent"
+	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -107,7 +108,7 @@ func (d *decision) work(id string) error {
 		return d.run(x).CloseNow("session " + id + how(s))
 	case s.Phase() == intent.Delivery && x != nil && !running(x) && x.Landing != nil:
 		return d.deliver(id, x) // its attempt was over when that was known
-	case s.Phase() == intent.Delivery && x != nil && !running(x) && x.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED:
+	case s.Phase() == intent.Delivery && x != nil && !running(x) && !workflow.Delivered(x.Status):
 		return d.undelivered(id, "its work has ended and landed nothing")
 	case run == nil:
 		return nil
@@ -263,7 +264,7 @@ func (d *decision) followSteps(e *loomv1.Event) {
 		d.later(func() error {
 			return d.stepEnded(id, run, nil, cmp.Or(e.GetExecutionEnded().GetReason(), "its work ended without success"))
 		})
-	case s.Phase() == intent.Delivery && (x.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED || x.Landing != nil):
+	case s.Phase() == intent.Delivery && (workflow.Delivered(x.Status) || x.Landing != nil):
 		d.later(func() error { return d.deliver(id, x) })
 	case s.Phase() == intent.Delivery:
 		d.later(func() error {

@@ -400,7 +400,7 @@ func (s *State) taskOutcome(x *loomv1.Execution) *loomv1.Outcome {
 	if did != nil {
 		out.Notes = did.Notes
 	}
-	if x.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED || did == nil {
+	if !workflow.Delivered(x.Status) || did == nil {
 		return out
 	}
 	out.Summary, out.Code = did.Summary, cmp.Or(did.Code, "team/failed")

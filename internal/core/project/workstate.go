@@ -6,17 +6,25 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// WorkStates are the words for where work is while its bead is in progress; a list of
-// beads can be filtered by them as by a status.
-var WorkStates = []string{"queued", "running", "parked", "held"}
+// WorkStates are the words for where work is while its bead is in progress, and for
+// beads that are closed with gaps; a list of beads can be filtered by them as by a
+// status.
+var WorkStates = []string{"queued", "running", "parked", "held", closedWithGaps}
 
-// beadState says where the work of a bead is, if it has begun and has not ended.
+const closedWithGaps = "closed_with_gaps"
+
+// beadState says where the work of a bead is, if it has begun and has not ended, or
+// has ended with gaps.
 func (s *State) beadState(b *loomv1.Bead) loomv1.WorkState {
 	switch b.GetStatus() {
 	case loomv1.BeadStatus_BEAD_STATUS_BLOCKED:
 		return loomv1.WorkState_WORK_STATE_BLOCKED
 	case loomv1.BeadStatus_BEAD_STATUS_WAITING:
 		return loomv1.WorkState_WORK_STATE_WAITING
+	case loomv1.BeadStatus_BEAD_STATUS_CLOSED:
+		if b.Gaps > 0 {
+			return loomv1.WorkState_WORK_STATE_CLOSED_WITH_GAPS
+		}
 	case loomv1.BeadStatus_BEAD_STATUS_IN_PROGRESS:
 		return StateOf(s.execution(b.GetExecution()))
 	}

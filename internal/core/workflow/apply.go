@@ -291,13 +291,14 @@ func (f folder) resettable(nodes, edges []string) error {
 	return nil
 }
 
-// reset begins a new visit of nodes, with their history kept. It is a
-// transition.
+// reset begins a new visit of nodes, with their history kept and their gaps open
+// again. It is a transition.
 func (f folder) reset(nodes, edges []string) {
 	for _, id := range nodes {
 		st := f.x.Nodes[id]
 		f.x.Nodes[id] = &loomv1.NodeState{Visit: st.Visit + 1, Reworks: st.Reworks, Replans: st.Replans, MovedFrom: st.MovedFrom, History: st.History}
 	}
+	f.x.Gaps = slices.DeleteFunc(slices.Clone(f.x.Gaps), func(g *loomv1.Gap) bool { return slices.Contains(nodes, g.Node) })
 	for _, id := range edges {
 		delete(f.x.Edges, id)
 	}

@@ -91,7 +91,7 @@ func TestWF07_AnswersToAnEscalation(t *testing.T) {
 		story    string
 	}{
 		{approve, "b decided: approve\nb-c dead\nb-e taken: override\nc skipped\nc-e dead\ncompleted"},
-		{skip, "b decided: skip\ngap: b\nb-c dead\nb-e taken: override\nc skipped\nc-e dead\ncompleted"},
+		{skip, "b decided: skip\ngap: b\nb-c dead\nb-e taken: override\nc skipped\nc-e dead\ncompleted_with_gaps"},
 		{retry, "b decided: retry\nb dispatched to researcher: 1.3 retry"},
 		{requestChanges, "b decided: request_changes\nb sends back to a (0): a b\na dispatched to researcher: 2.1"},
 		{reject, "b decided: reject\nrejected"},

@@ -28,8 +28,8 @@ func (r Run) ChildStarted(attempt, bead, execution string) error {
 }
 
 // ChildEnded ends an attempt that a process does, as [Run.Answer] does for an
-// agent's: with retries, rework, escalation. Of the outcome only status, words
-// and code count: a child's change and candidate are its own. Ending it again
+// agent's: with retries, rework, escalation. Of the outcome only status, words,
+// code and gaps count: a child's change and candidate are its own. Ending it again
 // in the same way does nothing; an attempt that was withdrawn meanwhile is
 // attempt/stale.
 func (r Run) ChildEnded(attempt string, out *loomv1.Outcome) error {
@@ -40,7 +40,8 @@ func (r Run) ChildEnded(attempt string, out *loomv1.Outcome) error {
 	if out.GetStatus() != success && out.GetStatus() != failure {
 		return invalid("status", "a child execution succeeds or fails")
 	}
-	out = trimmed(&loomv1.Outcome{Status: out.Status, Summary: out.Summary, Notes: out.Notes, Code: out.Code})
+	gaps := out.Gaps[:min(len(out.Gaps), MaxGaps)]
+	out = trimmed(&loomv1.Outcome{Status: out.Status, Summary: out.Summary, Notes: out.Notes, Code: out.Code, Gaps: gaps})
 	if a.EndedAt != nil {
 		if proto.Equal(a.Outcome, out) {
 			return nil

@@ -34,9 +34,9 @@ func (r Run) EndClosing() error {
 	if !running(r.X) || r.X.Closing == nil || InStep(r.X) {
 		return nil
 	}
-	done := !slices.ContainsFunc(r.Def.order, func(n *node) bool { return !isSettled(r.state(n)) })
-	if done {
-		return r.end(loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED, Nothing(r.X))
+	over := !slices.ContainsFunc(r.Def.order, func(n *node) bool { return !isSettled(r.state(n)) })
+	if over {
+		return r.done()
 	}
 	return r.end(loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED, r.X.Closing.Text)
 }

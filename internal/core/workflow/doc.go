@@ -55,7 +55,10 @@
 // recorded as a failure with the code of what is missing.
 //
 // What is passed over after it was to run is a gap, which is noted, and its
-// success edges are taken all the same: those that hold or, if none does, all.
+// success edges are taken all the same: those that hold or, if none does, all. What
+// a child went on without is a gap of the node that it works for. A node that begins
+// anew has no gap. An execution with gaps completes with gaps; one in which no phase
+// has delivered anything (verify/nothing) fails.
 //
 // The CEO may move an execution to any node: that node and what follows it
 // begin anew, all else that is not settled is skipped, and an edge into the

@@ -25,6 +25,8 @@ func (r Run) fail(n *node, out *loomv1.Outcome) error {
 		return r.reworkAs(n, anew, &loomv1.ReworkStarted{Count: st.Reworks, Reason: told(out), MovedFrom: r.X.Candidate.Base})
 	}
 	switch to, back := r.reworkTarget(n); {
+	case n.nothingDelivered(out):
+		return r.end(loomv1.ExecutionStatus_EXECUTION_STATUS_FAILED, out.Code+": "+told(out))
 	case out.GetCode() == "setup/failed": // what a checkout lacks, no agent can give it
 		return r.giveUp(n, out.Code, told(out))
 	case len(edges) > 0 && !(left && n.FailureEdgeAfterAttempts):

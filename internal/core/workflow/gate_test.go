@@ -54,7 +54,7 @@ func TestWF15_GateActions(t *testing.T) {
 			gap: b
 			b skipped
 			b-e taken: gap
-			completed`,
+			completed_with_gaps`,
 		},
 		{
 			"fail ends the execution", gated("b", "outcome.a.ok", fails, "", 0), ok(false),
@@ -121,7 +121,7 @@ func TestWF15_AnswersToABlockedGate(t *testing.T) {
 	}{
 		{"approve lets it start", approve, "b decided: approve\nb dispatched to researcher: 1.1"},
 		{"retry reads it again", retry, "b decided: retry\ngate of b: block\nb asks: gate/blocked"},
-		{"skip passes it over", skip, "b decided: skip\ngap: b\nb skipped\nb-e taken: override\ncompleted"},
+		{"skip passes it over", skip, "b decided: skip\ngap: b\nb skipped\nb-e taken: override\ncompleted_with_gaps"},
 		{"reject closes", reject, "b decided: reject\nrejected"},
 		{
 			"request changes goes back", requestChanges,
@@ -267,12 +267,12 @@ func TestWF15_AnOptionalNodeIsPassedOver(t *testing.T) {
 		w.answer(t, "b", good(nil))
 		w.answer(t, "c", good(nil))
 		w.answer(t, "y", good(nil))
-		w.wantEnd(t, completed)
+		w.wantEnd(t, withGaps)
 	})
 	t.Run("when it timed out", func(t *testing.T) {
 		w := newWorld(t, define("s start\na task optional\ne end\ns -> a\na -> e"), nil)
 		w.due(t)
-		w.wantEnd(t, completed)
+		w.wantEnd(t, withGaps)
 		if g := w.x.Gaps; len(g) != 1 || !strings.HasPrefix(g[0].Reason, "attempt/timeout") {
 			t.Errorf("gaps = %v, want the timeout", g)
 		}
@@ -287,7 +287,7 @@ func TestWF15_AnOptionalNodeIsPassedOver(t *testing.T) {
 		w.want(t, "a running")
 		w.answer(t, "a", good(nil))
 		w.answer(t, "b", bad(nil))
-		w.wantEnd(t, completed)
+		w.wantEnd(t, withGaps)
 	})
 	t.Run("but not before its failure edge", func(t *testing.T) {
 		w := newWorld(t, define("s start\na task optional\nb task\ne end\ns -> a\na -> e\na -> b !\nb -> e"), nil)
@@ -315,7 +315,7 @@ func TestWF07_WhatTheCEOSkipsIsAGap(t *testing.T) {
 	w := newWorld(t, define("s start\na task max=1\ne end\ns -> a\na -> e"), nil)
 	w.answer(t, "a", bad(nil))
 	w.decide(t, "a", skip, "we can do without")
-	w.wantEnd(t, completed)
+	w.wantEnd(t, withGaps)
 	if g := w.x.Gaps; len(g) != 1 || g[0].Reason != "the CEO skipped it: we can do without" {
 		t.Errorf("gaps = %v, want the CEO's words", g)
 	}

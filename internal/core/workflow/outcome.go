@@ -26,6 +26,9 @@ const (
 	NotesBytes  = 16 << 10
 )
 
+// MaxGaps is how many gaps of the process that did its work an outcome names.
+const MaxGaps = 32
+
 const (
 	success  = loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS
 	failure  = loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE
@@ -83,6 +86,9 @@ func (r Run) conclude(n *node, a *loomv1.Attempt, out *loomv1.Outcome) error {
 	}
 	switch out.Status {
 	case success:
+		if err := r.inherit(n, out.Gaps); err != nil {
+			return err
+		}
 		return r.succeed(n, "success")
 	case goesOn:
 		return r.goOn(n)
@@ -138,6 +144,9 @@ func fits(n *node, out *loomv1.Outcome) error {
 	}
 	if out.Refusal != "" {
 		return invalid("refusal", "only the engine sets it")
+	}
+	if len(out.Gaps) > 0 && (n.Process == "" || len(out.Gaps) > MaxGaps) {
+		return invalid("gaps", "no process does node %q, or it names more than %d", n.Id, MaxGaps)
 	}
 	if err := fitsKind(n, out); err != nil {
 		return err

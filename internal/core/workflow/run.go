@@ -108,7 +108,7 @@ func (r Run) pass() (again bool, err error) {
 	if !settled || r.still() {
 		return false, nil
 	}
-	return false, r.end(loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED, Nothing(r.X))
+	return false, r.done()
 }
 
 // still says whether nothing of the execution may start now.

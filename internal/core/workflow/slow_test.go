@@ -139,7 +139,11 @@ func (s *slow) advance() {
 		i := slices.IndexFunc(s.order, func(id string) bool { return s.nodes[id].status == "unspecified" && all(s.into(id), s.isSettled) })
 		if i < 0 {
 			if all(s.order, func(id string) bool { return s.done(id) }) {
-				s.close("completed")
+				how := "completed"
+				if len(s.gaps) > 0 {
+					how = "completed_with_gaps"
+				}
+				s.close(how)
 			}
 			return
 		}
@@ -291,6 +295,7 @@ func (s *slow) anew(to string, is func(string) bool) {
 		}
 	}
 	s.withdraw(part)
+	s.gaps = slices.DeleteFunc(s.gaps, func(id string) bool { return slices.Contains(part, id) })
 	for _, id := range part {
 		n := s.nodes[id]
 		s.nodes[id] = &slowNode{status: "unspecified", visit: n.visit + 1, ended: n.ended, reworks: n.reworks, replan: n.replan}

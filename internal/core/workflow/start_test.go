@@ -6,7 +6,10 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-const completed = loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED
+const (
+	completed = loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED
+	withGaps  = loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED_WITH_GAPS
+)
 
 // okField lets conditions of a task ask outcome.ok.
 func okField(ids ...string) func(map[string]*loomv1.NodeDefinition) {

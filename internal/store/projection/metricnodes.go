@@ -115,7 +115,7 @@ func (g *gatherer) execution(id, process, definition, status string, r record) {
 		}
 		g.judge(p, v, kind, g.escalated[visitKey{id, v.node, v.number}])
 	}
-	if cycles > 0 && status == "completed" {
+	if cycles > 0 && (status == "completed" || status == "completed_with_gaps") {
 		c := g.cycles[process]
 		g.cycles[process] = [2]uint64{c[0] + 1, c[1] + cycles}
 	}

@@ -86,7 +86,7 @@ func (m *measurer) each(ctx context.Context, query string, f func(scan func(...a
 }
 
 func (m *measurer) executions(ctx context.Context) error {
-	return m.each(ctx, `SELECT process, count(*), sum(status = 'completed'), sum(status = 'rejected'), sum(status = 'aborted'),
+	return m.each(ctx, `SELECT process, count(*), sum(status IN ('completed', 'completed_with_gaps')), sum(status = 'rejected'), sum(status = 'aborted'),
 			sum(status = 'failed'), sum(status = 'running'), sum(input_tokens), sum(output_tokens), sum(cost_micro_usd)
 		FROM chosen GROUP BY process`, func(scan func(...any) error) error {
 		w := &loomv1.WorkflowMetrics{Resolution: &loomv1.Quantiles{}, Working: &loomv1.Quantiles{}}
@@ -134,10 +134,10 @@ var spanQuery = strings.NewReplacer(
 	"ENDED", micros("ended_at"), "FILED", micros("filed_at"), "ASKED", micros("a.asked_at"), "DECIDED", micros("coalesce(a.decided_at, x.ended_at)"),
 ).Replace(`, asks AS (SELECT a.execution_id AS id, ASKED AS asked, DECIDED AS decided, max(DECIDED) OVER
 		(PARTITION BY a.execution_id ORDER BY a.asked_at, a.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
-		FROM chosen x JOIN approvals a ON a.execution_id = x.id WHERE x.status = 'completed'),
+		FROM chosen x JOIN approvals a ON a.execution_id = x.id WHERE x.status IN ('completed', 'completed_with_gaps')),
 	waits AS (SELECT id, sum(max(0, decided - max(asked, coalesce(before, asked)))) AS us FROM asks GROUP BY id),
 	ways AS (SELECT x.process, ENDED - FILED AS us, coalesce(w.us, 0) AS waited, b.type = 'bug' AND x.files <= `+fmt.Sprint(simpleFiles)+` AS simple
-		FROM chosen x JOIN beads b ON b.id = x.bead_id LEFT JOIN waits w ON w.id = x.id WHERE x.status = 'completed'),
+		FROM chosen x JOIN beads b ON b.id = x.bead_id LEFT JOIN waits w ON w.id = x.id WHERE x.status IN ('completed', 'completed_with_gaps')),
 	spans AS (SELECT process AS a, 'all' AS b, us / 1e3 AS ms FROM ways
 		UNION ALL SELECT process, 'working', (us - waited) / 1e3 FROM ways
 		UNION ALL SELECT process, 'simple', us / 1e3 FROM ways WHERE simple

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -300,7 +301,7 @@ func (b *books) measureProcess(process string, runs []*run) *loomv1.WorkflowMetr
 		w.Escalations += uint64(n)
 		escalated += min(n, 1)
 		switch r.status {
-		case loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED:
+		case loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED, loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED_WITH_GAPS:
 			w.Completed++
 			took, wait := r.end.Sub(r.from), r.waited()
 			whole, working = append(whole, took), append(working, took-wait)
@@ -435,7 +436,7 @@ func (b *books) goals(w *loomv1.WorkflowMetrics, runs []*run) []*loomv1.Target {
 				passed += map[bool]int{true: 1}[good]
 			}
 		}
-		if r.status == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED && attempts > 0 {
+		if workflow.Delivered(r.status) && attempts > 0 {
 			investigated++
 			cycles += attempts
 		}

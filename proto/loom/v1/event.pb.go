@@ -3484,6 +3484,8 @@ type BeadStatusChanged struct {
 	// asked for.
 	Request       string `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
 	RequestDigest string `protobuf:"bytes,4,opt,name=request_digest,json=requestDigest,proto3" json:"request_digest,omitempty"`
+	// For a bead that is closed: how many gaps its work ended with.
+	Gaps          uint32 `protobuf:"varint,5,opt,name=gaps,proto3" json:"gaps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3544,6 +3546,13 @@ func (x *BeadStatusChanged) GetRequestDigest() string {
 		return x.RequestDigest
 	}
 	return ""
+}
+
+func (x *BeadStatusChanged) GetGaps() uint32 {
+	if x != nil {
+		return x.Gaps
+	}
+	return 0
 }
 
 // SubmissionRejected records a submission that was refused.
@@ -6870,12 +6879,13 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\fBeadOccurred\x12 \n" +
 	"\voccurrences\x18\x01 \x01(\rR\voccurrences\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\tR\arequest\x12%\n" +
-	"\x0erequest_digest\x18\x03 \x01(\tR\rrequestDigest\"\x99\x01\n" +
+	"\x0erequest_digest\x18\x03 \x01(\tR\rrequestDigest\"\xad\x01\n" +
 	"\x11BeadStatusChanged\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.loom.v1.BeadStatusR\x06status\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
 	"\arequest\x18\x03 \x01(\tR\arequest\x12%\n" +
-	"\x0erequest_digest\x18\x04 \x01(\tR\rrequestDigest\"T\n" +
+	"\x0erequest_digest\x18\x04 \x01(\tR\rrequestDigest\x12\x12\n" +
+	"\x04gaps\x18\x05 \x01(\rR\x04gaps\"T\n" +
 	"\x12SubmissionRejected\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\"\x88\x02\n" +

@@ -581,7 +581,9 @@ type Bead struct {
 	// The session of a pattern whose steps it is.
 	Session string `protobuf:"bytes,34,opt,name=session,proto3" json:"session,omitempty"`
 	// Where its work is. Set in answers to queries, not kept.
-	State         WorkState `protobuf:"varint,35,opt,name=state,proto3,enum=loom.v1.WorkState" json:"state,omitempty"`
+	State WorkState `protobuf:"varint,35,opt,name=state,proto3,enum=loom.v1.WorkState" json:"state,omitempty"`
+	// While it is closed: how many gaps its work ended with.
+	Gaps          uint32 `protobuf:"varint,36,opt,name=gaps,proto3" json:"gaps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -861,6 +863,13 @@ func (x *Bead) GetState() WorkState {
 	return WorkState_WORK_STATE_UNSPECIFIED
 }
 
+func (x *Bead) GetGaps() uint32 {
+	if x != nil {
+		return x.Gaps
+	}
+	return 0
+}
+
 // Delegation says for whom a bead is done.
 type Delegation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -995,7 +1004,8 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\t \x01(\tR\x0eidempotencyKey\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf6\t\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8a\n" +
+	"\n" +
 	"\x04Bead\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12%\n" +
@@ -1039,7 +1049,8 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x05draft\x18  \x01(\v2\x0e.loom.v1.DraftR\x05draft\x12*\n" +
 	"\alanding\x18! \x01(\v2\x10.loom.v1.LandingR\alanding\x12\x18\n" +
 	"\asession\x18\" \x01(\tR\asession\x12(\n" +
-	"\x05state\x18# \x01(\x0e2\x12.loom.v1.WorkStateR\x05state\"\xab\x01\n" +
+	"\x05state\x18# \x01(\x0e2\x12.loom.v1.WorkStateR\x05state\x12\x12\n" +
+	"\x04gaps\x18$ \x01(\rR\x04gaps\"\xab\x01\n" +
 	"\n" +
 	"Delegation\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x12\n" +

@@ -579,14 +579,16 @@ const (
 	ExecutionStatus_EXECUTION_STATUS_UNSPECIFIED ExecutionStatus = 0
 	// Some node runs or can run.
 	ExecutionStatus_EXECUTION_STATUS_RUNNING ExecutionStatus = 1
-	// It reached an end node.
+	// It reached an end node, and nothing of it was passed over.
 	ExecutionStatus_EXECUTION_STATUS_COMPLETED ExecutionStatus = 2
 	// The CEO rejected it.
 	ExecutionStatus_EXECUTION_STATUS_REJECTED ExecutionStatus = 3
 	// The CEO closed it.
 	ExecutionStatus_EXECUTION_STATUS_ABORTED ExecutionStatus = 4
-	// A gate failed it, or nobody could go on with it.
+	// A gate failed it, nobody could go on with it, or no phase delivered anything.
 	ExecutionStatus_EXECUTION_STATUS_FAILED ExecutionStatus = 5
+	// It reached an end node, and gaps has what it went on without.
+	ExecutionStatus_EXECUTION_STATUS_COMPLETED_WITH_GAPS ExecutionStatus = 6
 )
 
 // Enum value maps for ExecutionStatus.
@@ -598,14 +600,16 @@ var (
 		3: "EXECUTION_STATUS_REJECTED",
 		4: "EXECUTION_STATUS_ABORTED",
 		5: "EXECUTION_STATUS_FAILED",
+		6: "EXECUTION_STATUS_COMPLETED_WITH_GAPS",
 	}
 	ExecutionStatus_value = map[string]int32{
-		"EXECUTION_STATUS_UNSPECIFIED": 0,
-		"EXECUTION_STATUS_RUNNING":     1,
-		"EXECUTION_STATUS_COMPLETED":   2,
-		"EXECUTION_STATUS_REJECTED":    3,
-		"EXECUTION_STATUS_ABORTED":     4,
-		"EXECUTION_STATUS_FAILED":      5,
+		"EXECUTION_STATUS_UNSPECIFIED":         0,
+		"EXECUTION_STATUS_RUNNING":             1,
+		"EXECUTION_STATUS_COMPLETED":           2,
+		"EXECUTION_STATUS_REJECTED":            3,
+		"EXECUTION_STATUS_ABORTED":             4,
+		"EXECUTION_STATUS_FAILED":              5,
+		"EXECUTION_STATUS_COMPLETED_WITH_GAPS": 6,
 	}
 )
 
@@ -637,7 +641,8 @@ func (ExecutionStatus) EnumDescriptor() ([]byte, []int) {
 }
 
 // WorkState is where work is that has begun and has not ended: one word for a bead and
-// for its execution. What has not begun or has ended is told by the status.
+// for its execution. What has not begun or has ended is told by the status, but for a
+// bead whose work ended with gaps.
 type WorkState int32
 
 const (
@@ -656,6 +661,8 @@ const (
 	WorkState_WORK_STATE_WAITING WorkState = 5
 	// Another bead must be closed first.
 	WorkState_WORK_STATE_BLOCKED WorkState = 6
+	// The bead is closed, and its work ended with gaps.
+	WorkState_WORK_STATE_CLOSED_WITH_GAPS WorkState = 7
 )
 
 // Enum value maps for WorkState.
@@ -668,15 +675,17 @@ var (
 		4: "WORK_STATE_HELD",
 		5: "WORK_STATE_WAITING",
 		6: "WORK_STATE_BLOCKED",
+		7: "WORK_STATE_CLOSED_WITH_GAPS",
 	}
 	WorkState_value = map[string]int32{
-		"WORK_STATE_UNSPECIFIED": 0,
-		"WORK_STATE_QUEUED":      1,
-		"WORK_STATE_RUNNING":     2,
-		"WORK_STATE_PARKED":      3,
-		"WORK_STATE_HELD":        4,
-		"WORK_STATE_WAITING":     5,
-		"WORK_STATE_BLOCKED":     6,
+		"WORK_STATE_UNSPECIFIED":      0,
+		"WORK_STATE_QUEUED":           1,
+		"WORK_STATE_RUNNING":          2,
+		"WORK_STATE_PARKED":           3,
+		"WORK_STATE_HELD":             4,
+		"WORK_STATE_WAITING":          5,
+		"WORK_STATE_BLOCKED":          6,
+		"WORK_STATE_CLOSED_WITH_GAPS": 7,
 	}
 )
 
@@ -4146,7 +4155,10 @@ type Outcome struct {
 	// The document that was made, set by the runtime for a phase that materializes one.
 	Document *ShownDocument `protobuf:"bytes,13,opt,name=document,proto3" json:"document,omitempty"`
 	// What a step of a session has left, with its contents. Set by the runtime.
-	Left          []*NamedBlob `protobuf:"bytes,14,rep,name=left,proto3" json:"left,omitempty"`
+	Left []*NamedBlob `protobuf:"bytes,14,rep,name=left,proto3" json:"left,omitempty"`
+	// What the process that did the work went on without, at most 32. Set by the
+	// project's core.
+	Gaps          []string `protobuf:"bytes,15,rep,name=gaps,proto3" json:"gaps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4275,6 +4287,13 @@ func (x *Outcome) GetDocument() *ShownDocument {
 func (x *Outcome) GetLeft() []*NamedBlob {
 	if x != nil {
 		return x.Left
+	}
+	return nil
+}
+
+func (x *Outcome) GetGaps() []string {
+	if x != nil {
+		return x.Gaps
 	}
 	return nil
 }
@@ -6301,7 +6320,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bClaimant\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xa1\x04\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xb5\x04\n" +
 	"\aOutcome\x12.\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x16.loom.v1.OutcomeStatusR\x06status\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x14\n" +
@@ -6317,7 +6336,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x06broken\x18\v \x03(\v2\x13.loom.v1.BrokenRuleR\x06broken\x12\x1c\n" +
 	"\tunchanged\x18\f \x01(\bR\tunchanged\x122\n" +
 	"\bdocument\x18\r \x01(\v2\x16.loom.v1.ShownDocumentR\bdocument\x12&\n" +
-	"\x04left\x18\x0e \x03(\v2\x12.loom.v1.NamedBlobR\x04left\"K\n" +
+	"\x04left\x18\x0e \x03(\v2\x12.loom.v1.NamedBlobR\x04left\x12\x12\n" +
+	"\x04gaps\x18\x0f \x03(\tR\x04gaps\"K\n" +
 	"\tNamedBlob\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\acontent\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\acontent\"\xa3\x01\n" +
@@ -6528,14 +6548,15 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\vEdgeOutcome\x12\x1c\n" +
 	"\x18EDGE_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14EDGE_OUTCOME_SUCCESS\x10\x01\x12\x18\n" +
-	"\x14EDGE_OUTCOME_FAILURE\x10\x02*\xcb\x01\n" +
+	"\x14EDGE_OUTCOME_FAILURE\x10\x02*\xf5\x01\n" +
 	"\x0fExecutionStatus\x12 \n" +
 	"\x1cEXECUTION_STATUS_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18EXECUTION_STATUS_RUNNING\x10\x01\x12\x1e\n" +
 	"\x1aEXECUTION_STATUS_COMPLETED\x10\x02\x12\x1d\n" +
 	"\x19EXECUTION_STATUS_REJECTED\x10\x03\x12\x1c\n" +
 	"\x18EXECUTION_STATUS_ABORTED\x10\x04\x12\x1b\n" +
-	"\x17EXECUTION_STATUS_FAILED\x10\x05*\xb2\x01\n" +
+	"\x17EXECUTION_STATUS_FAILED\x10\x05\x12(\n" +
+	"$EXECUTION_STATUS_COMPLETED_WITH_GAPS\x10\x06*\xd3\x01\n" +
 	"\tWorkState\x12\x1a\n" +
 	"\x16WORK_STATE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11WORK_STATE_QUEUED\x10\x01\x12\x16\n" +
@@ -6543,7 +6564,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x11WORK_STATE_PARKED\x10\x03\x12\x13\n" +
 	"\x0fWORK_STATE_HELD\x10\x04\x12\x16\n" +
 	"\x12WORK_STATE_WAITING\x10\x05\x12\x16\n" +
-	"\x12WORK_STATE_BLOCKED\x10\x06*\xc0\x01\n" +
+	"\x12WORK_STATE_BLOCKED\x10\x06\x12\x1f\n" +
+	"\x1bWORK_STATE_CLOSED_WITH_GAPS\x10\a*\xc0\x01\n" +
 	"\n" +
 	"NodeStatus\x12\x1b\n" +
 	"\x17NODE_STATUS_UNSPECIFIED\x10\x00\x12\x17\n" +
