@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/intent"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -46,7 +48,7 @@ func SessionWorkflow(p *loomv1.Pattern, criteria int, rs *roles.Set) (*loomv1.De
 	f := patternPhases(p)
 	f.Name = (sessionPrefix + p.Name)[:min(len(sessionPrefix)+len(p.Name), 64)]
 	check := phaseFile{
-		ID: CompletionNode, Role: verifier, IsCriticalPath: true, DependsOn: []string{p.Steps[len(p.Steps)-1].Name}, Outcome: map[string]string{},
+		ID: CompletionNode, Role: verifier, IsCriticalPath: proto.Bool(true), DependsOn: []string{p.Steps[len(p.Steps)-1].Name}, Outcome: map[string]string{},
 		Description: "Judge each success criterion of the sealed intent, by its number and word for word, against the files that the steps have left. " +
 			"For one that is met, quote the words of a file that show it as its evidence; nothing is met without such words. Change no file.",
 	}
@@ -111,7 +113,7 @@ func stepPhase(p *loomv1.Pattern, i int) phaseFile {
 		text += "\n\nAnswer for yourself while you work:\n- " + strings.Join(s.Questions, "\n- ")
 	}
 	ph := phaseFile{
-		ID: s.Name, Description: text, Role: s.Role, Persona: s.Persona, ModelTier: &limits.ModelTier, IsCriticalPath: true,
+		ID: s.Name, Description: text, Role: s.Role, Persona: s.Persona, ModelTier: &limits.ModelTier, IsCriticalPath: proto.Bool(true),
 		IsSynthesis: i > 0 && limits.ModelTier > 1, AcceptanceCriteria: strings.Join(slices.Concat(p.Constraints, s.Constraints), "\n"),
 	}
 	if i > 0 {

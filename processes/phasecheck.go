@@ -86,6 +86,7 @@ func (d *draft) phase(i int, rs *roles.Set) {
 	d.gateWords(p.Gate, at)
 	d.delegated(p, at)
 	d.synthesis(p, at)
+	d.lightly(i, at("is_critical_path"))
 	if d.given(at("document")...) {
 		d.oneOf("process/phase", p.Document, documentStages.all(), at("document")...)
 	}

@@ -132,7 +132,7 @@ func (w *weaver) join(from []string, to string, via ...any) {
 func (w *weaver) phaseNodes(i int) {
 	p, at := &w.Phases[i], []any{"phases", i}
 	n := &loomv1.NodeDefinition{
-		Id: p.ID, Type: task, Description: strings.TrimSpace(p.Description), Criticality: weight(p.IsCriticalPath),
+		Id: p.ID, Type: task, Description: strings.TrimSpace(p.Description), Criticality: w.weight(i),
 		Process: p.Process, Gate: w.gate(p.Gate), Timeout: duration(p.Timeout), Phase: phasePart(p),
 	}
 	if p.MaxAttempts != nil {
@@ -144,7 +144,7 @@ func (w *weaver) phaseNodes(i int) {
 	w.heads[p.ID] = w.node(at, n)
 	tail := p.ID
 	if p.Process == "" {
-		tail = w.verification(p, at, tail)
+		tail = w.verification(i, at, tail)
 	}
 	w.tails[p.ID] = []string{tail}
 	for k := range w.Hooks.BetweenPhases {
@@ -171,8 +171,9 @@ func (w *weaver) gate(g *gateFile) *loomv1.Gate {
 	return gate
 }
 
-func weight(critical bool) loomv1.Criticality {
-	if critical {
+// weight is how much the nodes of a phase matter.
+func (d *draft) weight(i int) loomv1.Criticality {
+	if is, _ := d.critical(i); is {
 		return loomv1.Criticality_CRITICALITY_CRITICAL
 	}
 	return optional
@@ -212,13 +213,14 @@ func tierOf(t *uint32, otherwise uint32) uint32 {
 // verification makes the nodes that verify a phase, and returns the last: from
 // tier 2 on, and where a rule of severity error needs judgment, the verifier, who sends
 // the work back; with tier 3 reviewers too, whose votes are counted.
-func (w *weaver) verification(p *phaseFile, at []any, tail string) string {
+func (w *weaver) verification(i int, at []any, tail string) string {
+	p := &w.Phases[i]
 	tier := tierOf(p.VerificationTier, 1)
 	about := &loomv1.Phase{Part: loomv1.PhasePart_PHASE_PART_CHECK, Of: p.ID, AcceptanceCriteria: strings.TrimSpace(p.AcceptanceCriteria)}
 	rules := w.def.Guide.GetRules()
 	if questions := verify.Questions(about, rules); len(questions) > 0 && (tier >= 2 || verify.NeedsJudge(p.ID, phasePart(p), rules)) {
 		id := w.node(at, &loomv1.NodeDefinition{
-			Id: p.ID + "-check", Type: task, Role: verifier, Criticality: weight(p.IsCriticalPath), Phase: about,
+			Id: p.ID + "-check", Type: task, Role: verifier, Criticality: w.weight(i), Phase: about,
 			Description: fmt.Sprintf("Judge what phase %s delivered, question by question, with evidence from the files.", p.ID),
 			Outcome:     verify.Fields(questions), MaxAttempts: judgeAttempts, OnFailure: backTo(checkReworks, p.ID),
 		})
@@ -241,7 +243,7 @@ func (w *weaver) verification(p *phaseFile, at []any, tail string) string {
 		votes = append(votes, id)
 	}
 	w.node(at, &loomv1.NodeDefinition{
-		Id: vote, Type: task, Role: counter, Criticality: weight(p.IsCriticalPath), MaxAttempts: judgeAttempts, OnFailure: backTo(checkReworks, p.ID),
+		Id: vote, Type: task, Role: counter, Criticality: w.weight(i), MaxAttempts: judgeAttempts, OnFailure: backTo(checkReworks, p.ID),
 		Description: fmt.Sprintf("The reviewers' votes on phase %s are counted.", p.ID),
 		Phase:       &loomv1.Phase{Part: loomv1.PhasePart_PHASE_PART_VOTE, Of: p.ID},
 	})
@@ -313,11 +315,11 @@ func (w *weaver) finish(tails []string) {
 		w.edge("deliver", "commit", "")
 	}
 	w.edge("gather", next, "outcome.files > 0")
-	w.edge("gather", "end", "outcome.files == 0")
+	w.edge("gather", "end", "outcome.files == 0") // all is there already: where nothing is, it has failed
 	w.duty("commit", gatherer, loomv1.NodeKind_NODE_KIND_COMMIT, "The result is made a commit, under the commit lock.", "gather")
 	w.duty("verify", verifier, loomv1.NodeKind_NODE_KIND_VERIFY, "Verify the result on a clean checkout: every required check, and whether it is what the goal asked for. On failure set the outcome field fault to change if the work itself is wrong.", "commit")
 	w.duty("land", gatherer, loomv1.NodeKind_NODE_KIND_LAND, "The target branch is moved to the verified commit.", "commit")
-	w.node(nil, &loomv1.NodeDefinition{Id: "end", Type: end, Description: "The result is delivered, or there was nothing to deliver."})
+	w.node(nil, &loomv1.NodeDefinition{Id: "end", Type: end, Description: "The result is delivered, or the target has all of it already."})
 	w.edge("commit", "verify", "")
 	w.edge("verify", "land", "")
 	w.edge("land", "end", "")

@@ -38,7 +38,7 @@ type (
 		DependsOn          []string          `yaml:"depends_on"`
 		ModelTier          *uint32           `yaml:"model_tier"`
 		VerificationTier   *uint32           `yaml:"verification_tier"`
-		IsCriticalPath     bool              `yaml:"is_critical_path"`
+		IsCriticalPath     *bool             `yaml:"is_critical_path"`
 		IsSynthesis        bool              `yaml:"is_synthesis"`
 		AcceptanceCriteria string            `yaml:"acceptance_criteria"`
 		Deliverables       []string          `yaml:"deliverables"`

@@ -145,6 +145,8 @@ func (p *planning) merge() {
 	p.parts = map[string][]string{}
 	for i := range p.now.Phases {
 		if ph := p.now.Phases[i]; p.begun(ph.ID) {
+			is, _ := (&draft{phasesFile: p.now}).critical(i)
+			ph.IsCriticalPath = &is // as it began, whatever is done beside it from now on
 			p.add(ph, "begun", "")
 		}
 	}
@@ -208,9 +210,19 @@ func (p *planning) ids() []string {
 	return ids
 }
 
+// keeps says whether a plan has to keep a phase: one that is declared critical, and a
+// synthesis that is not declared otherwise. Where in the process a phase stands is the
+// plan's to say, and what is critical by its place follows from that.
+func (p *phaseFile) keeps() bool {
+	if p.IsCriticalPath != nil {
+		return *p.IsCriticalPath
+	}
+	return p.IsSynthesis
+}
+
 // weightKept refuses to make light of a critical phase.
 func (p *planning) weightKept(i int, q *plannedFile, known *phaseFile) {
-	if p.guided() && known.IsCriticalPath && q.IsCriticalPath != nil && !*q.IsCriticalPath {
+	if p.guided() && known.keeps() && q.IsCriticalPath != nil && !*q.IsCriticalPath {
 		p.refuse("plan/critical", []any{"phases", i, "is_critical_path"}, "phase %q is critical to the process", q.ID)
 	}
 	if known.Process != "" && (q.Description != "" || q.Role != "" || len(q.Deliverables) > 0) {
@@ -262,10 +274,13 @@ func adapted(ph phaseFile, q *plannedFile) (phaseFile, bool) {
 	for _, flag := range []struct {
 		into *bool
 		with *bool
-	}{{&ph.IsCriticalPath, q.IsCriticalPath}, {&ph.IsSynthesis, q.IsSynthesis}} {
+	}{{&ph.IsSynthesis, q.IsSynthesis}} {
 		if flag.with != nil && *flag.with != *flag.into {
 			*flag.into, changed = *flag.with, true
 		}
+	}
+	if c := q.IsCriticalPath; c != nil && (ph.IsCriticalPath == nil || *c != *ph.IsCriticalPath) {
+		ph.IsCriticalPath, changed = c, true
 	}
 	if q.ModelTier != nil && ph.Process == "" {
 		ph.ModelTier, changed = q.ModelTier, true
@@ -324,7 +339,7 @@ func (p *planning) covered() {
 		have = append(have, fileNames(ph.Deliverables)...)
 	}
 	for _, ph := range p.base.Phases {
-		needed := ph.IsCriticalPath || p.guided() && (p.last(ph.ID) || !slices.ContainsFunc(left, func(l *phaseFile) bool { return l.ID == ph.ID }))
+		needed := ph.keeps() || p.guided() && (p.last(ph.ID) || !slices.ContainsFunc(left, func(l *phaseFile) bool { return l.ID == ph.ID }))
 		for _, name := range fileNames(ph.Deliverables) {
 			if needed && !slices.Contains(have, name) {
 				p.refuse("plan/deliverable", []any{"phases"}, "nothing in the plan delivers %s, which phase %q of the process promises", name, ph.ID)
@@ -362,7 +377,7 @@ func fileNames(deliverables []string) (names []string) {
 // mayLeave refuses to leave out a phase that has to stay, or without a word.
 func (p *planning) mayLeave(ph *phaseFile) {
 	switch {
-	case ph.IsCriticalPath:
+	case ph.keeps():
 		p.refuse("plan/critical", []any{"phases"}, "phase %q is critical to the process, and the plan goes without it", ph.ID)
 	case ph.Gate != nil:
 		p.refuse("plan/gate", []any{"phases"}, "phase %q has a gate, and the plan goes around it", ph.ID)

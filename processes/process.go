@@ -51,6 +51,10 @@ type PhaseSummary struct {
 	DependsOn           []string
 	Process, Role       string
 	Critical, Synthesis bool
+	// Why it is critical: "declared", or what it is critical by; empty if it is not.
+	Why string
+	// Kept says that a plan has to keep it: it is declared critical, or a synthesis.
+	Kept                bool
 	ModelTier, Verified uint32
 	Deliverables        []string
 	Acceptance          string
@@ -72,7 +76,10 @@ func (d *draft) process(def *loomv1.Definition) *Process {
 		Tools: d.toolFiles, Hooks: d.hookTexts(), Definition: def,
 	}
 	for i := range d.Phases {
-		p.Phases = append(p.Phases, d.Phases[i].summary())
+		s := d.Phases[i].summary()
+		s.Critical, s.Why = d.critical(i)
+		s.Kept = d.Phases[i].keeps()
+		p.Phases = append(p.Phases, s)
 	}
 	for _, e := range d.PlannerExamples {
 		x := Example{Goal: e.Goal}
@@ -87,7 +94,7 @@ func (d *draft) process(def *loomv1.Definition) *Process {
 func (p *phaseFile) summary() PhaseSummary {
 	s := PhaseSummary{
 		ID: p.ID, Description: strings.TrimSpace(p.Description), DependsOn: p.DependsOn, Process: p.Process, Role: p.Role,
-		Critical: p.IsCriticalPath, Synthesis: p.IsSynthesis, Deliverables: p.Deliverables, Acceptance: strings.TrimSpace(p.AcceptanceCriteria),
+		Synthesis: p.IsSynthesis, Deliverables: p.Deliverables, Acceptance: strings.TrimSpace(p.AcceptanceCriteria),
 	}
 	if p.Process == "" {
 		s.ModelTier, s.Verified, s.Role = tierOf(p.ModelTier, 2), tierOf(p.VerificationTier, 1), orElse(p.Role, Analyst)

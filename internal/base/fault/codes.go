@@ -188,6 +188,7 @@ var codes = map[string]Exit{
 	"process/cycle":          Invalid,
 	"process/deliverable":    Invalid,
 	"process/synthesis":      Invalid,
+	"process/critical":       Invalid,
 	"process/tool":           Invalid,
 	"process/tool-missing":   Refused,
 	"process/tool-untrusted": Refused,

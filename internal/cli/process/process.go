@@ -286,7 +286,7 @@ func tierText(n uint32) string {
 func besides(p processes.PhaseSummary) string {
 	var all []string
 	if p.Critical {
-		all = append(all, "critical")
+		all = append(all, criticalText(p))
 	}
 	if p.Synthesis {
 		all = append(all, "synthesis")
@@ -295,6 +295,15 @@ func besides(p processes.PhaseSummary) string {
 		all = append(all, "gate: "+console.Line(p.Gate, 60))
 	}
 	return console.Dash(strings.Join(all, "; "))
+}
+
+// criticalText says that a phase is critical and, where its file does not, by what.
+func criticalText(p processes.PhaseSummary) string {
+	switch p.Why {
+	case "declared", "synthesis": // which are said
+		return "critical"
+	}
+	return "critical: " + p.Why
 }
 
 func filesText(list []string) string {

@@ -57,7 +57,7 @@ func phaseText(b *strings.Builder, p processes.PhaseSummary) {
 		{"depends_on", strings.Join(p.DependsOn, ", ")},
 		{"role", p.Role},
 		{"process", p.Process},
-		{"critical", map[bool]string{true: "yes"}[p.Critical]},
+		{"critical", map[bool]string{true: "yes"}[p.Kept]},
 		{"synthesis", map[bool]string{true: "yes"}[p.Synthesis]},
 		{"gate", p.Gate},
 		{"deliverables", strings.Join(p.Deliverables, "; ")},

@@ -58,7 +58,7 @@ func Rules(p *processes.Process, goal string, files fs.FS) string {
 func optional(p *processes.Process, ph processes.PhaseSummary) bool {
 	last := !slices.ContainsFunc(p.Phases, func(o processes.PhaseSummary) bool { return slices.Contains(o.DependsOn, ph.ID) })
 	gated := slices.ContainsFunc(p.Phases, func(o processes.PhaseSummary) bool { return strings.Contains(o.Gate, ph.ID) })
-	return !ph.Critical && ph.Gate == "" && !last && !gated
+	return !ph.Kept && ph.Gate == "" && !last && !gated
 }
 
 var (
