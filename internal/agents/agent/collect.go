@@ -59,9 +59,31 @@ func (j *job) collect(ctx context.Context, tree *git.Worktree) (*loomv1.Outcome,
 		return out, err
 	}
 	n := out.GetChange().GetFilesTotal()
+	if n == 0 && !j.delivered() {
+		return noted(j.failure(fault.New(workflow.NothingDelivered, "no phase delivered anything"), ""), verify.Text(found)), nil
+	}
 	whole := j.outcome(loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, gathered(n, left), verify.Text(found), map[string]any{"files": n})
 	whole.Change = out.Change
 	return whole, nil
+}
+
+// delivered says whether any phase has passed that promises something: files, or
+// what another process delivers; of a process without promises, any phase.
+func (j *job) delivered() bool {
+	promises, passed := false, false
+	for _, n := range j.brief.Definition.GetNodes() {
+		if !isWork(n) && n.Process == "" {
+			continue
+		}
+		if n.Process != "" || len(verify.Deliverables(n.Phase)) > 0 {
+			if j.passed(n.Id) {
+				return true
+			}
+			promises = true
+		}
+		passed = passed || j.passed(n.Id)
+	}
+	return passed && !promises
 }
 
 func gathered(files uint32, left []string) string {

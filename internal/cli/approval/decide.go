@@ -71,7 +71,7 @@ func (a *Commands) Reject() *cobra.Command {
 // decider is a verb that answers an approval with the CEO's signature.
 func (a *Commands) decider(verb, short string, answer func(*loomv1.DecideApproval) error) *cobra.Command {
 	var keyPath, name string
-	var wait bool
+	var wait bead.Waiting
 	d := &loomv1.DecideApproval{}
 	cmd := &cobra.Command{
 		Use: verb + " APPROVAL [flags]", Short: short, Args: console.Takes("APPROVAL"),
@@ -94,7 +94,7 @@ func (a *Commands) decider(verb, short string, answer func(*loomv1.DecideApprova
 	cmd.Flags().StringVar(&d.Comment, "comment", "", "`TEXT` that says why, for the record and for whoever goes on")
 	cmd.Flags().StringVar(&d.Digest, "digest", "", "`DIGEST` of what you were shown (default: as it stands now)")
 	cmd.Flags().StringVar(&keyPath, "key", "", "the CEO's key `FILE` (default: in your configuration directory)")
-	cmd.Flags().BoolVar(&wait, "wait", false, bead.WaitUsage)
+	wait.Flags(cmd.Flags())
 	console.ProjectFlag(cmd, &name)
 	return cmd
 }
@@ -111,7 +111,7 @@ func OpenKey(path string) (*ceokey.Key, error) {
 }
 
 // decide signs d and presents it over the CEO's own connection.
-func (a *Commands) decide(ctx context.Context, key *ceokey.Key, name string, d *loomv1.DecideApproval, wait bool) error {
+func (a *Commands) decide(ctx context.Context, key *ceokey.Key, name string, d *loomv1.DecideApproval, wait bead.Waiting) error {
 	return a.With(ctx, func(c *client.Client) error {
 		about, err := c.Host(ctx, &loomv1.HostRequest{})
 		if err != nil {
@@ -126,10 +126,10 @@ func (a *Commands) decide(ctx context.Context, key *ceokey.Key, name string, d *
 			return err
 		}
 		err = a.Print(d, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", d.Approval, words+ownWords(asked, d)) })
-		if err != nil || waits || !wait {
+		if err != nil || waits || !wait.Wait {
 			return err
 		}
-		return bead.New(a.Console).Wait(ctx, c, asked.Bead, d.Approval)
+		return bead.New(a.Console).Wait(ctx, c, asked.Bead, d.Approval, wait.AllowGaps)
 	})
 }
 

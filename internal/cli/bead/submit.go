@@ -25,7 +25,7 @@ import (
 func (a *Commands) Submit() *cobra.Command {
 	var s loomv1.Submission
 	var o order
-	var wait bool
+	var wait Waiting
 	cmd := &cobra.Command{
 		Use:   "submit GOAL... [flags]",
 		Short: "file a bead",
@@ -63,7 +63,7 @@ words; quote it if it holds what your shell would eat. The same
 	f.StringSliceVar(&s.BlockedBy, "blocked-by", nil, "`BEAD` that must be closed before; may be given again")
 	f.StringVar(&s.Assignee, "assignee", "", "`ROLE` that the work is meant for, where the process leaves a choice")
 	o.budget.add(cmd)
-	f.BoolVar(&wait, "wait", false, WaitUsage)
+	wait.Flags(f)
 	f.StringVar(&s.Project, "project", "", "`NAME` of the project (default: the host's only one)")
 	completes(cmd, map[string][]string{"type": types[:2], "priority": priorities, "assignee": roleNames()})
 	return cmd
@@ -164,7 +164,8 @@ func FillContext(s *loomv1.Submission, values []string) error {
 // Report returns the command of that name.
 func (a *Commands) Report() *cobra.Command {
 	var name string
-	var wait, dry bool
+	var wait Waiting
+	var dry bool
 	cmd := &cobra.Command{
 		Use:   "report FILE [flags]",
 		Short: "file an error report",
@@ -201,7 +202,7 @@ the project's routing rules would make of it.`,
 		},
 	}
 	cmd.Flags().StringVar(&name, "project", "", "`NAME` of the project (default: the report's, else the host's only one)")
-	cmd.Flags().BoolVar(&wait, "wait", false, WaitUsage)
+	wait.Flags(cmd.Flags())
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "file nothing; say which routing rule the report would take")
 	return cmd
 }
@@ -217,7 +218,7 @@ func within(file string, err error) error {
 }
 
 // Submitted prints the answer to a submission, and with wait stays until the bead is closed.
-func (a *Commands) Submitted(ctx context.Context, c *client.Client, r *loomv1.SubmitReply, wait bool) error {
+func (a *Commands) Submitted(ctx context.Context, c *client.Client, r *loomv1.SubmitReply, wait Waiting) error {
 	if err := a.Print(r, func(w io.Writer) {
 		switch {
 		case r.Bead == "":
@@ -227,8 +228,8 @@ func (a *Commands) Submitted(ctx context.Context, c *client.Client, r *loomv1.Su
 		default:
 			fmt.Fprintln(w, r.Bead)
 		}
-	}); err != nil || !wait || r.Bead == "" {
+	}); err != nil || !wait.Wait || r.Bead == "" {
 		return err
 	}
-	return a.Wait(ctx, c, r.Bead, "")
+	return a.Wait(ctx, c, r.Bead, "", wait.AllowGaps)
 }

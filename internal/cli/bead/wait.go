@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/notice"
@@ -18,15 +20,28 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// WaitUsage says what the flag --wait does.
-const WaitUsage = "stay until the bead is closed; exit 1 if it failed, 10 if it waits for a human"
+// What the flags of [Waiting] do.
+const (
+	WaitUsage      = "stay until the bead is closed; exit 1 if it failed, 10 if it waits for a human, 11 if it has gaps"
+	AllowGapsUsage = "exit 0, not 11, if it is delivered with gaps"
+)
+
+// Waiting is whether to wait for work that was begun, and what of its end is well.
+type Waiting struct{ Wait, AllowGaps bool }
+
+// Flags adds the flags that say so.
+func (w *Waiting) Flags(f *pflag.FlagSet) {
+	f.BoolVar(&w.Wait, "wait", false, WaitUsage)
+	f.BoolVar(&w.AllowGaps, "allow-gaps", false, "with --wait: "+AllowGapsUsage)
+}
 
 // errStop ends a Follow that has seen enough.
 var errStop = errors.New("stop")
 
 // Wait follows a bead until it ends or a human must decide. It begins after the
-// answer to an approval, if one is named, else at the bead's beginning.
-func (a *Commands) Wait(ctx context.Context, c *client.Client, bead, approval string) error {
+// answer to an approval, if one is named, else at the bead's beginning. An end with
+// gaps is an exit status of its own, unless they are allowed.
+func (a *Commands) Wait(ctx context.Context, c *client.Client, bead, approval string, allowGaps bool) error {
 	p := Progress{Commands: a, Spin: console.NewSpinner(a.Console), Alone: a.Alone(ctx, c)}
 	defer p.Spin.Stop()
 	begun := approval == ""
@@ -78,7 +93,7 @@ func (a *Commands) Wait(ctx context.Context, c *client.Client, bead, approval st
 		if notice.Beside(landed) {
 			fmt.Fprintf(a.Err, "%s is not on %s yet: %s\n", bead, landed.Target, landed.Checkout)
 		}
-		return nil
+		return a.gaps(ctx, c, bead, allowGaps)
 	case loomv1.BeadStatus_BEAD_STATUS_WAITING:
 		p.Spin.Stop()
 		said := stopped(bead, asked)
@@ -89,6 +104,27 @@ func (a *Commands) Wait(ctx context.Context, c *client.Client, bead, approval st
 		return console.ExitError{Status: fault.Waits}
 	}
 	return console.ExitError{Status: fault.WorkFailed}
+}
+
+// gaps tells what work that is closed went on without, and why.
+func (a *Commands) gaps(ctx context.Context, c *client.Client, bead string, allowed bool) error {
+	v, err := c.Bead(ctx, &loomv1.Query{Project: project.Of(bead), Id: bead})
+	if err != nil || len(v.Beads) == 0 || v.Beads[0].Gaps == 0 {
+		return err
+	}
+	if !a.JSON {
+		x, err := c.Execution(ctx, &loomv1.Query{Project: project.Of(bead), Id: v.Beads[0].Execution})
+		if err != nil {
+			return err
+		}
+		for _, g := range x.Executions[0].GetGaps() {
+			fmt.Fprintf(a.Err, "gap: %s: %s\n", g.Node, console.Line(g.Reason, 300))
+		}
+	}
+	if allowed {
+		return nil
+	}
+	return console.ExitError{Status: fault.Gaps}
 }
 
 // blocked reports whether work of a bead's project still waits for what the operator

@@ -18,7 +18,7 @@ import (
 func (a *Commands) fork() *cobra.Command {
 	q := &loomv1.ForkRequest{}
 	var at string
-	var wait bool
+	var wait bead.Waiting
 	cmd := &cobra.Command{
 		Use: "fork " + console.ExecutionArg + " [flags]", Short: "begin anew from one of an execution's nodes", Args: console.Takes(console.ExecutionArg),
 		Long: `Fork files a new bead with the goal of the old one, and begins its execution
@@ -37,10 +37,10 @@ It prints the new bead's id.`,
 				if err != nil {
 					return err
 				}
-				if err := a.Print(reply, func(w io.Writer) { fmt.Fprintln(w, reply.Bead) }); err != nil || !wait {
+				if err := a.Print(reply, func(w io.Writer) { fmt.Fprintln(w, reply.Bead) }); err != nil || !wait.Wait {
 					return err
 				}
-				return bead.New(a.Console).Wait(cmd.Context(), c, reply.Bead, "")
+				return bead.New(a.Console).Wait(cmd.Context(), c, reply.Bead, "", wait.AllowGaps)
 			})
 		},
 	}
@@ -48,7 +48,7 @@ It prints the new bead's id.`,
 	f.StringVar(&q.Node, "node", "", "begin at this `NODE` of the workflow")
 	f.StringVar(&at, "at", "", momentUsage)
 	f.StringVar(&q.Reason, "reason", "", "`TEXT` that says why, for the record")
-	f.BoolVar(&wait, "wait", false, bead.WaitUsage)
+	wait.Flags(f)
 	return cmd
 }
 

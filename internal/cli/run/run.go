@@ -29,7 +29,7 @@ type errandFlags struct {
 	with                    *means.Means
 	project                 means.Project
 	planner                 string
-	plan                    bool
+	plan, allowGaps         bool
 }
 
 // Run returns the command of that name.
@@ -68,6 +68,7 @@ Without --process it is loom.toml's, [process] default, or the workspace's only.
 	fl.StringVar(&f.planner, "planner", "", "`WHO` plans what is free: model (default) or rules")
 	fl.StringVar(&s.Description, "description", "", "`TEXT` with everything else worth knowing")
 	fl.StringArrayVar(&values, "set", nil, "context value `KEY=VALUE` (VALUE is JSON, else text)")
+	fl.BoolVar(&f.allowGaps, "allow-gaps", false, bead.AllowGapsUsage)
 	fl.StringVar(&s.IdempotencyKey, "idempotency-key", "", "`KEY`: the same goes on with work that was cut off")
 	f.project.Flags(fl)
 	f.with.Flags(fl)
@@ -124,7 +125,7 @@ func (a *Commands) runErrand(ctx context.Context, s *loomv1.Submission, f *erran
 		a.toGoOn(r, s.IdempotencyKey, f.with)
 		return err
 	}
-	return a.errandResult(r)
+	return a.errandResult(r, f.allowGaps)
 }
 
 // toGoOn says how work goes on that was filed and has not ended.
@@ -176,7 +177,7 @@ func (a *Commands) hand(ctx context.Context, s *loomv1.Submission, f *errandFlag
 		if err != nil {
 			return err
 		}
-		return bead.New(a.Console).Submitted(ctx, c, reply, true)
+		return bead.New(a.Console).Submitted(ctx, c, reply, bead.Waiting{Wait: true, AllowGaps: f.allowGaps})
 	})
 }
 
@@ -217,21 +218,15 @@ func (v *errandView) Decide(ctx context.Context, ap *loomv1.Approval, diff strin
 	return v.demoView.Decide(ctx, ap, diff)
 }
 
-func (a *Commands) errandResult(r *errand.Result) error {
+func (a *Commands) errandResult(r *errand.Result, allowGaps bool) error {
 	if err := a.PrintAny(r, func(w io.Writer) { errandText(w, r) }); err != nil {
 		return err
 	}
-	switch {
-	case r.Waits:
+	if r.Waits {
 		fmt.Fprintf(a.Err, "start the host on this data directory to answer: loom up --project %s, then loom inbox\n", suggest.Arg(r.Project+"="+r.Repository))
-		return console.ExitError{Status: fault.Waits}
-	case r.Status != "completed":
-		return console.ExitError{Status: fault.WorkFailed}
 	}
-	for _, f := range r.Files {
-		if f.Why != "" {
-			return console.ExitError{Status: fault.Conflict}
-		}
+	if status := r.Exit(allowGaps); status != fault.Done {
+		return console.ExitError{Status: status}
 	}
 	return nil
 }
@@ -246,7 +241,7 @@ func errandText(w io.Writer, r *errand.Result) {
 		if f.Why != "" {
 			fmt.Fprintf(w, "  %s was not written: %s; it is in %s\n", f.Path, f.Why, r.Repository)
 		} else {
-			fmt.Fprintf(w, "  %s\n", f.Written)
+			fmt.Fprintf(w, "  %s%s\n", f.Written, map[bool]string{true: " (not verified)"}[f.Unverified])
 		}
 	}
 	for _, g := range r.Gaps {

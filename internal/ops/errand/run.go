@@ -55,7 +55,8 @@ type Result struct {
 	Project   string `json:"project"`
 	Bead      string `json:"bead"`
 	Execution string `json:"execution"`
-	// Status is the execution's, as a word.
+	// Status is the execution's, as a word: completed_with_gaps where Gaps says
+	// what was delivered lacks.
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
 	// Waits is true when a person must decide before work goes on.
@@ -283,8 +284,9 @@ func (e *errand) result(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	r.History = history.Transitions
-	if x.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED {
+	if workflow.Delivered(x.Status) {
 		r.Files, err = e.deliver(promised(v.Definition, x))
+		mark(r.Files, unverified(v.Definition, x))
 	}
 	return r, err
 }

@@ -136,6 +136,8 @@ type File struct {
 	// Written says where it is now; empty if it was left, and then Why says why.
 	Written string `json:"written,omitempty"`
 	Why     string `json:"why,omitempty"`
+	// Unverified is true for a file that nobody could judge.
+	Unverified bool `json:"unverified,omitempty"`
 }
 
 // bring writes what is different in the repository's checkout, and what was
