@@ -85,3 +85,12 @@ func (j *job) evidenceOf(phase *loomv1.NodeDefinition, files fs.FS) *verify.Evid
 	}
 	return verify.NewEvidence(files, names, o.GetSummary()+"\n"+o.GetNotes())
 }
+
+// report says what became of the rules of the phase that is worked on.
+func (j *job) report(found []verify.Finding) []*loomv1.JudgedRule {
+	id := j.brief.Attempt.Node
+	verifier := slices.ContainsFunc(j.brief.Definition.GetNodes(), func(n *loomv1.NodeDefinition) bool {
+		return n.GetPhase().GetPart() == loomv1.PhasePart_PHASE_PART_CHECK && n.Phase.Of == id
+	})
+	return verify.Report(id, j.brief.Node.Phase, j.rules(), found, verifier)
+}

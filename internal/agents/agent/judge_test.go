@@ -73,6 +73,9 @@ func TestPROC05_EvidenceIsLookedUp(t *testing.T) {
 			if out.Code != tt.code || told != tt.told || (len(out.Broken) > 0) != tt.broken {
 				t.Errorf("told %d times, then %v", told, out)
 			}
+			if want := map[string]loomv1.RuleState{"": loomv1.RuleState_RULE_STATE_HELD, "verify/evidence": loomv1.RuleState_RULE_STATE_NOT_JUDGED, "verify/rule": loomv1.RuleState_RULE_STATE_BROKEN}[tt.code]; len(out.Judged) != 1 || out.Judged[0].State != want {
+				t.Errorf("of the criteria it says %v", out.Judged)
+			}
 			if tt.lastWords != "" && !strings.Contains(b.lastTold(), tt.lastWords) {
 				t.Errorf("the verifier was told %q", b.lastTold())
 			}
@@ -106,5 +109,8 @@ func TestPROC05_AWrongFormatIsToldInTheSameTurn(t *testing.T) {
 	out := b.must(br)
 	if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || !strings.Contains(told, "error format memo.json:1: it is no JSON: unexpected end of JSON input") {
 		t.Errorf("told %q, then %v", told, out)
+	}
+	if n := len(out.Judged); n != 2 || out.Judged[n-1].Rule != "format" || out.Judged[n-1].State != loomv1.RuleState_RULE_STATE_HELD {
+		t.Errorf("of the rules it says %v", out.Judged)
 	}
 }

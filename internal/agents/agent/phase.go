@@ -132,6 +132,7 @@ func (j *job) examined(dir string, out *loomv1.Outcome) (bad bool, err error) {
 	}
 	defer root.Close()
 	out.Broken = verify.Broken(unlike(slices.Clone(j.wrong), found))
+	out.Judged = j.report(found)
 	if j.refuted(out, found) {
 		return true, nil
 	}
@@ -162,7 +163,7 @@ func brokenCode(errs []verify.Finding) string {
 func (j *job) brokenRules(tree *git.Worktree, out *loomv1.Outcome) *loomv1.Outcome {
 	if out.GetCode() == "verify/rule" || out.GetCode() == "verify/deliverable" {
 		if found, err := j.found(tree.Path(), out); err == nil {
-			out.Broken = verify.Broken(unlike(slices.Clone(j.wrong), found))
+			out.Broken, out.Judged = verify.Broken(unlike(slices.Clone(j.wrong), found)), j.report(found)
 		}
 	}
 	return out
@@ -235,6 +236,7 @@ func (j *job) judge(ctx context.Context) (*loomv1.Outcome, error) {
 		found := verify.Phase(files, phase.Id, phase.Phase, j.rules(), o.GetSummary()+"\n"+o.GetNotes())
 		judged, unproven := verify.Proven(questions, out.Fields.AsMap(), evidence)
 		out.Broken = verify.Broken(append(verify.Errors(found), judged...)) // the phase has told of warnings
+		out.Judged = verify.Judgments(questions, out.Fields.AsMap(), unproven)
 		found = slices.Concat(found, judged, verify.NotJudged(unproven))
 		switch {
 		case j.refuted(out, found):
@@ -302,10 +304,12 @@ func (j *job) count() *loomv1.Outcome {
 	first, _, _ := strings.Cut(why, "\n")
 	if !sound {
 		out := noted(j.failure(fault.New("verify/review", "phase %s was voted down: %s", phase, first), ""), why)
-		out.Broken = verify.Broken(verify.VotedDown(phase, why))
+		out.Broken, out.Judged = verify.Broken(verify.VotedDown(phase, why)), verify.VotedOn(phase, false, why)
 		return out
 	}
-	return j.success(first, why)
+	out := j.success(first, why)
+	out.Judged = verify.VotedOn(phase, true, why)
+	return out
 }
 
 var variable = regexp.MustCompile(`^(?i:the )?(?i:environment variable) ` + "`?" + `([A-Z_][A-Z0-9_]*)` + "`?" + ` (?:is|must be) set\.?$`)

@@ -86,7 +86,7 @@ func (p *prompt) phase(b *loomv1.Brief) {
 func (p *prompt) heldAgainst(b *loomv1.Brief) {
 	said := false
 	for _, r := range b.Definition.GetGuide().GetRules() {
-		if !verify.Applies(r, b.Attempt.Node) {
+		if !verify.About(r, b.Attempt.Node, b.Node.Phase) {
 			continue
 		}
 		if !said {
@@ -97,11 +97,11 @@ func (p *prompt) heldAgainst(b *loomv1.Brief) {
 		if r.Severity == loomv1.Severity_SEVERITY_ERROR {
 			word = "must hold"
 		}
-		text := r.Description
-		if text == "" || r.Type == loomv1.RuleType_RULE_TYPE_LLM {
-			text = strings.TrimSpace(text + " " + r.Check)
+		about := r.Description + " "
+		if about != " " && verify.Deterministic(r) {
+			about = r.Description + "; "
 		}
-		fmt.Fprintf(p, "- %s (%s): %s\n", r.Name, word, text)
+		fmt.Fprintf(p, "- %s (%s): %s\n", r.Name, word, strings.TrimSpace(about+verify.Tested(r)))
 	}
 }
 

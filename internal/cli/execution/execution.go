@@ -104,6 +104,7 @@ func executionText(w io.Writer, x *loomv1.Execution, def *loomv1.Definition) {
 	for _, n := range def.GetNodes() {
 		todoText(w, n.Id, x.Nodes[n.Id].GetAttempt())
 	}
+	rulesText(w, rules(x, def))
 	for _, g := range x.Gaps {
 		fmt.Fprintf(w, "\nwithout %s: %s\n", g.Node, console.Line(g.Reason, 200))
 	}

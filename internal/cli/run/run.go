@@ -13,6 +13,7 @@ import (
 	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/cli/bead"
 	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/cli/execution"
 	"github.com/loomrun/loom/internal/cli/means"
 	"github.com/loomrun/loom/internal/cli/models"
 	"github.com/loomrun/loom/internal/cli/process"
@@ -249,6 +250,9 @@ func errandText(w io.Writer, r *errand.Result) {
 	}
 	for _, s := range r.Sources {
 		fmt.Fprintf(w, "source %d: %s\n", s.Number, console.Line(s.Address, 200))
+	}
+	if text := execution.RuleCounts(r.View); text != "" {
+		fmt.Fprintln(w, text)
 	}
 	if r.Commit != "" && len(r.Files) == 0 {
 		fmt.Fprintf(w, "commit %s in %s\n", r.Commit, r.Repository)

@@ -108,6 +108,27 @@ func Aimed(r *loomv1.Rule, p *loomv1.Phase) (names []string) {
 	return names
 }
 
+// Tested says for whoever does the work what of it a rule is held against, and how.
+func Tested(r *loomv1.Rule) string {
+	in := "the deliverables"
+	switch r.Target {
+	case "", InDeliverables:
+	case InOutput:
+		in = "what you say"
+	default:
+		in = r.Target
+	}
+	switch {
+	case r.Type == regex && r.Wanted:
+		return fmt.Sprintf("tested: a line of %s matches `%s`", in, r.Check)
+	case r.Type == regex:
+		return fmt.Sprintf("tested: no line of %s matches `%s`", in, r.Check)
+	case r.Type == table:
+		return fmt.Sprintf("tested: `%s` for each row of %s", r.Check, in)
+	}
+	return strings.TrimSpace(r.Check)
+}
+
 // Deterministic says whether a rule needs no judgment.
 func Deterministic(r *loomv1.Rule) bool { return r.Type == regex || r.Type == table }
 

@@ -154,13 +154,17 @@ func fits(n *node, out *loomv1.Outcome) error {
 	if err := fitsBroken(n, out.Broken); err != nil {
 		return err
 	}
+	if err := fitsJudged(n, out.Judged); err != nil {
+		return err
+	}
 	return fitsFields(n, out)
 }
 
-// Bounds of the rules that an outcome says were broken.
+// Bounds of the rules that an outcome says were judged or broken.
 const (
-	maxBroken = 64
-	ruleBytes = 128
+	maxBroken     = 64
+	ruleBytes     = 128
+	evidenceBytes = 240
 )
 
 // fitsBroken refuses rules of no process, and more than tables shall hold.
@@ -171,6 +175,20 @@ func fitsBroken(n *node, list []*loomv1.BrokenRule) error {
 	for i, b := range list {
 		if b.Rule == "" || len(b.Rule) > ruleBytes || b.Phase == "" || len(b.Phase) > ruleBytes || b.Tier < 1 || b.Tier > 3 || b.Count == 0 {
 			return invalid(fmt.Sprintf("broken[%d]", i), "a broken rule has a phase and a name of at most %d bytes, a tier from 1 to 3 and a count", ruleBytes)
+		}
+	}
+	return nil
+}
+
+// fitsJudged refuses what is said of rules of no process, and more than is kept.
+func fitsJudged(n *node, list []*loomv1.JudgedRule) error {
+	if len(list) > 0 && n.Phase == nil || len(list) > maxBroken {
+		return invalid("judged", "node %q is of no process, or it judges more than %d rules", n.Id, maxBroken)
+	}
+	for i, r := range list {
+		_, known := loomv1.RuleState_name[int32(r.State)]
+		if r.Rule == "" || len(r.Rule) > ruleBytes || r.Phase == "" || len(r.Phase) > ruleBytes || r.Tier > 3 || !known || r.State == 0 || len(r.Evidence) > evidenceBytes {
+			return invalid(fmt.Sprintf("judged[%d]", i), "a judged rule has a phase and a name of at most %d bytes, a state, a tier from 0 to 3 and at most %d bytes of evidence", ruleBytes, evidenceBytes)
 		}
 	}
 	return nil

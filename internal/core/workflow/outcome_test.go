@@ -72,6 +72,7 @@ func TestWF08_OutcomesMustFitTheirNode(t *testing.T) {
 		{"checks", &loomv1.Outcome{Status: failure, Checks: []*loomv1.CheckRun{{}}}, "checks"},
 		{"a change without a digest", &loomv1.Outcome{Status: failure, Change: &loomv1.Change{}}, "change.patch_digest"},
 		{"a broken rule where there is no phase", &loomv1.Outcome{Status: failure, Broken: []*loomv1.BrokenRule{{Phase: "p", Rule: "r", Tier: 1, Count: 1}}}, "broken"},
+		{"a judged rule where there is no phase", &loomv1.Outcome{Status: failure, Judged: []*loomv1.JudgedRule{{Phase: "p", Rule: "r", State: loomv1.RuleState_RULE_STATE_HELD}}}, "judged"},
 		{"a refusal of its own", &loomv1.Outcome{Status: failure, Refusal: "x"}, "refusal"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -900,6 +900,60 @@ func (OutcomeStatus) EnumDescriptor() ([]byte, []int) {
 	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{13}
 }
 
+// RuleState says what became of a rule.
+type RuleState int32
+
+const (
+	RuleState_RULE_STATE_UNSPECIFIED RuleState = 0
+	RuleState_RULE_STATE_HELD        RuleState = 1
+	RuleState_RULE_STATE_BROKEN      RuleState = 2
+	// Nobody could or did look.
+	RuleState_RULE_STATE_NOT_JUDGED RuleState = 3
+)
+
+// Enum value maps for RuleState.
+var (
+	RuleState_name = map[int32]string{
+		0: "RULE_STATE_UNSPECIFIED",
+		1: "RULE_STATE_HELD",
+		2: "RULE_STATE_BROKEN",
+		3: "RULE_STATE_NOT_JUDGED",
+	}
+	RuleState_value = map[string]int32{
+		"RULE_STATE_UNSPECIFIED": 0,
+		"RULE_STATE_HELD":        1,
+		"RULE_STATE_BROKEN":      2,
+		"RULE_STATE_NOT_JUDGED":  3,
+	}
+)
+
+func (x RuleState) Enum() *RuleState {
+	p := new(RuleState)
+	*p = x
+	return p
+}
+
+func (x RuleState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RuleState) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_workflow_proto_enumTypes[14].Descriptor()
+}
+
+func (RuleState) Type() protoreflect.EnumType {
+	return &file_loom_v1_workflow_proto_enumTypes[14]
+}
+
+func (x RuleState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RuleState.Descriptor instead.
+func (RuleState) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
+}
+
 // PatchAction is what a project's policy makes of something that a change
 // contains, from the weakest to the strongest.
 type PatchAction int32
@@ -945,11 +999,11 @@ func (x PatchAction) String() string {
 }
 
 func (PatchAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[14].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[15].Descriptor()
 }
 
 func (PatchAction) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[14]
+	return &file_loom_v1_workflow_proto_enumTypes[15]
 }
 
 func (x PatchAction) Number() protoreflect.EnumNumber {
@@ -958,7 +1012,7 @@ func (x PatchAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PatchAction.Descriptor instead.
 func (PatchAction) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{15}
 }
 
 // ApprovalKind says why the CEO is asked.
@@ -1006,11 +1060,11 @@ func (x ApprovalKind) String() string {
 }
 
 func (ApprovalKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[15].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[16].Descriptor()
 }
 
 func (ApprovalKind) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[15]
+	return &file_loom_v1_workflow_proto_enumTypes[16]
 }
 
 func (x ApprovalKind) Number() protoreflect.EnumNumber {
@@ -1019,7 +1073,7 @@ func (x ApprovalKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ApprovalKind.Descriptor instead.
 func (ApprovalKind) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{16}
 }
 
 // ApprovalDecision is what the CEO may answer.
@@ -1075,11 +1129,11 @@ func (x ApprovalDecision) String() string {
 }
 
 func (ApprovalDecision) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_workflow_proto_enumTypes[16].Descriptor()
+	return file_loom_v1_workflow_proto_enumTypes[17].Descriptor()
 }
 
 func (ApprovalDecision) Type() protoreflect.EnumType {
-	return &file_loom_v1_workflow_proto_enumTypes[16]
+	return &file_loom_v1_workflow_proto_enumTypes[17]
 }
 
 func (x ApprovalDecision) Number() protoreflect.EnumNumber {
@@ -1088,7 +1142,7 @@ func (x ApprovalDecision) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ApprovalDecision.Descriptor instead.
 func (ApprovalDecision) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{17}
 }
 
 // Definition is a compiled workflow: what an execution is pinned to.
@@ -4158,7 +4212,10 @@ type Outcome struct {
 	Left []*NamedBlob `protobuf:"bytes,14,rep,name=left,proto3" json:"left,omitempty"`
 	// What the process that did the work went on without, at most 32. Set by the
 	// project's core.
-	Gaps          []string `protobuf:"bytes,15,rep,name=gaps,proto3" json:"gaps,omitempty"`
+	Gaps []string `protobuf:"bytes,15,rep,name=gaps,proto3" json:"gaps,omitempty"`
+	// What became of each rule and criterion that a phase is held against, set by the
+	// runtime for a node of a process. At most 64.
+	Judged        []*JudgedRule `protobuf:"bytes,16,rep,name=judged,proto3" json:"judged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4294,6 +4351,13 @@ func (x *Outcome) GetLeft() []*NamedBlob {
 func (x *Outcome) GetGaps() []string {
 	if x != nil {
 		return x.Gaps
+	}
+	return nil
+}
+
+func (x *Outcome) GetJudged() []*JudgedRule {
+	if x != nil {
+		return x.Judged
 	}
 	return nil
 }
@@ -4525,6 +4589,87 @@ func (x *BrokenRule) GetCount() uint32 {
 	return 0
 }
 
+// JudgedRule says what became of a rule or criterion of a process in a phase.
+type JudgedRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Phase and rule, as of a broken rule.
+	Phase string    `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`
+	Rule  string    `protobuf:"bytes,2,opt,name=rule,proto3" json:"rule,omitempty"`
+	State RuleState `protobuf:"varint,3,opt,name=state,proto3,enum=loom.v1.RuleState" json:"state,omitempty"`
+	// Who looked, as of a broken rule; 0 for nobody.
+	Tier uint32 `protobuf:"varint,4,opt,name=tier,proto3" json:"tier,omitempty"`
+	// What was found, or what shows that it holds, or why nobody could say; at most 240
+	// bytes. Empty for a rule that a look at the files found nothing against.
+	Evidence      string `protobuf:"bytes,5,opt,name=evidence,proto3" json:"evidence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JudgedRule) Reset() {
+	*x = JudgedRule{}
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JudgedRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JudgedRule) ProtoMessage() {}
+
+func (x *JudgedRule) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JudgedRule.ProtoReflect.Descriptor instead.
+func (*JudgedRule) Descriptor() ([]byte, []int) {
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *JudgedRule) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *JudgedRule) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *JudgedRule) GetState() RuleState {
+	if x != nil {
+		return x.State
+	}
+	return RuleState_RULE_STATE_UNSPECIFIED
+}
+
+func (x *JudgedRule) GetTier() uint32 {
+	if x != nil {
+		return x.Tier
+	}
+	return 0
+}
+
+func (x *JudgedRule) GetEvidence() string {
+	if x != nil {
+		return x.Evidence
+	}
+	return ""
+}
+
 // Change is a proposed patch.
 type Change struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4552,7 +4697,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4564,7 +4709,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[32]
+	mi := &file_loom_v1_workflow_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4577,7 +4722,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Change) GetBase() string {
@@ -4663,7 +4808,7 @@ type PatchWarning struct {
 
 func (x *PatchWarning) Reset() {
 	*x = PatchWarning{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4675,7 +4820,7 @@ func (x *PatchWarning) String() string {
 func (*PatchWarning) ProtoMessage() {}
 
 func (x *PatchWarning) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[33]
+	mi := &file_loom_v1_workflow_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4688,7 +4833,7 @@ func (x *PatchWarning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchWarning.ProtoReflect.Descriptor instead.
 func (*PatchWarning) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PatchWarning) GetKind() string {
@@ -4740,7 +4885,7 @@ type ChangedFile struct {
 
 func (x *ChangedFile) Reset() {
 	*x = ChangedFile{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4752,7 +4897,7 @@ func (x *ChangedFile) String() string {
 func (*ChangedFile) ProtoMessage() {}
 
 func (x *ChangedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[34]
+	mi := &file_loom_v1_workflow_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4765,7 +4910,7 @@ func (x *ChangedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangedFile.ProtoReflect.Descriptor instead.
 func (*ChangedFile) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ChangedFile) GetPath() string {
@@ -4810,7 +4955,7 @@ type ApprovedChange struct {
 
 func (x *ApprovedChange) Reset() {
 	*x = ApprovedChange{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[35]
+	mi := &file_loom_v1_workflow_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4822,7 +4967,7 @@ func (x *ApprovedChange) String() string {
 func (*ApprovedChange) ProtoMessage() {}
 
 func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[35]
+	mi := &file_loom_v1_workflow_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4835,7 +4980,7 @@ func (x *ApprovedChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedChange.ProtoReflect.Descriptor instead.
 func (*ApprovedChange) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ApprovedChange) GetApproval() string {
@@ -4901,7 +5046,7 @@ type Candidate struct {
 
 func (x *Candidate) Reset() {
 	*x = Candidate{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[36]
+	mi := &file_loom_v1_workflow_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4913,7 +5058,7 @@ func (x *Candidate) String() string {
 func (*Candidate) ProtoMessage() {}
 
 func (x *Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[36]
+	mi := &file_loom_v1_workflow_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4926,7 +5071,7 @@ func (x *Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candidate.ProtoReflect.Descriptor instead.
 func (*Candidate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Candidate) GetCommit() string {
@@ -5041,7 +5186,7 @@ type HookResult struct {
 
 func (x *HookResult) Reset() {
 	*x = HookResult{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[37]
+	mi := &file_loom_v1_workflow_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5053,7 +5198,7 @@ func (x *HookResult) String() string {
 func (*HookResult) ProtoMessage() {}
 
 func (x *HookResult) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[37]
+	mi := &file_loom_v1_workflow_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5066,7 +5211,7 @@ func (x *HookResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HookResult.ProtoReflect.Descriptor instead.
 func (*HookResult) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *HookResult) GetName() string {
@@ -5111,7 +5256,7 @@ type Landing struct {
 
 func (x *Landing) Reset() {
 	*x = Landing{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[38]
+	mi := &file_loom_v1_workflow_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5123,7 +5268,7 @@ func (x *Landing) String() string {
 func (*Landing) ProtoMessage() {}
 
 func (x *Landing) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[38]
+	mi := &file_loom_v1_workflow_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5136,7 +5281,7 @@ func (x *Landing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landing.ProtoReflect.Descriptor instead.
 func (*Landing) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Landing) GetCommit() string {
@@ -5211,7 +5356,7 @@ type Car struct {
 
 func (x *Car) Reset() {
 	*x = Car{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[39]
+	mi := &file_loom_v1_workflow_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5223,7 +5368,7 @@ func (x *Car) String() string {
 func (*Car) ProtoMessage() {}
 
 func (x *Car) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[39]
+	mi := &file_loom_v1_workflow_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5236,7 +5381,7 @@ func (x *Car) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Car.ProtoReflect.Descriptor instead.
 func (*Car) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Car) GetVerified() string {
@@ -5296,7 +5441,7 @@ type CheckRun struct {
 
 func (x *CheckRun) Reset() {
 	*x = CheckRun{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[40]
+	mi := &file_loom_v1_workflow_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5308,7 +5453,7 @@ func (x *CheckRun) String() string {
 func (*CheckRun) ProtoMessage() {}
 
 func (x *CheckRun) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[40]
+	mi := &file_loom_v1_workflow_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5321,7 +5466,7 @@ func (x *CheckRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRun.ProtoReflect.Descriptor instead.
 func (*CheckRun) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CheckRun) GetCommand() string {
@@ -5371,7 +5516,7 @@ type Choice struct {
 
 func (x *Choice) Reset() {
 	*x = Choice{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[41]
+	mi := &file_loom_v1_workflow_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5383,7 +5528,7 @@ func (x *Choice) String() string {
 func (*Choice) ProtoMessage() {}
 
 func (x *Choice) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[41]
+	mi := &file_loom_v1_workflow_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5396,7 +5541,7 @@ func (x *Choice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Choice.ProtoReflect.Descriptor instead.
 func (*Choice) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Choice) GetId() string {
@@ -5492,7 +5637,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[42]
+	mi := &file_loom_v1_workflow_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5504,7 +5649,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[42]
+	mi := &file_loom_v1_workflow_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5517,7 +5662,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Approval) GetId() string {
@@ -5787,7 +5932,7 @@ type KeyAnswer struct {
 
 func (x *KeyAnswer) Reset() {
 	*x = KeyAnswer{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[43]
+	mi := &file_loom_v1_workflow_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5799,7 +5944,7 @@ func (x *KeyAnswer) String() string {
 func (*KeyAnswer) ProtoMessage() {}
 
 func (x *KeyAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[43]
+	mi := &file_loom_v1_workflow_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5812,7 +5957,7 @@ func (x *KeyAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyAnswer.ProtoReflect.Descriptor instead.
 func (*KeyAnswer) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *KeyAnswer) GetKey() string {
@@ -5865,7 +6010,7 @@ type Considered struct {
 
 func (x *Considered) Reset() {
 	*x = Considered{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[44]
+	mi := &file_loom_v1_workflow_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5877,7 +6022,7 @@ func (x *Considered) String() string {
 func (*Considered) ProtoMessage() {}
 
 func (x *Considered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[44]
+	mi := &file_loom_v1_workflow_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5890,7 +6035,7 @@ func (x *Considered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Considered.ProtoReflect.Descriptor instead.
 func (*Considered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Considered) GetId() string {
@@ -5947,7 +6092,7 @@ type FileClaim struct {
 
 func (x *FileClaim) Reset() {
 	*x = FileClaim{}
-	mi := &file_loom_v1_workflow_proto_msgTypes[45]
+	mi := &file_loom_v1_workflow_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5959,7 +6104,7 @@ func (x *FileClaim) String() string {
 func (*FileClaim) ProtoMessage() {}
 
 func (x *FileClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_workflow_proto_msgTypes[45]
+	mi := &file_loom_v1_workflow_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5972,7 +6117,7 @@ func (x *FileClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileClaim.ProtoReflect.Descriptor instead.
 func (*FileClaim) Descriptor() ([]byte, []int) {
-	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_workflow_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *FileClaim) GetPath() string {
@@ -6320,7 +6465,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bClaimant\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xb5\x04\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xe2\x04\n" +
 	"\aOutcome\x12.\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x16.loom.v1.OutcomeStatusR\x06status\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x14\n" +
@@ -6337,7 +6482,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\tunchanged\x18\f \x01(\bR\tunchanged\x122\n" +
 	"\bdocument\x18\r \x01(\v2\x16.loom.v1.ShownDocumentR\bdocument\x12&\n" +
 	"\x04left\x18\x0e \x03(\v2\x12.loom.v1.NamedBlobR\x04left\x12\x12\n" +
-	"\x04gaps\x18\x0f \x03(\tR\x04gaps\"K\n" +
+	"\x04gaps\x18\x0f \x03(\tR\x04gaps\x12+\n" +
+	"\x06judged\x18\x10 \x03(\v2\x13.loom.v1.JudgedRuleR\x06judged\"K\n" +
 	"\tNamedBlob\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\acontent\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\acontent\"\xa3\x01\n" +
@@ -6354,7 +6500,14 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04rule\x18\x02 \x01(\tR\x04rule\x12\x12\n" +
 	"\x04tier\x18\x03 \x01(\rR\x04tier\x12-\n" +
 	"\bseverity\x18\x04 \x01(\x0e2\x11.loom.v1.SeverityR\bseverity\x12\x14\n" +
-	"\x05count\x18\x05 \x01(\rR\x05count\"\xa9\x02\n" +
+	"\x05count\x18\x05 \x01(\rR\x05count\"\x90\x01\n" +
+	"\n" +
+	"JudgedRule\x12\x14\n" +
+	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x12\n" +
+	"\x04rule\x18\x02 \x01(\tR\x04rule\x12(\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x12.loom.v1.RuleStateR\x05state\x12\x12\n" +
+	"\x04tier\x18\x04 \x01(\rR\x04tier\x12\x1a\n" +
+	"\bevidence\x18\x05 \x01(\tR\bevidence\"\xa9\x02\n" +
 	"\x06Change\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x12\n" +
@@ -6585,7 +6738,12 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x1aOUTCOME_STATUS_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16OUTCOME_STATUS_SUCCESS\x10\x01\x12\x1a\n" +
 	"\x16OUTCOME_STATUS_FAILURE\x10\x02\x12\x1b\n" +
-	"\x17OUTCOME_STATUS_CONTINUE\x10\x03*\x8a\x01\n" +
+	"\x17OUTCOME_STATUS_CONTINUE\x10\x03*n\n" +
+	"\tRuleState\x12\x1a\n" +
+	"\x16RULE_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fRULE_STATE_HELD\x10\x01\x12\x15\n" +
+	"\x11RULE_STATE_BROKEN\x10\x02\x12\x19\n" +
+	"\x15RULE_STATE_NOT_JUDGED\x10\x03*\x8a\x01\n" +
 	"\vPatchAction\x12\x1c\n" +
 	"\x18PATCH_ACTION_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12PATCH_ACTION_ALLOW\x10\x01\x12\x15\n" +
@@ -6619,8 +6777,8 @@ func file_loom_v1_workflow_proto_rawDescGZIP() []byte {
 	return file_loom_v1_workflow_proto_rawDescData
 }
 
-var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 17)
-var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_loom_v1_workflow_proto_enumTypes = make([]protoimpl.EnumInfo, 18)
+var file_loom_v1_workflow_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_loom_v1_workflow_proto_goTypes = []any{
 	(RuleType)(0),                 // 0: loom.v1.RuleType
 	(Severity)(0),                 // 1: loom.v1.Severity
@@ -6636,211 +6794,215 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(NodeStatus)(0),               // 11: loom.v1.NodeStatus
 	(PauseScope)(0),               // 12: loom.v1.PauseScope
 	(OutcomeStatus)(0),            // 13: loom.v1.OutcomeStatus
-	(PatchAction)(0),              // 14: loom.v1.PatchAction
-	(ApprovalKind)(0),             // 15: loom.v1.ApprovalKind
-	(ApprovalDecision)(0),         // 16: loom.v1.ApprovalDecision
-	(*Definition)(nil),            // 17: loom.v1.Definition
-	(*Parameter)(nil),             // 18: loom.v1.Parameter
-	(*Checkout)(nil),              // 19: loom.v1.Checkout
-	(*Blueprint)(nil),             // 20: loom.v1.Blueprint
-	(*Plan)(nil),                  // 21: loom.v1.Plan
-	(*PlannedPhase)(nil),          // 22: loom.v1.PlannedPhase
-	(*LeftOut)(nil),               // 23: loom.v1.LeftOut
-	(*Guide)(nil),                 // 24: loom.v1.Guide
-	(*Rule)(nil),                  // 25: loom.v1.Rule
-	(*MemoryType)(nil),            // 26: loom.v1.MemoryType
-	(*Phase)(nil),                 // 27: loom.v1.Phase
-	(*NodeDefinition)(nil),        // 28: loom.v1.NodeDefinition
-	(*MemoryAccess)(nil),          // 29: loom.v1.MemoryAccess
-	(*Gate)(nil),                  // 30: loom.v1.Gate
-	(*Backoff)(nil),               // 31: loom.v1.Backoff
-	(*FailurePolicy)(nil),         // 32: loom.v1.FailurePolicy
-	(*ReworkRule)(nil),            // 33: loom.v1.ReworkRule
-	(*EdgeDefinition)(nil),        // 34: loom.v1.EdgeDefinition
-	(*Execution)(nil),             // 35: loom.v1.Execution
-	(*Gap)(nil),                   // 36: loom.v1.Gap
-	(*ForkPoint)(nil),             // 37: loom.v1.ForkPoint
-	(*Pause)(nil),                 // 38: loom.v1.Pause
-	(*NodeState)(nil),             // 39: loom.v1.NodeState
-	(*Attempt)(nil),               // 40: loom.v1.Attempt
-	(*ModelBlock)(nil),            // 41: loom.v1.ModelBlock
-	(*TeamTask)(nil),              // 42: loom.v1.TeamTask
-	(*CallReservation)(nil),       // 43: loom.v1.CallReservation
-	(*Claimant)(nil),              // 44: loom.v1.Claimant
-	(*Outcome)(nil),               // 45: loom.v1.Outcome
-	(*NamedBlob)(nil),             // 46: loom.v1.NamedBlob
-	(*ShownDocument)(nil),         // 47: loom.v1.ShownDocument
-	(*BrokenRule)(nil),            // 48: loom.v1.BrokenRule
-	(*Change)(nil),                // 49: loom.v1.Change
-	(*PatchWarning)(nil),          // 50: loom.v1.PatchWarning
-	(*ChangedFile)(nil),           // 51: loom.v1.ChangedFile
-	(*ApprovedChange)(nil),        // 52: loom.v1.ApprovedChange
-	(*Candidate)(nil),             // 53: loom.v1.Candidate
-	(*HookResult)(nil),            // 54: loom.v1.HookResult
-	(*Landing)(nil),               // 55: loom.v1.Landing
-	(*Car)(nil),                   // 56: loom.v1.Car
-	(*CheckRun)(nil),              // 57: loom.v1.CheckRun
-	(*Choice)(nil),                // 58: loom.v1.Choice
-	(*Approval)(nil),              // 59: loom.v1.Approval
-	(*KeyAnswer)(nil),             // 60: loom.v1.KeyAnswer
-	(*Considered)(nil),            // 61: loom.v1.Considered
-	(*FileClaim)(nil),             // 62: loom.v1.FileClaim
-	nil,                           // 63: loom.v1.Definition.MetadataEntry
-	nil,                           // 64: loom.v1.NodeDefinition.OutcomeEntry
-	nil,                           // 65: loom.v1.Execution.NodesEntry
-	nil,                           // 66: loom.v1.Execution.EdgesEntry
-	nil,                           // 67: loom.v1.Execution.NamedChecksEntry
-	(*timestamppb.Timestamp)(nil), // 68: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 69: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 70: google.protobuf.Struct
-	(Priority)(0),                 // 71: loom.v1.Priority
-	(*Usage)(nil),                 // 72: loom.v1.Usage
-	(*Budget)(nil),                // 73: loom.v1.Budget
-	(*Mark)(nil),                  // 74: loom.v1.Mark
-	(*Said)(nil),                  // 75: loom.v1.Said
-	(*Draft)(nil),                 // 76: loom.v1.Draft
-	(*Identity)(nil),              // 77: loom.v1.Identity
-	(*TodoList)(nil),              // 78: loom.v1.TodoList
-	(*BlobRef)(nil),               // 79: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 80: loom.v1.PermissionQuestion
-	(DecisionType)(0),             // 81: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 82: loom.v1.DecisionStatus
+	(RuleState)(0),                // 14: loom.v1.RuleState
+	(PatchAction)(0),              // 15: loom.v1.PatchAction
+	(ApprovalKind)(0),             // 16: loom.v1.ApprovalKind
+	(ApprovalDecision)(0),         // 17: loom.v1.ApprovalDecision
+	(*Definition)(nil),            // 18: loom.v1.Definition
+	(*Parameter)(nil),             // 19: loom.v1.Parameter
+	(*Checkout)(nil),              // 20: loom.v1.Checkout
+	(*Blueprint)(nil),             // 21: loom.v1.Blueprint
+	(*Plan)(nil),                  // 22: loom.v1.Plan
+	(*PlannedPhase)(nil),          // 23: loom.v1.PlannedPhase
+	(*LeftOut)(nil),               // 24: loom.v1.LeftOut
+	(*Guide)(nil),                 // 25: loom.v1.Guide
+	(*Rule)(nil),                  // 26: loom.v1.Rule
+	(*MemoryType)(nil),            // 27: loom.v1.MemoryType
+	(*Phase)(nil),                 // 28: loom.v1.Phase
+	(*NodeDefinition)(nil),        // 29: loom.v1.NodeDefinition
+	(*MemoryAccess)(nil),          // 30: loom.v1.MemoryAccess
+	(*Gate)(nil),                  // 31: loom.v1.Gate
+	(*Backoff)(nil),               // 32: loom.v1.Backoff
+	(*FailurePolicy)(nil),         // 33: loom.v1.FailurePolicy
+	(*ReworkRule)(nil),            // 34: loom.v1.ReworkRule
+	(*EdgeDefinition)(nil),        // 35: loom.v1.EdgeDefinition
+	(*Execution)(nil),             // 36: loom.v1.Execution
+	(*Gap)(nil),                   // 37: loom.v1.Gap
+	(*ForkPoint)(nil),             // 38: loom.v1.ForkPoint
+	(*Pause)(nil),                 // 39: loom.v1.Pause
+	(*NodeState)(nil),             // 40: loom.v1.NodeState
+	(*Attempt)(nil),               // 41: loom.v1.Attempt
+	(*ModelBlock)(nil),            // 42: loom.v1.ModelBlock
+	(*TeamTask)(nil),              // 43: loom.v1.TeamTask
+	(*CallReservation)(nil),       // 44: loom.v1.CallReservation
+	(*Claimant)(nil),              // 45: loom.v1.Claimant
+	(*Outcome)(nil),               // 46: loom.v1.Outcome
+	(*NamedBlob)(nil),             // 47: loom.v1.NamedBlob
+	(*ShownDocument)(nil),         // 48: loom.v1.ShownDocument
+	(*BrokenRule)(nil),            // 49: loom.v1.BrokenRule
+	(*JudgedRule)(nil),            // 50: loom.v1.JudgedRule
+	(*Change)(nil),                // 51: loom.v1.Change
+	(*PatchWarning)(nil),          // 52: loom.v1.PatchWarning
+	(*ChangedFile)(nil),           // 53: loom.v1.ChangedFile
+	(*ApprovedChange)(nil),        // 54: loom.v1.ApprovedChange
+	(*Candidate)(nil),             // 55: loom.v1.Candidate
+	(*HookResult)(nil),            // 56: loom.v1.HookResult
+	(*Landing)(nil),               // 57: loom.v1.Landing
+	(*Car)(nil),                   // 58: loom.v1.Car
+	(*CheckRun)(nil),              // 59: loom.v1.CheckRun
+	(*Choice)(nil),                // 60: loom.v1.Choice
+	(*Approval)(nil),              // 61: loom.v1.Approval
+	(*KeyAnswer)(nil),             // 62: loom.v1.KeyAnswer
+	(*Considered)(nil),            // 63: loom.v1.Considered
+	(*FileClaim)(nil),             // 64: loom.v1.FileClaim
+	nil,                           // 65: loom.v1.Definition.MetadataEntry
+	nil,                           // 66: loom.v1.NodeDefinition.OutcomeEntry
+	nil,                           // 67: loom.v1.Execution.NodesEntry
+	nil,                           // 68: loom.v1.Execution.EdgesEntry
+	nil,                           // 69: loom.v1.Execution.NamedChecksEntry
+	(*timestamppb.Timestamp)(nil), // 70: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 71: google.protobuf.Duration
+	(*structpb.Struct)(nil),       // 72: google.protobuf.Struct
+	(Priority)(0),                 // 73: loom.v1.Priority
+	(*Usage)(nil),                 // 74: loom.v1.Usage
+	(*Budget)(nil),                // 75: loom.v1.Budget
+	(*Mark)(nil),                  // 76: loom.v1.Mark
+	(*Said)(nil),                  // 77: loom.v1.Said
+	(*Draft)(nil),                 // 78: loom.v1.Draft
+	(*Identity)(nil),              // 79: loom.v1.Identity
+	(*TodoList)(nil),              // 80: loom.v1.TodoList
+	(*BlobRef)(nil),               // 81: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 82: loom.v1.PermissionQuestion
+	(DecisionType)(0),             // 83: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 84: loom.v1.DecisionStatus
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
-	63,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
-	28,  // 1: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
-	34,  // 2: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
-	24,  // 3: loom.v1.Definition.guide:type_name -> loom.v1.Guide
-	20,  // 4: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
-	19,  // 5: loom.v1.Definition.checkout:type_name -> loom.v1.Checkout
-	18,  // 6: loom.v1.Definition.parameters:type_name -> loom.v1.Parameter
-	22,  // 7: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
-	23,  // 8: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
-	68,  // 9: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
-	25,  // 10: loom.v1.Guide.rules:type_name -> loom.v1.Rule
-	26,  // 11: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
+	65,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
+	29,  // 1: loom.v1.Definition.nodes:type_name -> loom.v1.NodeDefinition
+	35,  // 2: loom.v1.Definition.edges:type_name -> loom.v1.EdgeDefinition
+	25,  // 3: loom.v1.Definition.guide:type_name -> loom.v1.Guide
+	21,  // 4: loom.v1.Definition.blueprint:type_name -> loom.v1.Blueprint
+	20,  // 5: loom.v1.Definition.checkout:type_name -> loom.v1.Checkout
+	19,  // 6: loom.v1.Definition.parameters:type_name -> loom.v1.Parameter
+	23,  // 7: loom.v1.Plan.phases:type_name -> loom.v1.PlannedPhase
+	24,  // 8: loom.v1.Plan.left_out:type_name -> loom.v1.LeftOut
+	70,  // 9: loom.v1.Plan.at:type_name -> google.protobuf.Timestamp
+	26,  // 10: loom.v1.Guide.rules:type_name -> loom.v1.Rule
+	27,  // 11: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
 	0,   // 12: loom.v1.Rule.type:type_name -> loom.v1.RuleType
 	1,   // 13: loom.v1.Rule.severity:type_name -> loom.v1.Severity
 	2,   // 14: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
 	3,   // 15: loom.v1.Phase.document:type_name -> loom.v1.DocumentStage
 	4,   // 16: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	69,  // 17: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	71,  // 17: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
 	5,   // 18: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	64,  // 19: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
-	32,  // 20: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
-	30,  // 21: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
+	66,  // 19: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	33,  // 20: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
+	31,  // 21: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
 	7,   // 22: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
-	31,  // 23: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
-	27,  // 24: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
-	29,  // 25: loom.v1.NodeDefinition.memory:type_name -> loom.v1.MemoryAccess
+	32,  // 23: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
+	28,  // 24: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
+	30,  // 25: loom.v1.NodeDefinition.memory:type_name -> loom.v1.MemoryAccess
 	6,   // 26: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	69,  // 27: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	69,  // 28: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
-	33,  // 29: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
+	71,  // 27: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	71,  // 28: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	34,  // 29: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
 	8,   // 30: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
 	9,   // 31: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	65,  // 32: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	66,  // 33: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	70,  // 34: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	68,  // 35: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	68,  // 36: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	71,  // 37: loom.v1.Execution.priority:type_name -> loom.v1.Priority
-	49,  // 38: loom.v1.Execution.change:type_name -> loom.v1.Change
-	52,  // 39: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
-	53,  // 40: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	55,  // 41: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	72,  // 42: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	67,  // 43: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
-	36,  // 44: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
-	37,  // 45: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
-	38,  // 46: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	73,  // 47: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	68,  // 48: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	69,  // 49: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	74,  // 50: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	68,  // 51: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	75,  // 52: loom.v1.Execution.said:type_name -> loom.v1.Said
-	56,  // 53: loom.v1.Execution.car:type_name -> loom.v1.Car
-	21,  // 54: loom.v1.Execution.plan:type_name -> loom.v1.Plan
-	74,  // 55: loom.v1.Execution.closing:type_name -> loom.v1.Mark
-	76,  // 56: loom.v1.Execution.draft:type_name -> loom.v1.Draft
+	67,  // 32: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	68,  // 33: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	72,  // 34: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	70,  // 35: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	70,  // 36: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	73,  // 37: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	51,  // 38: loom.v1.Execution.change:type_name -> loom.v1.Change
+	54,  // 39: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
+	55,  // 40: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
+	57,  // 41: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	74,  // 42: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	69,  // 43: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	37,  // 44: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
+	38,  // 45: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
+	39,  // 46: loom.v1.Execution.paused:type_name -> loom.v1.Pause
+	75,  // 47: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	70,  // 48: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	71,  // 49: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	76,  // 50: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	70,  // 51: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	77,  // 52: loom.v1.Execution.said:type_name -> loom.v1.Said
+	58,  // 53: loom.v1.Execution.car:type_name -> loom.v1.Car
+	22,  // 54: loom.v1.Execution.plan:type_name -> loom.v1.Plan
+	76,  // 55: loom.v1.Execution.closing:type_name -> loom.v1.Mark
+	78,  // 56: loom.v1.Execution.draft:type_name -> loom.v1.Draft
 	10,  // 57: loom.v1.Execution.state:type_name -> loom.v1.WorkState
-	68,  // 58: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	70,  // 58: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
 	12,  // 59: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	68,  // 60: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	77,  // 61: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	70,  // 60: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	79,  // 61: loom.v1.Pause.by:type_name -> loom.v1.Identity
 	11,  // 62: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	40,  // 63: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	40,  // 64: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	45,  // 65: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	68,  // 66: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	15,  // 67: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	68,  // 68: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	68,  // 69: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	44,  // 70: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	68,  // 71: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	45,  // 72: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	68,  // 73: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	68,  // 74: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	68,  // 75: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	69,  // 76: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	41,  // 77: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
-	78,  // 78: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
-	42,  // 79: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
-	43,  // 80: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
-	45,  // 81: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
-	44,  // 82: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
+	41,  // 63: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	41,  // 64: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	46,  // 65: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	70,  // 66: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	16,  // 67: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	70,  // 68: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	70,  // 69: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	45,  // 70: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	70,  // 71: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	46,  // 72: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	70,  // 73: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	70,  // 74: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	70,  // 75: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	71,  // 76: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	42,  // 77: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
+	80,  // 78: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
+	43,  // 79: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
+	44,  // 80: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
+	46,  // 81: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
+	45,  // 82: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
 	13,  // 83: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	70,  // 84: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	49,  // 85: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	53,  // 86: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	55,  // 87: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	57,  // 88: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	48,  // 89: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
-	47,  // 90: loom.v1.Outcome.document:type_name -> loom.v1.ShownDocument
-	46,  // 91: loom.v1.Outcome.left:type_name -> loom.v1.NamedBlob
-	79,  // 92: loom.v1.NamedBlob.content:type_name -> loom.v1.BlobRef
-	1,   // 93: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
-	51,  // 94: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	79,  // 95: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	50,  // 96: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
-	14,  // 97: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
-	68,  // 98: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	54,  // 99: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
-	53,  // 100: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	57,  // 101: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	79,  // 102: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	15,  // 103: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	49,  // 104: loom.v1.Approval.change:type_name -> loom.v1.Change
-	40,  // 105: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	16,  // 106: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	68,  // 107: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	16,  // 108: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	77,  // 109: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	68,  // 110: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	58,  // 111: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	62,  // 112: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	80,  // 113: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	73,  // 114: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	68,  // 115: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
-	73,  // 116: loom.v1.Approval.grants:type_name -> loom.v1.Budget
-	21,  // 117: loom.v1.Approval.plan:type_name -> loom.v1.Plan
-	40,  // 118: loom.v1.Approval.work:type_name -> loom.v1.Attempt
-	72,  // 119: loom.v1.Approval.usage:type_name -> loom.v1.Usage
-	61,  // 120: loom.v1.Approval.considered:type_name -> loom.v1.Considered
-	60,  // 121: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
-	16,  // 122: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
-	68,  // 123: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
-	81,  // 124: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
-	82,  // 125: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
-	44,  // 126: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	68,  // 127: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	39,  // 128: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	129, // [129:129] is the sub-list for method output_type
-	129, // [129:129] is the sub-list for method input_type
-	129, // [129:129] is the sub-list for extension type_name
-	129, // [129:129] is the sub-list for extension extendee
-	0,   // [0:129] is the sub-list for field type_name
+	72,  // 84: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	51,  // 85: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	55,  // 86: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	57,  // 87: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	59,  // 88: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	49,  // 89: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
+	48,  // 90: loom.v1.Outcome.document:type_name -> loom.v1.ShownDocument
+	47,  // 91: loom.v1.Outcome.left:type_name -> loom.v1.NamedBlob
+	50,  // 92: loom.v1.Outcome.judged:type_name -> loom.v1.JudgedRule
+	81,  // 93: loom.v1.NamedBlob.content:type_name -> loom.v1.BlobRef
+	1,   // 94: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
+	14,  // 95: loom.v1.JudgedRule.state:type_name -> loom.v1.RuleState
+	53,  // 96: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	81,  // 97: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	52,  // 98: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
+	15,  // 99: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
+	70,  // 100: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	56,  // 101: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
+	55,  // 102: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	59,  // 103: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	81,  // 104: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	16,  // 105: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	51,  // 106: loom.v1.Approval.change:type_name -> loom.v1.Change
+	41,  // 107: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	17,  // 108: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	70,  // 109: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	17,  // 110: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	79,  // 111: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	70,  // 112: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	60,  // 113: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	64,  // 114: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	82,  // 115: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	75,  // 116: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	70,  // 117: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
+	75,  // 118: loom.v1.Approval.grants:type_name -> loom.v1.Budget
+	22,  // 119: loom.v1.Approval.plan:type_name -> loom.v1.Plan
+	41,  // 120: loom.v1.Approval.work:type_name -> loom.v1.Attempt
+	74,  // 121: loom.v1.Approval.usage:type_name -> loom.v1.Usage
+	63,  // 122: loom.v1.Approval.considered:type_name -> loom.v1.Considered
+	62,  // 123: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
+	17,  // 124: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
+	70,  // 125: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
+	83,  // 126: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
+	84,  // 127: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
+	45,  // 128: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	70,  // 129: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	40,  // 130: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	131, // [131:131] is the sub-list for method output_type
+	131, // [131:131] is the sub-list for method input_type
+	131, // [131:131] is the sub-list for extension type_name
+	131, // [131:131] is the sub-list for extension extendee
+	0,   // [0:131] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -6857,8 +7019,8 @@ func file_loom_v1_workflow_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_workflow_proto_rawDesc), len(file_loom_v1_workflow_proto_rawDesc)),
-			NumEnums:      17,
-			NumMessages:   51,
+			NumEnums:      18,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
