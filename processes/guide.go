@@ -109,7 +109,7 @@ func (v *validator) guide() {
 	}
 	for i, t := range g.RequiredTools {
 		if !slices.Contains(roles.KnownTools(), t) && !roles.PackageTool(t) {
-			v.refuse("process/tool", at("guide", "required_tools", i), "there is no tool %q", t).Want("%s", suggest.Among(t, roles.KnownTools()))
+			v.refuse("process/tool", at("guide", "required_tools", i), "there is no tool %q", t).Want("%s", insteadOf(t))
 		}
 	}
 	if len(g.ScanFor) > maxScans {
@@ -122,6 +122,19 @@ func (v *validator) guide() {
 		v.rule(i, r)
 	}
 	v.memoryTypes(g)
+}
+
+// notBuilt are sources that processes name and that no tool asks, by how they are named.
+var notBuilt = map[string]string{
+	"google_trends": "Google Trends", "financial_modeling_prep": "Financial Modeling Prep", "fmp": "Financial Modeling Prep", "news_api": "News API", "newsapi": "News API",
+}
+
+// insteadOf says what to name in the place of a tool that there is not.
+func insteadOf(tool string) string {
+	if source, ok := notBuilt[strings.ReplaceAll(strings.ToLower(tool), "-", "_")]; ok {
+		return source + " is not built in; web_search, web_feed, alpha_vantage and fred are nearest, or a server of tools (--mcp)"
+	}
+	return suggest.Among(tool, roles.KnownTools())
 }
 
 func (v *validator) rule(i int, r *loomv1.Rule) {

@@ -15,10 +15,12 @@ import (
 
 // tools is the closed list of tools a role can name.
 var tools = []string{
-	"agent_list", "agent_stop", "agent_watch", "alpha_vantage", "apply_patch", "ask_user", "calculator", "chart_data", "comparison_matrix", "content_search", "data_analysis", "decision_ballot", "decision_log",
-	"decision_query", "decision_vote", "delegate_task", "directory_list", "document_write", "file_edit", "file_read", "file_search",
-	"file_write", "git_blame", "git_diff", "git_log", "git_show", "git_status", "lsp_diagnostics", "memory_keep", "memory_search", "process", "reference_data", "sec_edgar", "shell", "spawn_agent",
-	"spreadsheet", "sub_agent", "task_assign", "team_write", "template_fill", "todo", "web_fetch", "web_search",
+	"agent_list", "agent_stop", "agent_watch", "alpha_vantage", "apply_patch", "arxiv", "ask_user", "calculator", "chart_data",
+	"comparison_matrix", "content_search", "data_analysis", "decision_ballot", "decision_log", "decision_query", "decision_vote",
+	"delegate_task", "directory_list", "document_write", "file_edit", "file_read", "file_search", "file_write", "fred",
+	"git_blame", "git_diff", "git_log", "git_show", "git_status", "lsp_diagnostics", "memory_keep", "memory_search", "openalex",
+	"process", "reference_data", "sec_edgar", "shell", "spawn_agent", "spreadsheet", "sub_agent", "task_assign", "team_write",
+	"template_fill", "todo", "web_feed", "web_fetch", "web_search", "wikipedia", "world_bank",
 }
 
 // serverTool is a tool of a server, mcp_SERVER_TOOL, or the beginning of several.

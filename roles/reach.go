@@ -50,6 +50,9 @@ var private = []string{
 	"lsp_diagnostics", "shell", "spreadsheet", "template_fill",
 }
 
+// services are the tools that ask services with data.
+var services = []string{"alpha_vantage", "arxiv", "fred", "openalex", "sec_edgar", "wikipedia", "world_bank"}
+
 // Reach says what a role of the set can get at on a host with these openings: by
 // its own tools, and by the roles that it can give tasks or questions to or write to
 // in a team, for they are told what it writes and it is told what they do.
@@ -88,9 +91,9 @@ func (r Role) reach(o Openings) (reach Reach) {
 	for _, tool := range r.Tools.All() {
 		outside := false
 		switch {
-		case tool == "web_fetch", tool == "web_search":
+		case tool == "web_fetch", tool == "web_feed", tool == "web_search":
 			outside = o.Web
-		case tool == "sec_edgar", tool == "alpha_vantage":
+		case slices.Contains(services, tool):
 			outside = o.Data
 		case tool == "shell", tool == "lsp_diagnostics":
 			outside = o.Unsandboxed || r.Sandbox.Within(o.Most()).Network == NetworkHost

@@ -29,6 +29,7 @@ func TestROLE01_Builtin(t *testing.T) {
 		editors   = find + " file_write file_edit apply_patch shell process " + gitRead + " " + record
 		reporters = read + " " + judge
 		knowledge = "calculator spreadsheet data_analysis comparison_matrix chart_data document_write template_fill " +
+			"web_feed wikipedia arxiv openalex fred world_bank " +
 			"reference_data sec_edgar alpha_vantage web_search web_fetch"
 	)
 	want := map[string]string{

@@ -7,9 +7,13 @@ import (
 	"github.com/loomrun/loom/internal/agents/source/alphavantage"
 	"github.com/loomrun/loom/internal/agents/source/edgar"
 	"github.com/loomrun/loom/internal/agents/source/fetch"
+	"github.com/loomrun/loom/internal/agents/source/opendata"
 	"github.com/loomrun/loom/internal/agents/source/search"
 	"github.com/loomrun/loom/internal/agents/tool"
 )
+
+// OpenData are the services whose data anybody may ask for.
+var OpenData = []string{"arxiv", "openalex", "wikipedia", "worldbank"}
 
 // Sources says what agents may ask outside of their workspaces, if their role
 // has the tool. The zero value asks nobody.
@@ -20,6 +24,17 @@ type Sources struct {
 
 	// Search is the engine that questions go to.
 	Search search.Choice
+
+	// Data are services that need no key, of OpenData.
+	Data []string
+
+	// Contact is an address of mail, or words with one, by which such a service can
+	// reach who runs the host. Empty tells it nothing.
+	Contact string
+
+	// FREDKey and OpenAlexKey are the keys of these services; OpenAlex answers a little
+	// without.
+	FREDKey, OpenAlexKey string
 
 	// EDGARContact is the name and address of mail that the SEC asks for.
 	EDGARContact string
@@ -48,7 +63,34 @@ func (s Sources) open() (*tool.Sources, error) {
 			return nil, err
 		}
 	}
-	return &out, nil
+	return &out, s.openData(&out)
+}
+
+// openData makes the clients of services with open data.
+func (s Sources) openData(out *tool.Sources) (err error) {
+	c := opendata.Config{Agent: "loom/" + Version}
+	if s.Contact != "" {
+		c.Agent += " (" + s.Contact + ")"
+	}
+	for _, name := range s.Data {
+		switch name {
+		case "arxiv":
+			out.ArXiv = opendata.NewArXiv(c)
+		case "openalex":
+			c := c
+			c.Key = s.OpenAlexKey
+			out.OpenAlex = opendata.NewOpenAlex(c)
+		case "wikipedia":
+			out.Wikipedia = opendata.NewWikipedia(c)
+		case "worldbank":
+			out.WorldBank = opendata.NewWorldBank(c)
+		}
+	}
+	if s.FREDKey != "" {
+		c.Key = s.FREDKey
+		out.FRED, err = opendata.NewFRED(c)
+	}
+	return err
 }
 
 // Source is something that agents may ask, for people who look at a host.
@@ -86,5 +128,35 @@ func (s Sources) List() (list []Source, err error) {
 	if open.AlphaVantage != nil { // trying it would use up one of 25 requests a day
 		list = append(list, Source{Tool: "alpha_vantage", What: "Alpha Vantage"})
 	}
-	return list, nil
+	return append(list, s.listData(open)...), nil
+}
+
+// listData are the services with open data.
+func (s Sources) listData(open *tool.Sources) (list []Source) {
+	add := func(set bool, name, what string, try func(context.Context) error) {
+		if set {
+			list = append(list, Source{Tool: name, What: what, Try: try})
+		}
+	}
+	add(open.Wikipedia != nil, "wikipedia", "Wikipedia", func(ctx context.Context) error {
+		_, err := open.Wikipedia.Search(ctx, "en", "weather", 1)
+		return err
+	})
+	add(open.ArXiv != nil, "arxiv", "arXiv", func(ctx context.Context) error {
+		_, err := open.ArXiv.Search(ctx, "weather", 1)
+		return err
+	})
+	add(open.OpenAlex != nil, "openalex", "OpenAlex", func(ctx context.Context) error {
+		_, err := open.OpenAlex.Search(ctx, "weather", 1)
+		return err
+	})
+	add(open.FRED != nil, "fred", "FRED", func(ctx context.Context) error {
+		_, err := open.FRED.Observations(ctx, "UNRATE", "", 1)
+		return err
+	})
+	add(open.WorldBank != nil, "world_bank", "the World Bank", func(ctx context.Context) error {
+		_, err := open.WorldBank.Indicator(ctx, "DE", "SP.POP.TOTL", "2020", 1)
+		return err
+	})
+	return list
 }

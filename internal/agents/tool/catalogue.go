@@ -54,7 +54,7 @@ var catalogue = sync.OnceValue(func() []*tool {
 		fileRead, fileWrite, fileEdit, applyPatch, fileSearch, contentSearch, directoryList,
 		shell, process, lspDiagnostics, gitStatus, gitDiff, gitLog, gitShow, gitBlame, decisionLog, decisionQuery, decisionVote, decisionBallot, memoryKeep, memorySearch,
 		calculate, spreadsheet, documentWrite, chartData, comparisonMatrix, templateFill, dataAnalysis,
-		webFetch, webSearch, secEDGAR, alphaVantage, referenceData, todo, outputRead,
+		webFetch, webSearch, webFeed, wikipedia, arxiv, openAlex, secEDGAR, alphaVantage, fred, worldBank, referenceData, todo, outputRead,
 	}
 	list = append(list, teamTools...)
 	for _, t := range list {

@@ -16,7 +16,7 @@ var everything = []string{
 	"file_read", "file_write", "file_edit", "apply_patch", "file_search", "content_search", "directory_list",
 	"shell", "process", "lsp_diagnostics", "git_status", "git_diff", "git_log", "git_show", "git_blame", "decision_log", "decision_query", "decision_vote", "decision_ballot", "memory_keep", "memory_search",
 	"calculator", "spreadsheet", "document_write", "chart_data", "comparison_matrix", "template_fill", "data_analysis",
-	"web_fetch", "web_search", "sec_edgar", "alpha_vantage", "reference_data", "todo", "output_read",
+	"web_fetch", "web_search", "web_feed", "wikipedia", "arxiv", "openalex", "sec_edgar", "alpha_vantage", "fred", "world_bank", "reference_data", "todo", "output_read",
 	"delegate_task", "spawn_agent", "task_assign", "sub_agent", "agent_list", "agent_watch", "agent_stop", "team_write", "ask_user",
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/source/alphavantage"
 	"github.com/loomrun/loom/internal/agents/source/edgar"
 	"github.com/loomrun/loom/internal/agents/source/fetch"
+	"github.com/loomrun/loom/internal/agents/source/opendata"
 	"github.com/loomrun/loom/internal/agents/source/reference"
 	"github.com/loomrun/loom/internal/agents/source/search"
 	"github.com/loomrun/loom/internal/craft/sheet"
@@ -21,6 +22,11 @@ type Sources struct {
 	Search       *search.Engine
 	EDGAR        *edgar.Client
 	AlphaVantage *alphavantage.Client
+	Wikipedia    *opendata.Wikipedia
+	ArXiv        *opendata.ArXiv
+	OpenAlex     *opendata.OpenAlex
+	FRED         *opendata.FRED
+	WorldBank    *opendata.WorldBank
 }
 
 // asked is what others wrote: the model is told each time what it is.

@@ -9,6 +9,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/source/alphavantage"
 	"github.com/loomrun/loom/internal/agents/source/edgar"
 	"github.com/loomrun/loom/internal/agents/source/fetch"
+	"github.com/loomrun/loom/internal/agents/source/opendata"
 	"github.com/loomrun/loom/internal/agents/source/search"
 	"github.com/loomrun/loom/internal/agents/source/sourcetest"
 	"github.com/loomrun/loom/internal/agents/tool"
@@ -28,6 +29,12 @@ func world(t testing.TB) (s *tool.Set, root string) {
 	}
 	site := http.NewServeMux()
 	site.Handle("/prices", say("text/html", "<title>Prices</title><main><h1>Prices of 2025</h1><p>They rose by 4 %.</p></main>"))
+	site.Handle("/feed", say("application/rss+xml", "<rss><channel><title>News</title><item><title>One</title><link>https://www.example.com/1</link><pubDate>2024-01-02</pubDate><description>It rose.</description></item></channel></rss>"))
+	net.Serve("api.worldbank.org", say("application/json", `[{"page":1},[{"indicator":{"value":"Population"},"country":{"value":"Germany"},"countryiso3code":"DEU","date":"2020","value":83160871}]]`))
+	net.Serve("en.wikipedia.org", say("application/json", `{"query":{"pages":[{"title":"Loom","extract":"A loom weaves.","fullurl":"https://en.wikipedia.org/wiki/Loom","revisions":[{"revid":42,"timestamp":"2024-01-02T03:04:05Z"}]}]}}`))
+	net.Serve("export.arxiv.org", say("application/atom+xml", `<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>http://arxiv.org/abs/2101.1v1</id><published>2021-01-02T00:00:00Z</published><title>On looms</title><summary>They weave.</summary><author><name>A. Ann</name></author></entry></feed>`))
+	net.Serve("api.openalex.org", say("application/json", `{"results":[{"id":"https://openalex.org/W1","doi":"https://doi.org/10.1/x","display_name":"On looms","publication_year":2020,"cited_by_count":7,"authorships":[{"author":{"display_name":"A. Ann"}}],"abstract_inverted_index":{"They":[0],"weave.":[1]}}]}`))
+	net.Serve("api.stlouisfed.org", say("application/json", `{"observations":[{"date":"2024-01-01","value":"3.7"}]}`))
 	site.Handle("/long", say("text/plain", strings.Repeat("ä", 70_000)))
 	net.Serve("www.example.com", site)
 	net.Serve("search.example.net", say("application/json", `{"results":[{"title":"Prices of 2025","url":"https://www.example.com/prices","content":"They rose."}]}`))
@@ -52,9 +59,17 @@ func world(t testing.TB) (s *tool.Set, root string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	open := opendata.Config{Key: "abcdefghijklmnopqrstuvwxyz012345", Connect: net.Config}
+	fred, err := opendata.NewFRED(open)
+	if err != nil {
+		t.Fatal(err)
+	}
 	web := fetch.New(net.Config(fetch.Config{Hosts: []string{"*.example.com"}}))
 	root = t.TempDir()
-	return tool.New(tool.Workspace{Root: root, Sources: &tool.Sources{Web: web, Search: engine, EDGAR: filings, AlphaVantage: prices}}, nil), root
+	return tool.New(tool.Workspace{Root: root, Sources: &tool.Sources{
+		Web: web, Search: engine, EDGAR: filings, AlphaVantage: prices,
+		Wikipedia: opendata.NewWikipedia(open), ArXiv: opendata.NewArXiv(open), OpenAlex: opendata.NewOpenAlex(open), FRED: fred, WorldBank: opendata.NewWorldBank(open),
+	}}, nil), root
 }
 
 func TestTOOL07_SourcesAnswer(t *testing.T) {
@@ -67,6 +82,8 @@ func TestTOOL07_SourcesAnswer(t *testing.T) {
 	}{
 		{"web_search", args{"query": "prices 2025"}, others + "[found by SearXNG at search.example.net]\n1. Prices of 2025\n   https://www.example.com/prices\n   They rose.\n"},
 		{"web_fetch", args{"url": "https://www.example.com/prices"}, others + "address: https://www.example.com/prices\ntitle: Prices\n\n# Prices of 2025\n\nThey rose by 4 %.\n"},
+		{"web_feed", args{"url": "https://www.example.com/feed"}, others + "address: https://www.example.com/feed\ntitle: News\n1. One\n   https://www.example.com/1\n   2024-01-02T00:00:00Z\n   It rose.\n"},
+		{"world_bank", args{"country": "DE", "indicator": "SP.POP.TOTL"}, others + "World Bank, SP.POP.TOTL: Population\ncountry,code,date,value\nGermany,DEU,2020,83160871\n"},
 		{"sec_edgar", args{"action": "company", "company": "aapl"}, "Apple Inc., ticker AAPL, CIK 0000320193\n"},
 		{"sec_edgar", args{"action": "filings", "company": "aapl", "form": "10-K"}, "Apple Inc.\nform,filed,period,accession,description,url\n" +
 			"10-K,2024-11-01,2024-09-28,0000320193-24-000123,10-K,https://www.sec.gov/Archives/edgar/data/320193/000032019324000123/aapl-20240928.htm\n"},
@@ -128,6 +145,12 @@ func TestTOOL07_SourcesThatAreNotSetUp(t *testing.T) {
 		"web_search":    {args{"query": "x"}, "--source search=URL or search=duckduckgo, or give BRAVE_API_KEY"},
 		"sec_edgar":     {args{"action": "company", "company": "x"}, "--source edgar=CONTACT"},
 		"alpha_vantage": {args{"action": "quote", "symbol": "IBM"}, "ALPHA_VANTAGE_API_KEY"},
+		"web_feed":      {args{"url": "https://example.com"}, "--source web=HOST"},
+		"wikipedia":     {args{"action": "search", "query": "x"}, "--source data=wikipedia"},
+		"arxiv":         {args{"query": "x"}, "--source data=arxiv"},
+		"openalex":      {args{"query": "x"}, "--source data=openalex"},
+		"fred":          {args{"action": "search", "query": "x"}, "FRED_API_KEY"},
+		"world_bank":    {args{"country": "DE", "indicator": "SP.POP.TOTL"}, "--source data=worldbank"},
 	} {
 		if r := do(t, s, name, tt.args); r.Code != "source/credentials" || !strings.Contains(r.Output, tt.want) || !strings.Contains(r.Output, "is not set up on this host") {
 			t.Errorf("%s: %s", name, r.Output)

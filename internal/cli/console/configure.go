@@ -40,7 +40,7 @@ func (k kept) State() string {
 }
 
 // SecretNames are the secrets that Loom looks for.
-var SecretNames = []string{"ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY", "BRAVE_API_KEY", "KAGI_API_KEY", "ALPHA_VANTAGE_API_KEY"}
+var SecretNames = []string{"ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY", "BRAVE_API_KEY", "KAGI_API_KEY", "ALPHA_VANTAGE_API_KEY", "FRED_API_KEY", "OPENALEX_API_KEY"}
 
 // Secrets tells which secrets are there.
 func (a *Console) Secrets() []kept {

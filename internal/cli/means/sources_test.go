@@ -10,15 +10,16 @@ import (
 
 func TestTOOL07_SourcesOfAHost(t *testing.T) {
 	t.Setenv("ALPHA_VANTAGE_API_KEY", "DEMOKEY123456789")
-	s, err := Sources(&console.Console{}, []string{"web=example.com", "web=*.example.org", "search=http://127.0.0.1:8888", "edgar=Sample Company admin@sample.com"})
-	if err != nil || strings.Join(s.WebHosts, " ") != "example.com *.example.org" || s.Search.Kind != "http://127.0.0.1:8888" || s.EDGARContact == "" || s.AlphaVantageKey == "" {
+	s, err := Sources(&console.Console{}, []string{"web=example.com", "web=*.example.org", "search=http://127.0.0.1:8888", "data=wikipedia", "edgar=Sample Company admin@sample.com"})
+	if err != nil || strings.Join(s.WebHosts, " ") != "example.com *.example.org" || s.Search.Kind != "http://127.0.0.1:8888" || s.EDGARContact == "" || s.AlphaVantageKey == "" || s.Data[0] != "wikipedia" {
 		t.Errorf("%+v %v", s, err)
 	}
 	for given, want := range map[string]string{
-		"wbe=x":        `--source: there is no such source (got "wbe=x"); `,
-		"web=":         `--source: not KIND=VALUE (got "web=")`,
-		"search=brave": `--source: the search engine brave wants a key, and BRAVE_API_KEY is not set (got "search=brave")`,
-		"search=gogle": `--source: there is no such search engine (got "search=gogle"); the address of a SearXNG server, duckduckgo, `,
+		"wbe=x":         `--source: there is no such source (got "wbe=x"); `,
+		"web=":          `--source: not KIND=VALUE (got "web=")`,
+		"data=wikipeda": `--source: there is no such data (got "data=wikipeda"); did you mean "wikipedia"?`,
+		"search=brave":  `--source: the search engine brave wants a key, and BRAVE_API_KEY is not set (got "search=brave")`,
+		"search=gogle":  `--source: there is no such search engine (got "search=gogle"); the address of a SearXNG server, duckduckgo, `,
 	} {
 		if _, err := Sources(&console.Console{}, []string{given}); fault.Code(err) != "usage/argument" || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", given, err)
