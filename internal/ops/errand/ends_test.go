@@ -194,7 +194,7 @@ func ends() []end {
 		away.name, away.with = phase+" has no model", strategist{silent: phase}
 		list = append(list, failing, away)
 	}
-	for _, phase := range []string{"market-sizing", "competitive-analysis", "customer-segmentation", "positioning"} {
+	for _, phase := range []string{"market-sizing", "competitive-analysis", "customer-segmentation", "positioning", "channel-strategy", "campaign-plan"} {
 		away := end{
 			name: phase + " has no judge", with: strategist{silent: phase + judge}, exit: fault.Gaps, gaps: []string{phase + judge},
 			why: "phase " + phase + " is not verified", unverified: phase, attempts: [2]any{phase + judge, 3},
@@ -203,7 +203,7 @@ func ends() []end {
 			name: phase + " is found wrong", with: strategist{wrong: phase + judge}, exit: fault.Gaps, gaps: []string{phase + judge},
 			why: "after 2 reworks", without: phase, attempts: [2]any{phase, 3},
 		}
-		if phase == "positioning" {
+		if slices.Contains(critical, phase) {
 			for _, e := range []*end{&away, &wrong} {
 				e.exit, e.gaps, e.asks, e.unverified, e.without = fault.Waits, nil, []string{phase + judge}, "", ""
 			}
