@@ -231,10 +231,11 @@ func (a *auditor) end() {
 
 // ends are the statuses of beads whose execution has ended.
 var ends = map[loomv1.ExecutionStatus]loomv1.BeadStatus{
-	loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED: loomv1.BeadStatus_BEAD_STATUS_CLOSED,
-	loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED:   loomv1.BeadStatus_BEAD_STATUS_ABORTED,
-	loomv1.ExecutionStatus_EXECUTION_STATUS_REJECTED:  loomv1.BeadStatus_BEAD_STATUS_FAILED,
-	loomv1.ExecutionStatus_EXECUTION_STATUS_FAILED:    loomv1.BeadStatus_BEAD_STATUS_FAILED,
+	loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED:           loomv1.BeadStatus_BEAD_STATUS_CLOSED,
+	loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED_WITH_GAPS: loomv1.BeadStatus_BEAD_STATUS_CLOSED,
+	loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED:             loomv1.BeadStatus_BEAD_STATUS_ABORTED,
+	loomv1.ExecutionStatus_EXECUTION_STATUS_REJECTED:            loomv1.BeadStatus_BEAD_STATUS_FAILED,
+	loomv1.ExecutionStatus_EXECUTION_STATUS_FAILED:              loomv1.BeadStatus_BEAD_STATUS_FAILED,
 }
 
 // orders checks that what was acknowledged is there, once.

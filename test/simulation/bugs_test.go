@@ -33,8 +33,8 @@ var bugs = append([]bug{
 	{"an answer that is refused claims all the same", whole + "attempt.go", `if err := d.outcome(c); err != nil || c.Next == nil {`, `if err := d.outcome(c); c.Next == nil {`, ""},
 	{"a cycle more than there are attempts", flow + "outcome.go", `if st := r.state(n); st.Attempts < n.limit()+st.ExtraAttempts {`, `if st := r.state(n); st.Attempts <= n.limit()+st.ExtraAttempts {`, ""},
 	{"cycles without bound", flow + "outcome.go", `if st := r.state(n); st.Attempts < n.limit()+st.ExtraAttempts {`, `if st := r.state(n); st != nil {`, ""},
-	{"an attempt more than there are", flow + "failure.go", `left := st.Attempts < n.limit()+st.ExtraAttempts`, `left := st.Attempts <= n.limit()+st.ExtraAttempts`, ""},
-	{"attempts that the CEO grants are forgotten", flow + "failure.go", `left := st.Attempts < n.limit()+st.ExtraAttempts`, `left := st.Attempts < n.limit()`, ""},
+	{"an attempt more than there are", flow + "judge.go", `st.Attempts < n.limit()+st.ExtraAttempts`, `st.Attempts <= n.limit()+st.ExtraAttempts`, ""},
+	{"attempts that the CEO grants are forgotten", flow + "judge.go", `st.Attempts < n.limit()+st.ExtraAttempts`, `st.Attempts < n.limit()`, ""},
 	{"rework without bound", flow + "failure.go", `if r.state(n).GetReworks() >= n.OnFailure.GetMax() {`, `if n.OnFailure.GetMax() == 0 {`, ""},
 	{"rework is not counted", flow + "failure.go", `return r.rework(n, to, st.Reworks+1, told(out))`, `return r.rework(n, to, st.Reworks, told(out))`, ""},
 	{"a start needs one edge only", flow + "run.go", `taken, settled = taken || t, settled && ok`, `taken, settled = taken || t, settled && ok || t`, ""},
@@ -92,16 +92,13 @@ var bugs = append([]bug{
 	{"rework keeps the approval", flow + "rework.go", `if r.X.Approved != nil && slices.ContainsFunc(part, (*node).isApproval) {`, `if r.X.Approved != nil && slices.ContainsFunc(part, (*node).isEnd) && len(part) > 99 {`, ""},
 	{"rework resets nothing behind its target", flow + "rework.go", `if n.follows(to) && r.state(n).GetStatus() != unreached {`, `if false {`, ""},
 	{"a visit begins with the attempts of the last", flow + "apply.go", `&loomv1.NodeState{Visit: st.Visit + 1, Reworks: st.Reworks,`, `&loomv1.NodeState{Visit: st.Visit + 1, Attempts: st.Attempts, Reworks: st.Reworks,`, ""},
-	{"a timeout is tried again", flow + "failure.go", `	if edges := r.failureEdges(n); len(edges) > 0 {
-		return r.complete(n, false, edges, "failure")
+	{"a timeout is tried again", flow + "failure.go", `	if again, err := r.judgeAgain(n); again || err != nil {
+		return err
 	}
-	return r.giveUp`, `	if edges := r.failureEdges(n); len(edges) > 0 {
-		return r.complete(n, false, edges, "failure")
-	}
-	if n.isTask() {
+	return r.giveUp(n, "attempt/timeout", why)`, `	if n.isTask() {
 		return r.backOff(n)
 	}
-	return r.giveUp`, ""},
+	return r.giveUp(n, "attempt/timeout", why)`, ""},
 	{"a deadline never passes", flow + "view.go", `	case st.GetAttempt().GetDeadline() != nil:`, `	case false:`, ""},
 	{"a backoff never ends", flow + "view.go", `		return st.RetryAt.AsTime(), x.HaltedBy == ""`, `		return st.RetryAt.AsTime(), false`, ""},
 	{"a released attempt keeps its generation", flow + "claim.go", `why.Generation = a.Generation + 1`, `why.Generation = a.Generation`, ""},
@@ -314,7 +311,7 @@ func (d *decision) followChange`, `	return nil
 }
 
 func (d *decision) followChange`, ""},
-	{"an execution ends and its bead does not", whole + "follow.go", `	return d.beadStatus(e.Bead, status, f.Reason)
+	{"an execution ends and its bead does not", whole + "follow.go", `	return d.beadEnded(e.Bead, status, f.Reason, len(d.s.execution(e.Execution).GetGaps()))
 }`, `	_ = status
 	return nil
 }`, ""},
@@ -356,7 +353,7 @@ func (d *decision) followChange`, ""},
 	{"what was not shown is granted", whole + "limit.go", `		lifted = &loomv1.LimitLifted{Granted: a.Grants}`, `		lifted = &loomv1.LimitLifted{Granted: d.grants(x, a)}`, "while it is asked about, another question takes its place when another figure would"},
 	{"a child is not linked with its attempt", whole + "child.go", `	if err := d.run(x).ChildStarted(a.Id, b.Id, b.Id+"-x1"); err != nil {`, `	if err := error(nil); err != nil {`, ""},
 	{"a child's end is not told", whole + "child.go", `		d.later(func() error { return d.endChild(x) })`, `		_ = x`, ""},
-	{"a child that fails is taken for done", whole + "child.go", `	if child.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED {`, `	if false {`, ""},
+	{"a child that fails is taken for done", whole + "child.go", `	if !workflow.Delivered(child.Status) {`, `	if false {`, ""},
 	{"children outlive their parent", whole + "child.go", `			d.later(func() error { return d.abandon(c.Id) })`, `			_ = c`, ""},
 	{"nesting has no end", whole + "child.go", `	case x.Depth >= MaxNested:`, `	case false:`, ""},
 	{"nobody is told that no agent is there", whole + "roles.go", `	if s.p.RolesSince == nil || s.live(role) {`, `	if s.p.Config != nil {`, ""},

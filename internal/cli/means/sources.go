@@ -19,7 +19,7 @@ var sourceKinds = []string{"contact", "data", "edgar", "search", "web"}
 
 // SourceFlag adds the flag that says what agents may ask.
 func SourceFlag(f *pflag.FlagSet, given *[]string) {
-	f.StringArrayVar(given, "source", nil, "what agents may ask, `KIND=VALUE`: web, search, data, edgar")
+	f.StringArrayVar(given, "source", nil, "agents may ask `KIND=VALUE`: web, search, data, edgar")
 }
 
 // Openings says what a host with these sources opens to its agents.
