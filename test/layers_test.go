@@ -80,7 +80,7 @@ var owners = []struct {
 }
 
 // starters are the packages that start processes.
-var starters = []string{"internal/agents/tool", "internal/place/git", "internal/place/sandbox", "internal/agents/mcp", "internal/ops/notify", "internal/ops/pager"}
+var starters = []string{"internal/agents/tool", "internal/place/git", "internal/place/sandbox", "internal/agents/mcp", "internal/ops/notify", "internal/ops/pager", "internal/ops/browser"}
 
 // free may import anything.
 var free = []string{"test/...", "bench/...", "tools/..."}
@@ -236,8 +236,8 @@ func TestLayers_AreSeenWhenBroken(t *testing.T) {
 		"actors/actors.go:5: actors imports internal/agents/tool: an actor names the methods it needs; the host plugs the effects in",
 		"cmd/loom/main.go:7: cmd/loom imports internal/host: a command hands its arguments to the command line",
 		"cmd/loom/main.go:8: cmd/loom imports internal/place/git: a command hands its arguments to the command line",
-		"cmd/loom/main.go:12: cmd/loom starts a process: only tools do (internal/agents/tool, internal/place/git, internal/place/sandbox, internal/agents/mcp, internal/ops/notify, internal/ops/pager)",
-		"cmd/loom/main.go:5: cmd/loom imports os/exec: only tools start processes (internal/agents/tool, internal/place/git, internal/place/sandbox, internal/agents/mcp, internal/ops/notify, internal/ops/pager)",
+		"cmd/loom/main.go:12: cmd/loom starts a process: only tools do (internal/agents/tool, internal/place/git, internal/place/sandbox, internal/agents/mcp, internal/ops/notify, internal/ops/pager, internal/ops/browser)",
+		"cmd/loom/main.go:5: cmd/loom imports os/exec: only tools start processes (internal/agents/tool, internal/place/git, internal/place/sandbox, internal/agents/mcp, internal/ops/notify, internal/ops/pager, internal/ops/browser)",
 		"graph/graph.go:5: graph is a core and uses context: time and chance arrive in events, effects are what it returns",
 		"graph/graph.go:6: graph is a core and uses math/rand/v2: time and chance arrive in events, effects are what it returns",
 		"graph/graph.go:7: graph is a core and uses sync/atomic: time and chance arrive in events, effects are what it returns",

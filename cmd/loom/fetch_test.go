@@ -16,10 +16,14 @@ import (
 // fetch asks the host of $DATA over HTTP, as curl would, and prints the status
 // and the body; of a stream so many events:
 //
-//	fetch [-t TOKEN] [-X METHOD] [-H 'NAME: VALUE'] [-d BODY] [-n EVENTS] [-u STATUS] PATH
+// With -c it is a browser that keeps its cookie in a file, asks for pages of the host
+// and follows no redirection, but prints where it leads:
+//
+//	fetch [-t TOKEN] [-c FILE] [-X METHOD] [-H 'NAME: VALUE'] [-d BODY] [-n EVENTS] [-u STATUS] PATH
 func fetch() {
 	f := flag.NewFlagSet("fetch", flag.ExitOnError)
 	secret := f.String("t", "", "token")
+	jar := f.String("c", "", "file of a cookie")
 	method := f.String("X", "", "method")
 	header := f.String("H", "", "header")
 	body := f.String("d", "", "body")
@@ -47,12 +51,34 @@ func fetch() {
 				r.Host = value
 			}
 		}
+		if *jar != "" {
+			return browse(r, *jar)
+		}
 		return http.DefaultClient.Do(r)
 	}
 	reply, err := untilStatus(*until, ask)
 	give(err)
 	tell(reply, *events)
 	give(reply.Body.Close())
+}
+
+// browse asks as a page of the host does, with the cookie of a file, where a new one is kept.
+func browse(r *http.Request, jar string) (*http.Response, error) {
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	if kept, err := os.ReadFile(jar); err == nil {
+		r.Header.Set("Cookie", string(kept))
+	}
+	reply, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range reply.Cookies() {
+		give(os.WriteFile(jar, []byte(c.Name+"="+c.Value), 0o600))
+	}
+	if to := reply.Header.Get("Location"); to != "" {
+		fmt.Println("to", to)
+	}
+	return reply, nil
 }
 
 // untilStatus asks once, or, of a status, sixty times at once and again until

@@ -136,7 +136,7 @@ func root(c *console.Console) *cobra.Command {
 	settings := setting.New(c)
 	root.AddCommand(
 		runs.Demo(), runs.Run(), runs.Replay(),
-		hosts.Up(), hosts.Status(), hosts.Health(), hosts.Version(),
+		hosts.Up(), hosts.Open(), hosts.Status(), hosts.Health(), hosts.Version(),
 		beads.Submit(), beads.Report(), beads.Bead(),
 		executions.Execution(), executions.Events(), executions.Output(),
 		answers.Inbox(), answers.Approve(), answers.Reject(), answers.Answer(), answers.Override(), answers.Pause(), answers.Resume(), answers.Permission(), key.New(c).Key(),

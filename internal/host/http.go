@@ -14,6 +14,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host/journals"
 	"github.com/loomrun/loom/internal/host/service"
+	"github.com/loomrun/loom/internal/net/session"
 	"github.com/loomrun/loom/internal/net/token"
 	"github.com/loomrun/loom/internal/net/web"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -35,7 +36,7 @@ func (h *Host) startWeb(ctx context.Context) error {
 	all := &services{h: h, all: h.services()}
 	s, err := web.Start(ctx, web.Config{
 		Listen: h.config.HTTP, TLS: h.addresses.webTLS(), Insecure: h.config.Insecure, Hosts: h.addresses.webHosts(), Services: all, Clean: h.secrets.Error, MCP: all.protocol, Meters: h.meters, Logger: h.log,
-		Keys: token.NewKeys(h.dir.Path(), time.Now),
+		Keys: token.NewKeys(h.dir.Path(), time.Now), Sessions: session.NewKeeper(h.dir.Path(), time.Now),
 	})
 	if fault.Code(err) == "host/port" && h.config.HTTPIfFree {
 		h.log.Warn("no HTTP: the address is taken", "address", h.config.HTTP)

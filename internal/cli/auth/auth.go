@@ -10,5 +10,5 @@ import (
 func (a *Commands) Auth() *cobra.Command {
 	return console.Group("auth", "keys, identities, certificates and tokens",
 		"  loom auth user add ci --as publisher\n  loom auth tls init --host loom.example.com\n  loom auth ceo show\n  loom auth token create --name grafana --scope read",
-		a.users(), a.transport(), a.ceo(), a.tokens(), a.elsewhere())
+		a.users(), a.transport(), a.ceo(), a.tokens(), a.sessions(), a.elsewhere())
 }

@@ -112,7 +112,7 @@ func (a *Commands) greet(h *host.Host, c host.Config) {
 	}
 	openText(w, h)
 	if url := h.HTTP(); url != "" {
-		fmt.Fprintf(w, "HTTP at %s; \"loom auth token create\" makes a token for it\n", url)
+		fmt.Fprintf(w, "HTTP at %s; \"loom open\" signs a browser in, \"loom auth token create\" makes a token\n", url)
 	}
 	if h.MadeKey() {
 		fmt.Fprintln(w, "made the CEO's key; \"loom auth ceo\" shows where: whoever can read that file can approve")

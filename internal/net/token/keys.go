@@ -4,7 +4,6 @@ import (
 	"crypto/subtle"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -14,22 +13,20 @@ import (
 // Keys looks up the tokens of a data directory for a running host. It is safe
 // for concurrent use. A change of the file counts from the next look on.
 type Keys struct {
-	dir string
-	now func() time.Time
-
-	mu   sync.Mutex
-	all  []Token
-	seen privatefile.Mark
+	list privatefile.Watched[Token]
+	now  func() time.Time
 }
 
 // NewKeys returns the tokens of a data directory. It reads nothing yet.
-func NewKeys(dir string, now func() time.Time) *Keys { return &Keys{dir: dir, now: now} }
+func NewKeys(dir string, now func() time.Time) *Keys {
+	return &Keys{list: privatefile.Watched[Token]{List: list(dir)}, now: now}
+}
 
 // Check returns the name of the token with this secret. It returns
 // token/unknown when there is none, or no more, and token/scope when it has
 // none of the scopes.
 func (k *Keys) Check(secret string, scopes ...string) (string, error) {
-	all, err := k.current()
+	all, err := k.list.Current()
 	if err != nil {
 		return "", err
 	}
@@ -56,23 +53,4 @@ func find(all []Token, secret string) *Token {
 		return nil
 	}
 	return &all[found]
-}
-
-// current returns the tokens as the file has them now.
-func (k *Keys) current() ([]Token, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	m, err := list(k.dir).Look()
-	if err != nil {
-		return nil, err
-	}
-	if m.Same(k.seen) {
-		return k.all, nil
-	}
-	all, m, err := list(k.dir).Load()
-	if err != nil {
-		return nil, err
-	}
-	k.all, k.seen = all, m
-	return all, nil
 }

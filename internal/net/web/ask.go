@@ -56,8 +56,8 @@ func Ask(ctx context.Context, s Services, service string, from *loomv1.Identity,
 	return reply, nil
 }
 
-// identity is on whose behalf a request is made: a token may do what its scope
-// says, under its own name.
+// identity is on whose behalf a request is made: a token or a session may do what
+// its scope says, under its own name.
 func (c caller) identity(one route) *loomv1.Identity {
 	scope := ""
 	if slices.Contains(one.scopes, endpoint.Operate) {
@@ -66,7 +66,7 @@ func (c caller) identity(one route) *loomv1.Identity {
 	return Client{Name: c.name}.Identity(scope)
 }
 
-// protocol serves the Model Context Protocol to a token, with all of its
+// protocol serves the Model Context Protocol to a token or session, with all of its
 // scopes.
 func (s *Server) protocol(w http.ResponseWriter, r *http.Request, c caller) {
 	if s.config.MCP == nil {
@@ -75,7 +75,7 @@ func (s *Server) protocol(w http.ResponseWriter, r *http.Request, c caller) {
 	}
 	client := Client{Name: c.name}
 	for _, scope := range []string{endpoint.Read, endpoint.Submit, endpoint.Operate} {
-		if _, err := s.config.Keys.Check(c.secret, scope); err == nil {
+		if _, err := c.check(scope); err == nil {
 			client.Scopes = append(client.Scopes, scope)
 		}
 	}

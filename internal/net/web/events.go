@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -29,12 +30,12 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, c caller) {
 		s.problem(w, r, err)
 		return
 	}
-	slots := s.callers.of(c.name).streams
+	slots := c.quota.streams
 	select {
 	case slots <- struct{}{}:
 		defer func() { <-slots }()
 	default:
-		s.problem(w, r, fault.New("request/too-many", "token %q has %d streams open, the most there can be", c.name, maxStreams))
+		s.problem(w, r, fault.New("request/too-many", "%s has %d streams open, the most there can be", c.name, maxStreams))
 		return
 	}
 	s.config.Meters.streams.Inc()
@@ -149,9 +150,9 @@ func (st *stream) stopped() bool {
 }
 
 // beat shows that the stream is alive, with the cursor of what was looked at,
-// and ends it when its token does not hold any more.
+// and ends it when its token or session does not hold any more.
 func (st *stream) beat() bool {
-	if _, err := st.s.config.Keys.Check(st.caller.secret, endpoint.Of("notices").Scopes...); err != nil {
+	if _, err := st.caller.check(endpoint.Of("notices").Scopes...); err != nil {
 		st.end(err)
 		return false
 	}
@@ -166,8 +167,11 @@ func (st *stream) beat() bool {
 
 // end tells why a stream ends.
 func (st *stream) end(err error) {
+	if errors.Is(err, context.Canceled) { // the reader has left in the middle of a page
+		return
+	}
 	if fault.Code(err) == "" || fault.Code(err) == "internal/error" {
-		st.s.log.Error("a stream broke off", "token", st.caller.name, "error", err)
+		st.s.log.Error("a stream broke off", "of", st.caller.name, "error", err)
 		err = fault.New("internal/error", "something went wrong inside; the host's log says what")
 	}
 	fmt.Fprintf(&st.out, "event: problem\ndata: %s\n\n", marshal(fault.From(err).Proto()))

@@ -235,12 +235,16 @@ func start(t testing.TB) *site {
 }
 
 // startAt starts a site by a clock.
-func startAt(t testing.TB, now func() time.Time) *site {
+func startAt(t testing.TB, now func() time.Time, changes ...func(*web.Config)) *site {
 	t.Helper()
 	w := &site{t: t, h: newHost(), keys: &keys{revoked: map[string]bool{}}, logs: &lines{}}
-	s, err := web.Start(t.Context(), web.Config{
+	c := web.Config{
 		Listen: "127.0.0.1:0", Services: w.h, Keys: w.keys, MCP: w.protocol, Logger: slog.New(slog.NewTextHandler(w.logs, nil)), Now: now,
-	})
+	}
+	for _, change := range changes {
+		change(&c)
+	}
+	s, err := web.Start(t.Context(), c)
 	if err != nil {
 		t.Fatalf("Start: %v", err)
 	}

@@ -21,6 +21,7 @@ func (s *Server) handler() http.Handler {
 	for pattern, list := range byPattern(routes()) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.dispatch(w, r, list) })
 	}
+	s.pages(mux)
 	mux.HandleFunc("/", s.unknown)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began, seen := time.Now(), &statusWriter{ResponseWriter: w}
@@ -84,23 +85,51 @@ func (s *Server) admit(r *http.Request) error {
 func safe(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
 // caller is who makes a request.
-type caller struct{ name, secret string }
+type caller struct {
+	name  string // "token-NAME" or "session-NAME", or empty for anybody
+	quota *quota
+	// check returns the name again while one of the scopes holds.
+	check func(scopes ...string) (string, error)
+}
 
-// identify returns whose token a request carries, when it has one of the
-// scopes and has not asked too often.
+// identify returns whose token a request carries, or who has signed in with the
+// browser that sends it, when there is one of the scopes and not too much was asked.
 func (s *Server) identify(r *http.Request, scopes []string) (caller, error) {
 	if len(scopes) == 0 {
 		return caller{}, nil
 	}
-	secret, err := bearer(r)
+	c, each, err := s.shown(r)
 	if err != nil {
 		return caller{}, err
 	}
-	name, err := s.config.Keys.Check(secret, scopes...)
-	if name != "" && !s.callers.of(name).rate.AllowN(s.config.Now(), 1) {
-		return caller{}, fault.New("request/too-many", "token %q may ask %d times a second", name, perSecond)
+	if c.name, err = c.check(scopes...); c.name == "" {
+		return caller{}, err
 	}
-	return caller{name, secret}, err
+	if c.quota = s.callers.of(c.name, each); !c.quota.rate.AllowN(s.config.Now(), 1) {
+		return caller{}, fault.New("request/too-many", "%s may ask %d times a second", c.name, each)
+	}
+	return c, err
+}
+
+// shown is what a request shows to say who makes it, a token before a cookie, and how
+// often whoever it is may ask in a second.
+func (s *Server) shown(r *http.Request) (c caller, each int, err error) {
+	if len(r.Header.Values("Authorization")) == 0 && s.cookie(r) != "" {
+		c, err = s.signedIn(r)
+		return c, perSecondPage, err
+	}
+	secret, err := bearer(r)
+	if err != nil {
+		return caller{}, 0, err
+	}
+	c.check = func(scopes ...string) (string, error) {
+		name, err := s.config.Keys.Check(secret, scopes...)
+		if name != "" {
+			name = "token-" + name
+		}
+		return name, err
+	}
+	return c, perSecond, nil
 }
 
 func bearer(r *http.Request) (string, error) {
@@ -115,20 +144,21 @@ func bearer(r *http.Request) (string, error) {
 	return secret, nil
 }
 
-// callers are the limits of each token that was seen.
+// callers are the limits of each token and session that was seen.
 type callers struct {
 	mu  sync.Mutex
 	all map[string]*quota
 }
 
-// quota is what a token may use now.
+// quota is what a token or a session may use now.
 type quota struct {
 	rate    *rate.Limiter
 	streams chan struct{} // one in it for each open stream
 }
 
-// of returns the quota of a token. There are as many as tokens of one start.
-func (c *callers) of(name string) *quota {
+// of returns the quota of a token or session that may ask so often in a second. There
+// are as many as were seen since the start.
+func (c *callers) of(name string, each int) *quota {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := c.all[name]
@@ -136,7 +166,7 @@ func (c *callers) of(name string) *quota {
 		if c.all == nil {
 			c.all = map[string]*quota{}
 		}
-		q = &quota{rate: rate.NewLimiter(perSecond, perSecond), streams: make(chan struct{}, maxStreams)}
+		q = &quota{rate: rate.NewLimiter(rate.Limit(each), each), streams: make(chan struct{}, maxStreams)}
 		c.all[name] = q
 	}
 	return q

@@ -42,8 +42,11 @@ func describe() []byte {
 		"info":    object{"title": "Loom", "version": "1", "description": "A host's services as JSON. Messages are those of loom.v1, with the fields' own names."},
 		"paths":   paths,
 		"components": object{
-			"schemas":         d.schemas,
-			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer", "description": "made by: loom auth token create"}},
+			"schemas": d.schemas,
+			"securitySchemes": object{
+				"token":   object{"type": "http", "scheme": "bearer", "description": "made by: loom auth token create"},
+				"session": object{"type": "apiKey", "in": "cookie", "name": "loom-PORT", "description": "of a browser that has signed in (loom open), for pages of the host alone"},
+			},
 		},
 	}, "", " ")
 	return append(text, '\n')
@@ -55,8 +58,8 @@ type describer struct{ schemas object }
 func (d *describer) operation(r route) object {
 	o := object{"summary": r.summary, "responses": d.responses(r)}
 	if len(r.scopes) > 0 {
-		o["security"] = []any{object{"token": []string{}}}
-		o["description"] = "Needs a token of scope " + strings.Join(r.scopes, " or ") + "."
+		o["security"] = []any{object{"token": []string{}}, object{"session": []string{}}}
+		o["description"] = "Needs a token or session of scope " + strings.Join(r.scopes, " or ") + "."
 	}
 	var params []any
 	if strings.Contains(r.pattern, "{id}") {

@@ -48,6 +48,8 @@ func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
 var statuses = map[string]int{
 	"token/unknown":      http.StatusUnauthorized,
 	"token/file":         http.StatusServiceUnavailable,
+	"session/unknown":    http.StatusUnauthorized,
+	"session/file":       http.StatusServiceUnavailable,
 	"request/unknown":    http.StatusNotFound,
 	"request/method":     http.StatusMethodNotAllowed,
 	"request/host":       http.StatusMisdirectedRequest,

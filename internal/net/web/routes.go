@@ -19,7 +19,7 @@ import (
 type route struct {
 	method, pattern string
 	summary         string
-	scopes          []string // a token needs one of them; none needs no token
+	scopes          []string // a token or session needs one of them; none needs neither
 	service         string   // that answers
 	slow            bool     // it may read a journal
 	request, reply  proto.Message

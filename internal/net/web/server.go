@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/net/session"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -45,9 +47,9 @@ type Keys interface {
 	Check(secret string, scopes ...string) (string, error)
 }
 
-// Client is who has shown a token.
+// Client is who has shown a token, or has signed in with a browser.
 type Client struct {
-	// Name of the token.
+	// Name is "token-NAME" or "session-NAME".
 	Name string
 	// Scopes that it has, of read, submit and operate.
 	Scopes []string
@@ -59,10 +61,10 @@ func (c Client) Identity(scope string) *loomv1.Identity {
 	if scope == endpoint.Operate {
 		kind = loomv1.IdentityKind_IDENTITY_KIND_OPERATOR
 	}
-	return &loomv1.Identity{Kind: kind, Name: "token-" + c.Name}
+	return &loomv1.Identity{Kind: kind, Name: c.Name}
 }
 
-// Config says how to serve. All but MCP, Logger and Meters are required.
+// Config says how to serve. Listen, Services and Keys are required.
 type Config struct {
 	// Listen is the address, HOST:PORT; port 0 chooses a free one.
 	Listen string
@@ -76,6 +78,10 @@ type Config struct {
 	Hosts    []string
 	Services Services
 	Keys     Keys
+	// Sessions are those of browsers. Nil lets nobody sign in with one.
+	Sessions *session.Keeper
+	// Page has the files that a browser shows at the root. Nil shows none.
+	Page fs.FS
 	// Clean returns an error as it may be told to whoever asks. Nil tells all.
 	Clean func(error) error
 	// MCP serves the Model Context Protocol to a client. Nil answers that it is
@@ -93,8 +99,10 @@ type Config struct {
 const (
 	maxHeader  = 16 << 10
 	maxBody    = 1 << 20
-	maxStreams = 64 // of each token
+	maxStreams = 64 // of each token and session
 	perSecond  = 20 // requests of each token
+
+	perSecondPage = 100 // of each session: all tabs of a browser
 
 	headerWithin = 5 * time.Second
 	answerWithin = 30 * time.Second
@@ -183,7 +191,7 @@ func (c Config) listen(ctx context.Context) (net.Listener, error) {
 // refused: a page that has its own name resolve to it would send them.
 func (c Config) names(a net.Addr) []string {
 	_, port, _ := net.SplitHostPort(a.String())
-	list := []string{net.JoinHostPort("127.0.0.1", port), net.JoinHostPort("localhost", port), net.JoinHostPort("::1", port), a.String()}
+	list := []string{net.JoinHostPort("127.0.0.1", port), net.JoinHostPort("localhost", port), net.JoinHostPort("loom.localhost", port), net.JoinHostPort("::1", port), a.String()}
 	for _, h := range c.Hosts {
 		if _, _, err := net.SplitHostPort(h); err == nil {
 			list = append(list, strings.ToLower(h))

@@ -429,8 +429,8 @@ func TestTOOL06_TheProtocolNeedsATokenAndGetsItsScopes(t *testing.T) {
 	}{
 		{nil, 401, ""},
 		{[]string{"Authorization: Bearer good-audit"}, 403, ""},
-		{[]string{"Authorization: Bearer good-read"}, 200, `{"Name":"read","Scopes":["read"]}`},
-		{[]string{"Authorization: Bearer good-submit,operate"}, 200, `{"Name":"submit,operate","Scopes":["submit","operate"]}`},
+		{[]string{"Authorization: Bearer good-read"}, 200, `{"Name":"token-read","Scopes":["read"]}`},
+		{[]string{"Authorization: Bearer good-submit,operate"}, 200, `{"Name":"token-submit,operate","Scopes":["submit","operate"]}`},
 		{[]string{operator, "Origin: http://evil.example"}, 403, ""},
 		{[]string{operator, "Host: evil.example"}, 421, ""},
 	} {
