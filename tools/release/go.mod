@@ -5,6 +5,8 @@ go 1.26.7
 require (
 	github.com/loomrun/loom v0.0.0
 	github.com/spf13/cobra v1.10.2
+	github.com/tiendc/go-deepcopy v1.7.2
+	github.com/xuri/excelize/v2 v2.11.0
 )
 
 require (
@@ -72,10 +74,8 @@ require (
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.1 // indirect
 	github.com/tidwall/sjson v1.2.5 // indirect
-	github.com/tiendc/go-deepcopy v1.7.2 // indirect
 	github.com/twmb/murmur3 v1.1.8 // indirect
 	github.com/xuri/efp v0.0.1 // indirect
-	github.com/xuri/excelize/v2 v2.11.0 // indirect
 	github.com/xuri/nfp v0.0.2-0.20250530014748-2ddeb826f9a9 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	github.com/yuin/goldmark v1.8.7 // indirect
@@ -112,3 +112,6 @@ require (
 )
 
 replace github.com/loomrun/loom => ../..
+
+// What a released program has: main.go says why.
+replace github.com/tiendc/go-deepcopy => ./deepcopy

@@ -188,11 +188,35 @@ func (r *release) compile(ctx context.Context, system, arch string) ([]byte, err
 	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, "loom")
 	env := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch, "GOFLAGS=-mod=readonly", "GOWORK=off"}
+	mod, err := r.modfile(dir)
+	if err != nil {
+		return nil, err
+	}
 	ldflags := "-s -w -buildid= -X github.com/loomrun/loom/internal/host.Version=" + r.version
-	if _, err := output(ctx, r.root, env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags", ldflags, "-o", path, "./cmd/loom"); err != nil {
+	if _, err := output(ctx, r.root, env, "go", "build", "-modfile", mod, "-trimpath", "-buildvcs=true", "-ldflags", ldflags, "-o", path, "./cmd/loom"); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)
+}
+
+// modfile writes into dir the module's requirements with one replacement: the copy of
+// deepcopy that calls no method by name. One such call anywhere makes the linker keep
+// every exported method, a seventh of the program. The module itself cannot say so,
+// because go install takes no module with replacements.
+func (r *release) modfile(dir string) (string, error) {
+	for name, more := range map[string]string{
+		"go.mod": "\nreplace github.com/tiendc/go-deepcopy => ./tools/release/deepcopy\n",
+		"go.sum": "",
+	} {
+		text, err := os.ReadFile(filepath.Join(r.root, name))
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), append(text, more...), 0o600); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(dir, "go.mod"), nil
 }
 
 // documents are the files of the repository that go with the program.

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +27,7 @@ import (
 const (
 	version = "0.1.0"
 	// most is how large a program may be, in MB. docs/releasing.md says what it is made of.
-	most = 76
+	most = 67
 )
 
 // made makes the release for this machine from a copy of the commit that is checked
@@ -174,6 +175,9 @@ func billed(t *testing.T, bill, program []byte) {
 		t.Fatal(err)
 	}
 	for _, m := range info.Deps {
+		if m.Replace != nil {
+			m = &debug.Module{Path: "github.com/loomrun/loom/tools/release/deepcopy", Version: info.Main.Version}
+		}
 		if !slices.ContainsFunc(b.Components, func(c struct{ Name, Version string }) bool { return c.Name == m.Path && c.Version == m.Version }) {
 			t.Errorf("the bill has no %s %s", m.Path, m.Version)
 		}

@@ -61,7 +61,7 @@ func WriteBill(w io.Writer, info *debug.BuildInfo, version string) error {
 		{Type: "library", Ref: "pkg:golang/std@" + goVersion(info), Name: "std", Version: goVersion(info), URL: "pkg:golang/std@" + goVersion(info)},
 	}}
 	for _, m := range info.Deps {
-		b.Components = append(b.Components, componentOf("library", used(m)))
+		b.Components = append(b.Components, componentOf("library", used(info, m)))
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -48,18 +50,22 @@ func factsOf(info *debug.BuildInfo) facts {
 		}
 	}
 	for _, m := range info.Deps {
-		m := used(m)
+		m := used(info, m)
 		f.Modules[m.Path] = m.Version
 	}
 	return f
 }
 
-// used is the module that stands in the place of m.
-func used(m *debug.Module) *debug.Module {
-	if m.Replace != nil {
-		return m.Replace
+// used is the module that stands in the place of m. A directory below the main
+// module is named as what it is, a part of that module's source.
+func used(info *debug.BuildInfo, m *debug.Module) *debug.Module {
+	switch {
+	case m.Replace == nil:
+		return m
+	case strings.HasPrefix(m.Replace.Path, "./"):
+		return &debug.Module{Path: path.Join(info.Main.Path, m.Replace.Path), Version: info.Main.Version}
 	}
-	return m
+	return m.Replace
 }
 
 func (f facts) print(w io.Writer) {
