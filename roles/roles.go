@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -199,15 +200,15 @@ type Set struct {
 var builtin embed.FS
 
 // Builtin returns the roles that Loom comes with, always the same set.
-func Builtin() *Set { return builtinSet }
+func Builtin() *Set { return builtinSet() }
 
-var builtinSet = func() *Set {
+var builtinSet = sync.OnceValue(func() *Set {
 	s, err := Load(&Set{}, builtin, ".")
 	if err != nil {
 		panic(err)
 	}
 	return s
-}()
+})
 
 // Get returns the role with that name or alias.
 func (s *Set) Get(name string) (Role, bool) {

@@ -175,7 +175,7 @@ func (w *watcher) await(ctx context.Context, beads []string) (landed int, err er
 		for _, b := range beads {
 			if s, is := w.ended[b]; is {
 				done++
-				if s == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED {
+				if s == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED || s == loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED_WITH_GAPS {
 					landed++
 				}
 			}

@@ -328,6 +328,9 @@ func (c Config) check() error {
 		add(fault.New("usage/argument", "a hook cannot have less than no time").At("hook timeout").Got(c.HookTimeout.String()))
 	}
 	errs = append(errs, checkAgents(c.Agents, c.roles())...)
+	if _, err := c.Sources.open(); err != nil {
+		add(fault.From(err))
+	}
 	if err := staffing.CheckLabels(c.Labels); err != nil {
 		add(fault.From(err).At("label"))
 	}

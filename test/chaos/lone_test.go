@@ -114,6 +114,8 @@ func TestWF11_TablesDeleted(t *testing.T) {
 	for _, problem := range a.told() {
 		t.Error(problem)
 	}
+	// What was deleted stays readable for the host until it looks, up to a second.
+	s.await("the new tables are in use", func() bool { return executions(s.place.data) == orders })
 	s.await("the tables have everything", func() bool {
 		return s.ask(func(ctx context.Context, c *client.Client) error {
 			_, err := c.History(ctx, &loomv1.HistoryRequest{Execution: fmt.Sprintf("%s-%d-x1", crowd, orders)})

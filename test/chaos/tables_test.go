@@ -31,6 +31,19 @@ func tables(t *testing.T, data string) map[string][]string {
 	return all
 }
 
+// executions counts those in the tables at the path; -1 while there are no tables.
+func executions(data string) (n int) {
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(data, "projection.db")+"?mode=ro")
+	if err != nil {
+		return -1
+	}
+	defer db.Close()
+	if err := db.QueryRow("SELECT count(*) FROM workflow_executions").Scan(&n); err != nil {
+		return -1
+	}
+	return n
+}
+
 func query(t *testing.T, db *sql.DB, text string) (list []string) {
 	t.Helper()
 	rows, err := db.Query(text)

@@ -10,6 +10,7 @@ package endpoint
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -82,7 +83,7 @@ type Verb struct {
 }
 
 // all are the services in the order of the contract.
-var all = described()
+var all = sync.OnceValue(described)
 
 func described() []*Endpoint {
 	methods := loomv1.File_loom_v1_loom_proto.Services().ByName("HostService").Methods()
@@ -131,12 +132,12 @@ func sample(m protoreflect.MessageDescriptor) proto.Message {
 
 // All returns every service there is, in the order of the contract. Nobody may
 // change the list.
-func All() []*Endpoint { return all }
+func All() []*Endpoint { return all() }
 
 // Of returns the service with a name, or nil.
 func Of(name string) *Endpoint {
-	if i := slices.IndexFunc(all, func(e *Endpoint) bool { return e.Name == name }); i >= 0 {
-		return all[i]
+	if i := slices.IndexFunc(all(), func(e *Endpoint) bool { return e.Name == name }); i >= 0 {
+		return all()[i]
 	}
 	return nil
 }
@@ -167,7 +168,7 @@ func (e *Endpoint) About(request proto.Message) (projects, ids []string) {
 // Complete refuses a set of services that is not what the contract declares: one that
 // nobody answers, one that it does not know, one without a scope.
 func Complete(served []string) error {
-	for _, e := range all {
+	for _, e := range all() {
 		if len(e.Scopes) == 0 || slices.Contains(e.Scopes, "") {
 			return fault.New("internal/error", "service %q has no scope in loom.proto", e.Name)
 		}

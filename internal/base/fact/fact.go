@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -85,7 +86,7 @@ func Of(e *loomv1.Event) *Kind {
 }
 
 // deciders are the cores that decide commands, by the number of the command's field.
-var deciders = func() map[protoreflect.FieldNumber]loomv1.Core {
+var deciders = sync.OnceValue(func() map[protoreflect.FieldNumber]loomv1.Core {
 	fields := commands.Fields()
 	list := map[protoreflect.FieldNumber]loomv1.Core{}
 	for i := range fields.Len() {
@@ -94,7 +95,7 @@ var deciders = func() map[protoreflect.FieldNumber]loomv1.Core {
 		list[f.Number()] = cmp.Or(core, loomv1.Core_CORE_PROJECT)
 	}
 	return list
-}()
+})
 
 var commands = (*loomv1.Command)(nil).ProtoReflect().Descriptor().Oneofs().ByName("body")
 
@@ -105,7 +106,7 @@ func DecidedBy(cmd *loomv1.Command) loomv1.Core {
 	if f == nil {
 		return loomv1.Core_CORE_PROJECT
 	}
-	return deciders[f.Number()]
+	return deciders()[f.Number()]
 }
 
 // All returns every kind there is, in the order of the contract. Nobody may change

@@ -42,15 +42,18 @@ func (a *Console) Whence(err error) error {
 }
 
 // place returns where the value stands that an error is about, for a flag that
-// was not given: one that is named as in "--grace" or "memory/0", a project's as in
-// "project shop, push", or a file that the value is.
+// was not given: one that is named as in "--grace", "memory/0" or "source/edgar", a
+// project's as in "project shop, push", or a file that the value is.
 func (a *Console) place(e *fault.Error) string {
 	name, entry := strings.TrimPrefix(e.Where, "--"), ""
 	if rest, ok := strings.CutPrefix(name, "project "); ok {
 		id, what, _ := strings.Cut(rest, ", ")
 		name, entry = projectKey(what), id
 	} else {
-		name, _, _ = strings.Cut(name, "/")
+		of := ""
+		if name, of, _ = strings.Cut(name, "/"); name == "source" {
+			entry = of
+		}
 		name = strings.NewReplacer(" ", "-", "_", "-").Replace(name)
 	}
 	flag := name

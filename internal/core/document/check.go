@@ -7,11 +7,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/lazyregexp"
 	"github.com/loomrun/loom/internal/base/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -64,7 +66,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+var plainKey = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 func (c *checker) message(d protoreflect.MessageDescriptor, tree any, path string) {
 	object, ok := tree.(map[string]any)
@@ -219,8 +221,8 @@ func (c *checker) text(rule *loomv1.FieldRule, text, path string) {
 	}
 }
 
-// patterns are the contract's, compiled once.
-var patterns = func() map[string]*regexp.Regexp {
+// patterns are the contract's, compiled when one is first asked for.
+var patterns = sync.OnceValue(func() map[string]*regexp.Regexp {
 	found := map[string]*regexp.Regexp{}
 	var walk func(d protoreflect.MessageDescriptor)
 	seen := map[protoreflect.FullName]bool{}
@@ -243,9 +245,9 @@ var patterns = func() map[string]*regexp.Regexp {
 		walk(k.zero.ProtoReflect().Descriptor())
 	}
 	return found
-}()
+})
 
-func whole(pattern string) *regexp.Regexp { return patterns[pattern] }
+func whole(pattern string) *regexp.Regexp { return patterns()[pattern] }
 
 func nameOf(v any) string {
 	switch v.(type) {

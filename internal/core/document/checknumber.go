@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/loomrun/loom/internal/base/lazyregexp"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -76,7 +77,7 @@ func (v *validation) numberAsText() {
 	})
 }
 
-var shares = regexp.MustCompile(`(?i)\b(share|percent|percentage)\b|%`)
+var shares = lazyregexp.New(`(?i)\b(share|percent|percentage)\b|%`)
 
 // percentSum: shares that nearly make a whole make one.
 func (v *validation) percentSum() {
@@ -182,7 +183,7 @@ func (v *validation) sameFigure() {
 	})
 }
 
-var inBrackets = regexp.MustCompile(`\s*[(\[][^)\]]*[)\]]\s*`)
+var inBrackets = lazyregexp.New(`\s*[(\[][^)\]]*[)\]]\s*`)
 
 func (v *validation) toldTotals(path string, t *loomv1.SpecTable) {
 	for _, header := range slices.Sorted(maps.Keys(t.Totals)) {

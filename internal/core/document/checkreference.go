@@ -2,16 +2,16 @@ package document
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/loomrun/loom/internal/base/lazyregexp"
 	"github.com/loomrun/loom/internal/craft/manuscript"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-var pointed = regexp.MustCompile(`\b(Table|Figure|Fig\.)\s+(\d{1,3})\b`)
+var pointed = lazyregexp.New(`\b(Table|Figure|Fig\.)\s+(\d{1,3})\b`)
 
 // captions counts what has a caption, in reading order: the numbers that writers give
 // them.
@@ -74,12 +74,12 @@ func (v *validation) captionCited() {
 	}
 }
 
-var links = regexp.MustCompile(`\[([^\]]*)\]\(([^)\s]*)\)`)
+var links = lazyregexp.New(`\[([^\]]*)\]\(([^)\s]*)\)`)
 
 var (
-	scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
-	remote = regexp.MustCompile(`^https?://[^/?#\s@]+([/?#]\S*)?$`)
-	mail   = regexp.MustCompile(`^mailto:[^@\s]+@[^@\s]+$`)
+	scheme = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]*:`)
+	remote = lazyregexp.New(`^https?://[^/?#\s@]+([/?#]\S*)?$`)
+	mail   = lazyregexp.New(`^mailto:[^@\s]+@[^@\s]+$`)
 )
 
 // safeLink says why a link leads nowhere, or "".
@@ -119,7 +119,7 @@ func (v *validation) link() {
 	}
 }
 
-var citations = regexp.MustCompile(`\[(\d{1,3})\]`)
+var citations = lazyregexp.New(`\[(\d{1,3})\]`)
 
 // citation: [n] names a source, and every source is named.
 func (v *validation) citation() {
@@ -144,7 +144,7 @@ func (v *validation) citation() {
 }
 
 // footnoteRefs finds the footnotes that a text names, each in its first group.
-var footnoteRefs = regexp.MustCompile(`\[\^([A-Za-z0-9][A-Za-z0-9._-]{0,63})\]`)
+var footnoteRefs = lazyregexp.New(`\[\^([A-Za-z0-9][A-Za-z0-9._-]{0,63})\]`)
 
 // marks are the footnotes that a text names where writers number them, each in its first
 // group: in no code, and in no link.

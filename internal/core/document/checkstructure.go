@@ -2,11 +2,11 @@ package document
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/loomrun/loom/internal/base/lazyregexp"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -113,7 +113,7 @@ func (v *validation) missingAlt() {
 	}
 }
 
-var numbered = regexp.MustCompile(`^(\d+(?:\.\d+)*)[.)]?\s+(.*)$`)
+var numbered = lazyregexp.New(`^(\d+(?:\.\d+)*)[.)]?\s+(.*)$`)
 
 // headingNumber: numbers are the program's, which then are right; written ones are
 // wrong as soon as a section moves.

@@ -2,11 +2,11 @@ package document
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/lazyregexp"
 )
 
 // headers says whether the target is the list of a table's headers, and which path
@@ -135,7 +135,7 @@ func renamed(object map[string]any, old, name string, value any) map[string]any 
 	return out
 }
 
-var word = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var word = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // renameInFormulas lets the computed columns of a sheet compute with a column under
 // its new name.
@@ -170,7 +170,7 @@ func inFormula(formula, old, name string) string {
 	})
 }
 
-var token = regexp.MustCompile(`\{[^}]*\}|[A-Za-z_][A-Za-z0-9_]*`)
+var token = lazyregexp.New(`\{[^}]*\}|[A-Za-z_][A-Za-z0-9_]*`)
 
 // follow lets what names a section go on naming it: figures, dependencies, and what
 // the section carries out of the outline.

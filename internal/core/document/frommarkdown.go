@@ -2,15 +2,15 @@ package document
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/loomrun/loom/internal/base/lazyregexp"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 var (
-	mdHeading = regexp.MustCompile(`^(#{1,6})\s+(.*?)\s*#*$`)
-	mdNumber  = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*[.)]?\s+`)
+	mdHeading = lazyregexp.New(`^(#{1,6})\s+(.*?)\s*#*$`)
+	mdNumber  = lazyregexp.New(`^[0-9]+(\.[0-9]+)*[.)]?\s+`)
 )
 
 // FromMarkdown is the spec of a text that was written as Markdown, because no spec

@@ -1,12 +1,13 @@
 package document
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/loomrun/loom/internal/base/lazyregexp"
 )
 
 // minor are the words that titles do not capitalise.
@@ -57,7 +58,7 @@ func capital(w string) string {
 	return string(unicode.ToUpper(r)) + w[n:]
 }
 
-var numeric = regexp.MustCompile(`^[-+]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?$`)
+var numeric = lazyregexp.New(`^[-+]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?$`)
 
 // NumberIn is the number that a text is: 1,234.50, with a currency's sign before it,
 // or in parentheses for less than none.
@@ -91,9 +92,9 @@ func paragraphs(body string) (list []string) {
 }
 
 var (
-	linked  = regexp.MustCompile(`!?\[([^\]]*)\]\([^)\s]*\)`)
+	linked  = lazyregexp.New(`!?\[([^\]]*)\]\([^)\s]*\)`)
 	markers = strings.NewReplacer("**", "", "__", "", "`", "")
-	starred = regexp.MustCompile(`(^|\W)[*_]([^*_\s][^*_]*)[*_]($|\W)`)
+	starred = lazyregexp.New(`(^|\W)[*_]([^*_\s][^*_]*)[*_]($|\W)`)
 )
 
 // plain is a text without the marks of emphasis, links and footnotes.

@@ -1,11 +1,11 @@
 package intent
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/loomrun/loom/internal/base/lazyregexp"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -118,13 +118,13 @@ func (g *Governor) Judge(question string) Verdict {
 }
 
 var (
-	listMark = regexp.MustCompile(`(^|[\s:,(])(\d{1,2}\)|[a-zA-Z]\)|\([a-zA-Z0-9]{1,2}\)|[-*•–—·▪‣]\s)`)
+	listMark = lazyregexp.New(`(^|[\s:,(])(\d{1,2}\)|[a-zA-Z]\)|\([a-zA-Z0-9]{1,2}\)|[-*•–—·▪‣]\s)`)
 	// One number with a point is a date or an ordinal, several are a list.
-	ordinal = regexp.MustCompile(`\b\d{1,2}\.\s`)
-	markup  = regexp.MustCompile("https?://|www\\.|[`<>\\[\\]{}|#*_=~^\\\\]")
+	ordinal = lazyregexp.New(`\b\d{1,2}\.\s`)
+	markup  = lazyregexp.New("https?://|www\\.|[`<>\\[\\]{}|#*_=~^\\\\]")
 	// short are words with a point that ends no sentence.
-	short = regexp.MustCompile(`(?i)\b(e\.\s?g|i\.\s?e|z\.\s?b|u\.\s?a|d\.\s?h|bzw|ca|nr|dr|mr|mrs|ms|prof|vs|approx|etc|usw|inkl|max|min|str|st|no)\.`)
-	inner = regexp.MustCompile(`\d[.,]\d|\w\.\w`)
+	short = lazyregexp.New(`(?i)\b(e\.\s?g|i\.\s?e|z\.\s?b|u\.\s?a|d\.\s?h|bzw|ca|nr|dr|mr|mrs|ms|prof|vs|approx|etc|usw|inkl|max|min|str|st|no)\.`)
+	inner = lazyregexp.New(`\d[.,]\d|\w\.\w`)
 )
 
 // form returns the rule of form that a text breaks, or "".
@@ -177,7 +177,7 @@ func mixed(text string) bool {
 	return false
 }
 
-var quoted = regexp.MustCompile(`["“”„«»‚‘]\s*([^"“”„«»‚‘]+?)\s*["“”„«»‘]`)
+var quoted = lazyregexp.New(`["“”„«»‚‘]\s*([^"“”„«»‚‘]+?)\s*["“”„«»‘]`)
 
 // quotes says whether a text quotes what the person has not said.
 func (g *Governor) quotes(text string) bool {
@@ -198,7 +198,7 @@ func (g *Governor) foreignOptions(text string) string {
 	return ""
 }
 
-var slashed = regexp.MustCompile(`\pL/\pL`)
+var slashed = lazyregexp.New(`\pL/\pL`)
 
 // brings says whether a question names options or examples that the person has
 // not named: after an "or", a colon or "such as", in quotation marks, or as a

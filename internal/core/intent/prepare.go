@@ -2,10 +2,10 @@ package intent
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/lazyregexp"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -36,7 +36,7 @@ func (d *decision) activate(a *loomv1.ActivatePattern) error {
 	return nil
 }
 
-var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var hexDigest = lazyregexp.New(`^[0-9a-f]{64}$`)
 
 func isBlob(b *loomv1.BlobRef) bool { return hexDigest.MatchString(b.GetSha256()) }
 

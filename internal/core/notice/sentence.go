@@ -5,6 +5,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -35,7 +36,7 @@ import (
 type sentence []func(*loomv1.Event, protoreflect.Message) string
 
 // sentences are those of the contract, by the number of the kind's field.
-var sentences = parsed()
+var sentences = sync.OnceValue(parsed)
 
 func parsed() map[protoreflect.FieldNumber]sentence {
 	all := map[protoreflect.FieldNumber]sentence{}
@@ -54,7 +55,7 @@ func parsed() map[protoreflect.FieldNumber]sentence {
 
 // say fills the sentence of k's kind, or returns "" where it has none.
 func say(k *fact.Kind, e *loomv1.Event) string {
-	s := sentences[k.Field.Number()]
+	s := sentences()[k.Field.Number()]
 	if s == nil {
 		return ""
 	}

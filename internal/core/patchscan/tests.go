@@ -3,81 +3,82 @@ package patchscan
 import (
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/loomrun/loom/internal/base/lazyregexp"
 )
 
 // language knows the tests of a language.
 type language struct {
 	ext   []string
-	names *regexp.Regexp // of its tests, in the last group that matched
-	skips *regexp.Regexp // what keeps tests from being run
-	quiet *regexp.Regexp // text that is none of its code: comments that have lines of their own, strings of many lines
+	names *lazyregexp.Regexp // of its tests, in the last group that matched
+	skips *lazyregexp.Regexp // what keeps tests from being run
+	quiet *lazyregexp.Regexp // text that is none of its code: comments that have lines of their own, strings of many lines
 }
 
 // blocks are comments of many languages.
-var blocks = regexp.MustCompile(`(?ms)^[ \t]*/\*.*?\*/`)
+var blocks = lazyregexp.New(`(?ms)^[ \t]*/\*.*?\*/`)
 
 var languages = []language{
 	{
 		[]string{".go"},
-		regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example|Benchmark)\w*)\(`),
-		regexp.MustCompile(`\b(?:t|b|f|tb|tt|st)\.Skip\(|\b\w+\.Skip(?:f|Now)\(|^//(?:go:build| ?\+build)\b`),
+		lazyregexp.New(`(?m)^func ((?:Test|Fuzz|Example|Benchmark)\w*)\(`),
+		lazyregexp.New(`\b(?:t|b|f|tb|tt|st)\.Skip\(|\b\w+\.Skip(?:f|Now)\(|^//(?:go:build| ?\+build)\b`),
 		blocks,
 	},
 	{
 		[]string{".py"},
-		regexp.MustCompile(`(?m)^[ \t]*(?:(?:async )?def (test\w*)\(|class (Test\w*)\b)`),
-		regexp.MustCompile(`@(?:pytest\.mark\.|unittest\.)?(?:skip|skipif|skipIf|skipUnless|xfail|expectedFailure)\b|\bpytest\.(?:skip|xfail)\(|\bself\.skipTest\(|\bpytestmark\s*=.*\bskip|\bpytest\.importorskip\(|\bSkipTest\b|\b__test__\s*=\s*False\b|\bcollect_ignore(?:_glob)?\b|\bpytest_(?:collection_modifyitems|ignore_collect)\b`),
-		regexp.MustCompile(`(?s)'''.*?'''|""".*?"""`),
+		lazyregexp.New(`(?m)^[ \t]*(?:(?:async )?def (test\w*)\(|class (Test\w*)\b)`),
+		lazyregexp.New(`@(?:pytest\.mark\.|unittest\.)?(?:skip|skipif|skipIf|skipUnless|xfail|expectedFailure)\b|\bpytest\.(?:skip|xfail)\(|\bself\.skipTest\(|\bpytestmark\s*=.*\bskip|\bpytest\.importorskip\(|\bSkipTest\b|\b__test__\s*=\s*False\b|\bcollect_ignore(?:_glob)?\b|\bpytest_(?:collection_modifyitems|ignore_collect)\b`),
+		lazyregexp.New(`(?s)'''.*?'''|""".*?"""`),
 	},
 	{
 		[]string{".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte"},
-		regexp.MustCompile("(?m)\\b(?:it|test|describe)(?:\\.\\w+)*\\(\\s*(?:'((?:[^'\\\\\\n]|\\\\.)*)'|\"((?:[^\"\\\\\\n]|\\\\.)*)\"|`([^`\\n]*)`)"),
-		regexp.MustCompile(`\b(?:it|test|describe|context|suite)(?:\.\w+)*\.(?:skip|todo|only|fails)\b|\b(?:xit|xtest|xdescribe|xcontext|fit|fdescribe)\(|\b(?:this|t|ctx|context)\.(?:skip|todo)\(|\b(?:skip|todo)\s*:\s*(?:true\b|['"` + "`" + `])`),
+		lazyregexp.New("(?m)\\b(?:it|test|describe)(?:\\.\\w+)*\\(\\s*(?:'((?:[^'\\\\\\n]|\\\\.)*)'|\"((?:[^\"\\\\\\n]|\\\\.)*)\"|`([^`\\n]*)`)"),
+		lazyregexp.New(`\b(?:it|test|describe|context|suite)(?:\.\w+)*\.(?:skip|todo|only|fails)\b|\b(?:xit|xtest|xdescribe|xcontext|fit|fdescribe)\(|\b(?:this|t|ctx|context)\.(?:skip|todo)\(|\b(?:skip|todo)\s*:\s*(?:true\b|['"` + "`" + `])`),
 		blocks,
 	},
 	{
 		[]string{".rs"},
-		regexp.MustCompile(`#\[(?:\w+::)*test\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))? )?(?:async )?fn (\w+)`),
-		regexp.MustCompile(`#\[ignore\b`),
+		lazyregexp.New(`#\[(?:\w+::)*test\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))? )?(?:async )?fn (\w+)`),
+		lazyregexp.New(`#\[ignore\b`),
 		blocks,
 	},
 	{
 		[]string{".rb"},
-		regexp.MustCompile(`(?m)^[ \t]*(?:def (test_\w+)|(?:it|specify|test|scenario)[ (]+(?:'([^'\n]*)'|"([^"\n]*)"))`),
-		regexp.MustCompile(`^\s*(?:x(?:it|describe|context|specify)\b|skip\b|pending\b)|\bskip:\s*(?:true|["'])`),
+		lazyregexp.New(`(?m)^[ \t]*(?:def (test_\w+)|(?:it|specify|test|scenario)[ (]+(?:'([^'\n]*)'|"([^"\n]*)"))`),
+		lazyregexp.New(`^\s*(?:x(?:it|describe|context|specify)\b|skip\b|pending\b)|\bskip:\s*(?:true|["'])`),
 		nil,
 	},
 	{
 		[]string{".ex", ".exs"},
-		regexp.MustCompile(`(?m)^[ \t]*test[ (]+"([^"\n]*)"`),
-		regexp.MustCompile(`@(?:module)?tag\s+:?skip\b`),
+		lazyregexp.New(`(?m)^[ \t]*test[ (]+"([^"\n]*)"`),
+		lazyregexp.New(`@(?:module)?tag\s+:?skip\b`),
 		nil,
 	},
 	{
 		[]string{".java", ".kt", ".scala", ".groovy"},
-		regexp.MustCompile(`@(?:Parameterized|Repeated)?Test\b[^\n]*\s+(?:@[^\n]*\s+)*(?:public |private |protected |internal )?(?:static |suspend )?(?:void|fun)\s+(\w+|` + "`[^`\n]*`" + `)`),
-		regexp.MustCompile(`@(?:Disabled|Ignore|EnabledIf|DisabledIf)\b|\bassumeTrue\(\s*false`),
+		lazyregexp.New(`@(?:Parameterized|Repeated)?Test\b[^\n]*\s+(?:@[^\n]*\s+)*(?:public |private |protected |internal )?(?:static |suspend )?(?:void|fun)\s+(\w+|` + "`[^`\n]*`" + `)`),
+		lazyregexp.New(`@(?:Disabled|Ignore|EnabledIf|DisabledIf)\b|\bassumeTrue\(\s*false`),
 		blocks,
 	},
 	{
 		[]string{".cs"},
-		regexp.MustCompile(`\[(?:Fact|Theory|Test|TestMethod|TestCase)\b[^\n]*\]\s+(?:\[[^\n]*\]\s+)*public (?:async )?(?:void|Task) (\w+)`),
-		regexp.MustCompile(`\[Ignore\b|\bSkip\s*=\s*"`),
+		lazyregexp.New(`\[(?:Fact|Theory|Test|TestMethod|TestCase)\b[^\n]*\]\s+(?:\[[^\n]*\]\s+)*public (?:async )?(?:void|Task) (\w+)`),
+		lazyregexp.New(`\[Ignore\b|\bSkip\s*=\s*"`),
 		blocks,
 	},
 	{
 		[]string{".php"},
-		regexp.MustCompile(`(?m)function (test\w*)\(`),
-		regexp.MustCompile(`->markTestSkipped\(|->markTestIncomplete\(`),
+		lazyregexp.New(`(?m)function (test\w*)\(`),
+		lazyregexp.New(`->markTestSkipped\(|->markTestIncomplete\(`),
 		blocks,
 	},
 	{
 		[]string{".swift"},
-		regexp.MustCompile(`(?m)func (test\w*)\(`),
-		regexp.MustCompile(`\bXCTSkip\b`),
+		lazyregexp.New(`(?m)func (test\w*)\(`),
+		lazyregexp.New(`\bXCTSkip\b`),
 		blocks,
 	},
 }
@@ -100,7 +101,7 @@ func languageOf(file string) *language {
 }
 
 // unseen are paths of Go that its tools pass over.
-var unseen = regexp.MustCompile(`(^|/)([._][^/]*|testdata/.*)\.go$`)
+var unseen = lazyregexp.New(`(^|/)([._][^/]*|testdata/.*)\.go$`)
 
 // isTest says whether a file holds tests, by its path.
 func isTest(file string) bool {

@@ -63,7 +63,7 @@ var contactPattern = regexp.MustCompile(`^[\x20-\x7e]{2,100} [^\s@]+@[^\s@]+\.[^
 // the Commission demands of programs: "Sample Company admin@sample.com".
 func New(contact string, connect func(fetch.Config) fetch.Config) (*Client, error) {
 	if !contactPattern.MatchString(contact) {
-		return nil, fault.New("source/credentials", "the SEC asks programs for a name and an address of mail").At("edgar contact").
+		return nil, fault.New("source/credentials", "the SEC asks programs for a name and an address of mail").At("source/edgar").
 			Want("such as \"Sample Company admin@sample.com\"")
 	}
 	config := fetch.Config{

@@ -78,7 +78,7 @@ func client(c fetch.Config, every time.Duration, connect Connect) *fetch.Client 
 func SearXNG(base string, connect Connect) (*Engine, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
-		return nil, fault.New("usage/argument", "it is not the address of a search engine").At("search engine").Got(base).Want("such as http://127.0.0.1:8888")
+		return nil, fault.New("usage/argument", "it is not the address of a search engine").At("source/search").Got(base).Want("such as http://127.0.0.1:8888")
 	}
 	u = u.JoinPath("search")
 	return &Engine{

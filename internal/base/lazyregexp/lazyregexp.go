@@ -1,0 +1,63 @@
+// Package lazyregexp has regular expressions that are compiled when they are first
+// used: a command that needs none of them does not pay for all at its start. It is
+// made as internal/lazyregexp of Go is.
+//
+// It promises what package regexp promises. In a test program it compiles at once,
+// so that a wrong expression fails every test of its package. It never takes an
+// expression that is not part of the source.
+package lazyregexp
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// Regexp is an expression, safe for use by many at once. Its methods are those of
+// [regexp.Regexp].
+type Regexp struct {
+	get func() *regexp.Regexp
+}
+
+var atOnce = strings.HasSuffix(strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"), ".test")
+
+// New returns the expression, and panics where it is wrong: in a test at once, else
+// when it is first used.
+func New(expression string) *Regexp {
+	r := &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })}
+	if atOnce {
+		r.get()
+	}
+	return r
+}
+
+func (r *Regexp) MatchString(s string) bool  { return r.get().MatchString(s) }
+func (r *Regexp) Match(b []byte) bool        { return r.get().Match(b) }
+func (r *Regexp) FindString(s string) string { return r.get().FindString(s) }
+func (r *Regexp) String() string             { return r.get().String() }
+
+func (r *Regexp) FindStringIndex(s string) []int { return r.get().FindStringIndex(s) }
+
+func (r *Regexp) FindStringSubmatch(s string) []string { return r.get().FindStringSubmatch(s) }
+
+func (r *Regexp) FindStringSubmatchIndex(s string) []int { return r.get().FindStringSubmatchIndex(s) }
+
+func (r *Regexp) FindAllString(s string, n int) []string { return r.get().FindAllString(s, n) }
+
+func (r *Regexp) FindAllStringIndex(s string, n int) [][]int { return r.get().FindAllStringIndex(s, n) }
+
+func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
+	return r.get().FindAllStringSubmatch(s, n)
+}
+
+func (r *Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
+	return r.get().FindAllStringSubmatchIndex(s, n)
+}
+
+func (r *Regexp) ReplaceAllString(s, with string) string { return r.get().ReplaceAllString(s, with) }
+
+func (r *Regexp) ReplaceAllStringFunc(s string, with func(string) string) string {
+	return r.get().ReplaceAllStringFunc(s, with)
+}
