@@ -9,10 +9,10 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/lazy"
 	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/core/permission"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -202,7 +202,7 @@ var builtin embed.FS
 // Builtin returns the roles that Loom comes with, always the same set.
 func Builtin() *Set { return builtinSet() }
 
-var builtinSet = sync.OnceValue(func() *Set {
+var builtinSet = lazy.Value(func() *Set {
 	s, err := Load(&Set{}, builtin, ".")
 	if err != nil {
 		panic(err)

@@ -10,13 +10,13 @@ package endpoint
 import (
 	"slices"
 	"strings"
-	"sync"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/lazy"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -83,7 +83,7 @@ type Verb struct {
 }
 
 // all are the services in the order of the contract.
-var all = sync.OnceValue(described)
+var all = lazy.Value(described)
 
 func described() []*Endpoint {
 	methods := loomv1.File_loom_v1_loom_proto.Services().ByName("HostService").Methods()

@@ -12,11 +12,11 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"sync"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/loomrun/loom/internal/base/lazy"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -86,7 +86,7 @@ func Of(e *loomv1.Event) *Kind {
 }
 
 // deciders are the cores that decide commands, by the number of the command's field.
-var deciders = sync.OnceValue(func() map[protoreflect.FieldNumber]loomv1.Core {
+var deciders = lazy.Value(func() map[protoreflect.FieldNumber]loomv1.Core {
 	fields := commands.Fields()
 	list := map[protoreflect.FieldNumber]loomv1.Core{}
 	for i := range fields.Len() {

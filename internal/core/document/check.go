@@ -7,13 +7,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/base/lazyregexp"
+	"github.com/loomrun/loom/internal/base/lazy"
 	"github.com/loomrun/loom/internal/base/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -66,7 +65,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-var plainKey = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+var plainKey = lazy.Compile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 func (c *checker) message(d protoreflect.MessageDescriptor, tree any, path string) {
 	object, ok := tree.(map[string]any)
@@ -222,7 +221,7 @@ func (c *checker) text(rule *loomv1.FieldRule, text, path string) {
 }
 
 // patterns are the contract's, compiled when one is first asked for.
-var patterns = sync.OnceValue(func() map[string]*regexp.Regexp {
+var patterns = lazy.Value(func() map[string]*regexp.Regexp {
 	found := map[string]*regexp.Regexp{}
 	var walk func(d protoreflect.MessageDescriptor)
 	seen := map[protoreflect.FullName]bool{}

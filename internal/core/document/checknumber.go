@@ -12,7 +12,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/loomrun/loom/internal/base/lazyregexp"
+	"github.com/loomrun/loom/internal/base/lazy"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -77,7 +77,7 @@ func (v *validation) numberAsText() {
 	})
 }
 
-var shares = lazyregexp.New(`(?i)\b(share|percent|percentage)\b|%`)
+var shares = lazy.Compile(`(?i)\b(share|percent|percentage)\b|%`)
 
 // percentSum: shares that nearly make a whole make one.
 func (v *validation) percentSum() {
@@ -183,7 +183,7 @@ func (v *validation) sameFigure() {
 	})
 }
 
-var inBrackets = lazyregexp.New(`\s*[(\[][^)\]]*[)\]]\s*`)
+var inBrackets = lazy.Compile(`\s*[(\[][^)\]]*[)\]]\s*`)
 
 func (v *validation) toldTotals(path string, t *loomv1.SpecTable) {
 	for _, header := range slices.Sorted(maps.Keys(t.Totals)) {

@@ -6,12 +6,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/loomrun/loom/internal/base/lazyregexp"
+	"github.com/loomrun/loom/internal/base/lazy"
 	"github.com/loomrun/loom/internal/craft/manuscript"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-var pointed = lazyregexp.New(`\b(Table|Figure|Fig\.)\s+(\d{1,3})\b`)
+var pointed = lazy.Compile(`\b(Table|Figure|Fig\.)\s+(\d{1,3})\b`)
 
 // captions counts what has a caption, in reading order: the numbers that writers give
 // them.
@@ -74,12 +74,12 @@ func (v *validation) captionCited() {
 	}
 }
 
-var links = lazyregexp.New(`\[([^\]]*)\]\(([^)\s]*)\)`)
+var links = lazy.Compile(`\[([^\]]*)\]\(([^)\s]*)\)`)
 
 var (
-	scheme = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]*:`)
-	remote = lazyregexp.New(`^https?://[^/?#\s@]+([/?#]\S*)?$`)
-	mail   = lazyregexp.New(`^mailto:[^@\s]+@[^@\s]+$`)
+	scheme = lazy.Compile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
+	remote = lazy.Compile(`^https?://[^/?#\s@]+([/?#]\S*)?$`)
+	mail   = lazy.Compile(`^mailto:[^@\s]+@[^@\s]+$`)
 )
 
 // safeLink says why a link leads nowhere, or "".
@@ -119,7 +119,7 @@ func (v *validation) link() {
 	}
 }
 
-var citations = lazyregexp.New(`\[(\d{1,3})\]`)
+var citations = lazy.Compile(`\[(\d{1,3})\]`)
 
 // citation: [n] names a source, and every source is named.
 func (v *validation) citation() {
@@ -144,7 +144,7 @@ func (v *validation) citation() {
 }
 
 // footnoteRefs finds the footnotes that a text names, each in its first group.
-var footnoteRefs = lazyregexp.New(`\[\^([A-Za-z0-9][A-Za-z0-9._-]{0,63})\]`)
+var footnoteRefs = lazy.Compile(`\[\^([A-Za-z0-9][A-Za-z0-9._-]{0,63})\]`)
 
 // marks are the footnotes that a text names where writers number them, each in its first
 // group: in no code, and in no link.

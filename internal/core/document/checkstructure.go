@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/loomrun/loom/internal/base/lazyregexp"
+	"github.com/loomrun/loom/internal/base/lazy"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -113,7 +113,7 @@ func (v *validation) missingAlt() {
 	}
 }
 
-var numbered = lazyregexp.New(`^(\d+(?:\.\d+)*)[.)]?\s+(.*)$`)
+var numbered = lazy.Compile(`^(\d+(?:\.\d+)*)[.)]?\s+(.*)$`)
 
 // headingNumber: numbers are the program's, which then are right; written ones are
 // wrong as soon as a section moves.

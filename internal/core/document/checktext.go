@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/loomrun/loom/internal/base/lazyregexp"
+	"github.com/loomrun/loom/internal/base/lazy"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -107,7 +107,7 @@ func (v *validation) longSentence() {
 	}
 }
 
-var passiveVoice = lazyregexp.New(`(?i)\b(?:is|are|was|were|be|been|being)\s+(?:\w+ly\s+)?(?:\w{2,}ed|done|made|given|taken|shown|known|seen|found|held|kept|built|sent|paid|set|written|driven|chosen|broken|drawn|grown|lost|met|put|read|run|sold|told|won)\b`)
+var passiveVoice = lazy.Compile(`(?i)\b(?:is|are|was|were|be|been|being)\s+(?:\w+ly\s+)?(?:\w{2,}ed|done|made|given|taken|shown|known|seen|found|held|kept|built|sent|paid|set|written|driven|chosen|broken|drawn|grown|lost|met|put|read|run|sold|told|won)\b`)
 
 func (v *validation) passive() {
 	passive, all := 0, 0
@@ -223,7 +223,7 @@ func (v *validation) duplicateHeading() {
 	}
 }
 
-var suffix = lazyregexp.New(`(?i),?\s+(corp|corporation|inc|incorporated|ltd|limited|llc|gmbh|ag|plc|co|company)\.?$`)
+var suffix = lazy.Compile(`(?i),?\s+(corp|corporation|inc|incorporated|ltd|limited|llc|gmbh|ag|plc|co|company)\.?$`)
 
 // entitySpelling: a name has one spelling: those of the document's list, and words
 // with capitals inside.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/base/lazyregexp"
+	"github.com/loomrun/loom/internal/base/lazy"
 )
 
 // headers says whether the target is the list of a table's headers, and which path
@@ -135,7 +135,7 @@ func renamed(object map[string]any, old, name string, value any) map[string]any 
 	return out
 }
 
-var word = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var word = lazy.Compile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // renameInFormulas lets the computed columns of a sheet compute with a column under
 // its new name.
@@ -170,7 +170,7 @@ func inFormula(formula, old, name string) string {
 	})
 }
 
-var token = lazyregexp.New(`\{[^}]*\}|[A-Za-z_][A-Za-z0-9_]*`)
+var token = lazy.Compile(`\{[^}]*\}|[A-Za-z_][A-Za-z0-9_]*`)
 
 // follow lets what names a section go on naming it: figures, dependencies, and what
 // the section carries out of the outline.

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/loomrun/loom/internal/base/lazyregexp"
+	"github.com/loomrun/loom/internal/base/lazy"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 var (
-	mdHeading = lazyregexp.New(`^(#{1,6})\s+(.*?)\s*#*$`)
-	mdNumber  = lazyregexp.New(`^[0-9]+(\.[0-9]+)*[.)]?\s+`)
+	mdHeading = lazy.Compile(`^(#{1,6})\s+(.*?)\s*#*$`)
+	mdNumber  = lazy.Compile(`^[0-9]+(\.[0-9]+)*[.)]?\s+`)
 )
 
 // FromMarkdown is the spec of a text that was written as Markdown, because no spec

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/base/lazyregexp"
+	"github.com/loomrun/loom/internal/base/lazy"
 	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/lang/strictyaml"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -169,7 +169,7 @@ func (l *ClauseLibrary) Find(name string) (ApprovedClause, bool) {
 	return l.Clauses[i], true
 }
 
-var open = lazyregexp.New(`\{([a-z][a-z0-9_]*)\}`)
+var open = lazy.Compile(`\{([a-z][a-z0-9_]*)\}`)
 
 // Fill is the clause's text with its open places filled, and the names of those that
 // have no value.

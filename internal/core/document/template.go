@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/base/lazyregexp"
+	"github.com/loomrun/loom/internal/base/lazy"
 	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/lang/strictyaml"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -117,7 +117,7 @@ func ParseTemplate(dir string, manifest, spec []byte) (*Template, error) {
 }
 
 // templateID is what a template is called: also its directory.
-var templateID = lazyregexp.New(`^[a-z0-9][a-z0-9-]{0,63}$`)
+var templateID = lazy.Compile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 
 // typesOf are the kinds of files that are made of a spec, the best first.
 var typesOf = map[string][]string{
@@ -239,7 +239,7 @@ func columnsFor(o *loomv1.PlanningOutline, n int) []string {
 	return []string{"Item", "Value"}
 }
 
-var notInTab = lazyregexp.New(`[:\\/?*\[\]']`)
+var notInTab = lazy.Compile(`[:\\/?*\[\]']`)
 
 // tab is a sheet's name of a title: each other one, because they are numbered.
 func tab(i int, title string) string {

@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loomrun/loom/internal/base/lazyregexp"
+	"github.com/loomrun/loom/internal/base/lazy"
 )
 
 // minor are the words that titles do not capitalise.
@@ -58,7 +58,7 @@ func capital(w string) string {
 	return string(unicode.ToUpper(r)) + w[n:]
 }
 
-var numeric = lazyregexp.New(`^[-+]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?$`)
+var numeric = lazy.Compile(`^[-+]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?$`)
 
 // NumberIn is the number that a text is: 1,234.50, with a currency's sign before it,
 // or in parentheses for less than none.
@@ -92,9 +92,9 @@ func paragraphs(body string) (list []string) {
 }
 
 var (
-	linked  = lazyregexp.New(`!?\[([^\]]*)\]\([^)\s]*\)`)
+	linked  = lazy.Compile(`!?\[([^\]]*)\]\([^)\s]*\)`)
 	markers = strings.NewReplacer("**", "", "__", "", "`", "")
-	starred = lazyregexp.New(`(^|\W)[*_]([^*_\s][^*_]*)[*_]($|\W)`)
+	starred = lazy.Compile(`(^|\W)[*_]([^*_\s][^*_]*)[*_]($|\W)`)
 )
 
 // plain is a text without the marks of emphasis, links and footnotes.

@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loomrun/loom/internal/base/lazyregexp"
+	"github.com/loomrun/loom/internal/base/lazy"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -118,13 +118,13 @@ func (g *Governor) Judge(question string) Verdict {
 }
 
 var (
-	listMark = lazyregexp.New(`(^|[\s:,(])(\d{1,2}\)|[a-zA-Z]\)|\([a-zA-Z0-9]{1,2}\)|[-*•–—·▪‣]\s)`)
+	listMark = lazy.Compile(`(^|[\s:,(])(\d{1,2}\)|[a-zA-Z]\)|\([a-zA-Z0-9]{1,2}\)|[-*•–—·▪‣]\s)`)
 	// One number with a point is a date or an ordinal, several are a list.
-	ordinal = lazyregexp.New(`\b\d{1,2}\.\s`)
-	markup  = lazyregexp.New("https?://|www\\.|[`<>\\[\\]{}|#*_=~^\\\\]")
+	ordinal = lazy.Compile(`\b\d{1,2}\.\s`)
+	markup  = lazy.Compile("https?://|www\\.|[`<>\\[\\]{}|#*_=~^\\\\]")
 	// short are words with a point that ends no sentence.
-	short = lazyregexp.New(`(?i)\b(e\.\s?g|i\.\s?e|z\.\s?b|u\.\s?a|d\.\s?h|bzw|ca|nr|dr|mr|mrs|ms|prof|vs|approx|etc|usw|inkl|max|min|str|st|no)\.`)
-	inner = lazyregexp.New(`\d[.,]\d|\w\.\w`)
+	short = lazy.Compile(`(?i)\b(e\.\s?g|i\.\s?e|z\.\s?b|u\.\s?a|d\.\s?h|bzw|ca|nr|dr|mr|mrs|ms|prof|vs|approx|etc|usw|inkl|max|min|str|st|no)\.`)
+	inner = lazy.Compile(`\d[.,]\d|\w\.\w`)
 )
 
 // form returns the rule of form that a text breaks, or "".
@@ -177,7 +177,7 @@ func mixed(text string) bool {
 	return false
 }
 
-var quoted = lazyregexp.New(`["“”„«»‚‘]\s*([^"“”„«»‚‘]+?)\s*["“”„«»‘]`)
+var quoted = lazy.Compile(`["“”„«»‚‘]\s*([^"“”„«»‚‘]+?)\s*["“”„«»‘]`)
 
 // quotes says whether a text quotes what the person has not said.
 func (g *Governor) quotes(text string) bool {
@@ -198,7 +198,7 @@ func (g *Governor) foreignOptions(text string) string {
 	return ""
 }
 
-var slashed = lazyregexp.New(`\pL/\pL`)
+var slashed = lazy.Compile(`\pL/\pL`)
 
 // brings says whether a question names options or examples that the person has
 // not named: after an "or", a colon or "such as", in quotation marks, or as a

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/loomrun/loom/internal/base/lazyregexp"
+	"github.com/loomrun/loom/internal/base/lazy"
 )
 
 // tokens returns the words of a text: letters, digits, and apostrophes and
@@ -79,7 +79,7 @@ func stem(w string) string {
 
 // lexicon is what the governor knows of a language.
 type lexicon struct {
-	reframing, summary, proposal, example, openOr *lazyregexp.Regexp
+	reframing, summary, proposal, example, openOr *lazy.Regexp
 	// or joins options.
 	or string
 	// asking are words that a question which is not answered by yes or no begins
@@ -184,8 +184,8 @@ func words(text string) vocabulary {
 
 // phrases matches any of the phrases, which are regular expressions over words
 // in lower case.
-func phrases(list ...string) *lazyregexp.Regexp {
-	return lazyregexp.New(` (?:` + strings.Join(list, "|") + `) `)
+func phrases(list ...string) *lazy.Regexp {
+	return lazy.Compile(` (?:` + strings.Join(list, "|") + `) `)
 }
 
 var lexicons = map[string]*lexicon{
@@ -207,7 +207,7 @@ var lexicons = map[string]*lexicon{
 			"how would you feel", "consider(?:ing)?", "here is", "heres", "propos\\w*", "recommend\\w*", "suggest\\w*", "ideal(?:ly)?", "worth trying", "imagine",
 		),
 		example:       phrases("such as", "for (?:example|instance)", "like an?", "including", "e g", "say an?", "namely", "as in", "along the lines of", "versus", "vs", "either"),
-		openOr:        lazyregexp.New(`^ or (?:not|so|less|more|anything|anyone|anybody|any|others?|else|later|earlier) `),
+		openOr:        lazy.Compile(`^ or (?:not|so|less|more|anything|anyone|anybody|any|others?|else|later|earlier) `),
 		or:            "or",
 		namesStandOut: true,
 		states:        not("is are was were am do does did has have had can could will would shall should may might must isnt arent wasnt werent dont doesnt didnt hasnt havent cant couldnt wont wouldnt shouldnt must"),
@@ -242,7 +242,7 @@ var lexicons = map[string]*lexicon{
 			"ich (?:schlage|w[üu]rde|empfehle|k[öo]nnte|denke|glaube|meine)", "mein vorschlag", "meine idee", "wir (?:k[öo]nnten|sollten)", "(?:haben sie|hast du) (?:schon |auch )?(?:einmal |mal )?(?:an|dar[üu]ber|überlegt|erwogen)", "gedacht", "vielleicht", "einverstanden", "lassen sie uns", "lass uns", "m[öo]chten sie dass ich", "empfehl\\w*", "vorschlag(?:en|e)", "sinnvoll", "stellen sie sich vor", "ideal\\w*",
 		),
 		example:    phrases("zum beispiel", "beispielsweise", "z b", "etwa", "wie (?:etwa|zum)", "n[äa]mlich", "entweder", "beziehungsweise", "sei es", "einschlie[ßs]lich"),
-		openOr:     lazyregexp.New(`^ oder (?:nicht|so|mehr|weniger|andere\w*|sonst|etwas|jemand\w*) `),
+		openOr:     lazy.Compile(`^ oder (?:nicht|so|mehr|weniger|andere\w*|sonst|etwas|jemand\w*) `),
 		or:         "oder",
 		states:     one("sie du ihr er es ich wir man der die das ein eine unser unsere da dann dies diese"),
 		asking:     set("wer was wie wo wann warum welche welcher welches welchen welchem wen wem wessen woran wofür wofuer womit worauf wovon wohin woher wozu wodurch worin wieviel wieviele weshalb wieso worüber"),

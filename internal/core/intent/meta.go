@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/loomrun/loom/internal/base/lazyregexp"
+	"github.com/loomrun/loom/internal/base/lazy"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -51,7 +51,7 @@ func (m *meta) find(rule string, blocks bool, field loomv1.IntentField, format s
 	m.found = append(m.found, &loomv1.IntentFinding{Rule: rule, Blocks: blocks, Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-var nothing = lazyregexp.New(`(?i)^\W*(?:(?:i|we) (?:dont|don['’]t|do not) know(?: yet)?|no idea|not sure|tbd|to be (?:decided|determined)|keine ahnung|wei(?:ß|ss) (?:ich )?(?:noch )?nicht|(?:ich )?wei(?:ß|ss) (?:es )?(?:noch )?nicht|egal|whatever|\?*)\W*$`)
+var nothing = lazy.Compile(`(?i)^\W*(?:(?:i|we) (?:dont|don['’]t|do not) know(?: yet)?|no idea|not sure|tbd|to be (?:decided|determined)|keine ahnung|wei(?:ß|ss) (?:ich )?(?:noch )?nicht|(?:ich )?wei(?:ß|ss) (?:es )?(?:noch )?nicht|egal|whatever|\?*)\W*$`)
 
 func (m *meta) complete() {
 	for _, f := range Fields {
@@ -71,15 +71,15 @@ type bound struct {
 }
 
 var (
-	atMost  = lazyregexp.New(`(?i)\b(?:at most|no more than|not more than|up to|maximum(?: of)?|max\.?|under|below|fewer than|less than|within|höchstens|maximal|nicht mehr als|bis zu|unter|weniger als)\s+(\d+(?:[.,]\d+)?)\s*(\pL+)`)
-	atLeast = lazyregexp.New(`(?i)\b(?:at least|no (?:less|fewer) than|not (?:less|fewer) than|minimum(?: of)?|min\.?|more than|over|above|mindestens|wenigstens|nicht weniger als|mehr als|über)\s+(\d+(?:[.,]\d+)?)\s*(\pL+)`)
-	forbids = lazyregexp.New(`(?i)(?:\b(?:no|without|never|not(?: use| contain| mention| include)?|avoid|exclude|excluding|except|kein(?:e|en|er|em)?|ohne|nie|nicht|außer|vermeiden?)\s+)((?:\pL[\pL-]*\s?){1,3})`)
-	demands = lazyregexp.New(`(?i)(?:\b(?:must (?:use|contain|mention|include|have|be)|has to (?:use|contain|be)|needs?|with|include|muss (?:enthalten|haben|sein)?|mit|braucht|enthält)\s+)((?:\pL[\pL-]*\s?){1,3})`)
+	atMost  = lazy.Compile(`(?i)\b(?:at most|no more than|not more than|up to|maximum(?: of)?|max\.?|under|below|fewer than|less than|within|höchstens|maximal|nicht mehr als|bis zu|unter|weniger als)\s+(\d+(?:[.,]\d+)?)\s*(\pL+)`)
+	atLeast = lazy.Compile(`(?i)\b(?:at least|no (?:less|fewer) than|not (?:less|fewer) than|minimum(?: of)?|min\.?|more than|over|above|mindestens|wenigstens|nicht weniger als|mehr als|über)\s+(\d+(?:[.,]\d+)?)\s*(\pL+)`)
+	forbids = lazy.Compile(`(?i)(?:\b(?:no|without|never|not(?: use| contain| mention| include)?|avoid|exclude|excluding|except|kein(?:e|en|er|em)?|ohne|nie|nicht|außer|vermeiden?)\s+)((?:\pL[\pL-]*\s?){1,3})`)
+	demands = lazy.Compile(`(?i)(?:\b(?:must (?:use|contain|mention|include|have|be)|has to (?:use|contain|be)|needs?|with|include|muss (?:enthalten|haben|sein)?|mit|braucht|enthält)\s+)((?:\pL[\pL-]*\s?){1,3})`)
 )
 
 func (m *meta) bounds(q *loomv1.Quotation) (found []bound) {
 	text := q.GetText()
-	take := func(re *lazyregexp.Regexp, isUpper bool) {
+	take := func(re *lazy.Regexp, isUpper bool) {
 		for _, at := range re.FindAllStringSubmatchIndex(text, -1) {
 			before := strings.ToLower(strings.TrimRight(text[:at[0]], " "))
 			negated := strings.HasSuffix(before, " no") || strings.HasSuffix(before, "not") || strings.HasSuffix(before, "nicht") || before == "no"
@@ -106,7 +106,7 @@ func content(text string) vocabulary {
 	return v
 }
 
-func named(re *lazyregexp.Regexp, text string) vocabulary {
+func named(re *lazy.Regexp, text string) vocabulary {
 	v := vocabulary{}
 	for _, found := range re.FindAllStringSubmatch(text, -1) {
 		for w := range content(found[1]) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/base/lazyregexp"
+	"github.com/loomrun/loom/internal/base/lazy"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -36,7 +36,7 @@ func (d *decision) activate(a *loomv1.ActivatePattern) error {
 	return nil
 }
 
-var hexDigest = lazyregexp.New(`^[0-9a-f]{64}$`)
+var hexDigest = lazy.Compile(`^[0-9a-f]{64}$`)
 
 func isBlob(b *loomv1.BlobRef) bool { return hexDigest.MatchString(b.GetSha256()) }
 

@@ -5,12 +5,12 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"sync"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fact"
+	"github.com/loomrun/loom/internal/base/lazy"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -36,7 +36,7 @@ import (
 type sentence []func(*loomv1.Event, protoreflect.Message) string
 
 // sentences are those of the contract, by the number of the kind's field.
-var sentences = sync.OnceValue(parsed)
+var sentences = lazy.Value(parsed)
 
 func parsed() map[protoreflect.FieldNumber]sentence {
 	all := map[protoreflect.FieldNumber]sentence{}

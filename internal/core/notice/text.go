@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loomrun/loom/internal/base/lazyregexp"
+	"github.com/loomrun/loom/internal/base/lazy"
 )
 
 const (
@@ -15,7 +15,7 @@ const (
 
 // escapes matches what terminals act on: control sequences, operating system
 // commands, strings, and the short escapes.
-var escapes = lazyregexp.New("(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]?" +
+var escapes = lazy.Compile("(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]?" +
 	"|(?:\x1b\\]|\u009d)[^\x07\x1b\u009c]*(?:\x07|\x1b\\\\|\u009c)?" +
 	"|(?:\x1b[PX^_]|[\u0090\u0098\u009e\u009f])[^\x1b\u009c]*(?:\x1b\\\\|\u009c)?" +
 	"|\x1b[ -/]*[0-~]?")

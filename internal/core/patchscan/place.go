@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loomrun/loom/internal/base/lazyregexp"
+	"github.com/loomrun/loom/internal/base/lazy"
 )
 
 // places are files that matter for where they stand, by their path in lower case.
@@ -14,7 +14,7 @@ import (
 var places = []struct {
 	kind  Kind
 	words []string
-	at    *lazyregexp.Regexp
+	at    *lazy.Regexp
 	what  string
 }{
 	{CI, []string{".git", ".forgejo", "circleci", "jenkinsfile", "pipelines", "travis", "appveyor", ".drone", "buildkite", "woodpecker", "cloudbuild", "teamcity", "semaphore", ".build", ".ci/"}, anyOf(
@@ -47,8 +47,8 @@ var places = []struct {
 }
 
 // anyOf makes one expression of several.
-func anyOf(patterns ...string) *lazyregexp.Regexp {
-	return lazyregexp.New("(?:" + strings.Join(patterns, ")|(?:") + ")")
+func anyOf(patterns ...string) *lazy.Regexp {
+	return lazy.Compile("(?:" + strings.Join(patterns, ")|(?:") + ")")
 }
 
 // place looks at where a file stands.
@@ -120,9 +120,9 @@ func outside(link, target string) string {
 }
 
 var (
-	drivers = lazyregexp.New(`\s(filter|diff|merge)=(\S+)`)
-	hides   = lazyregexp.New(`\s(-diff|binary|linguist-generated(?:=true)?)(?:\s|$)`)
-	recodes = lazyregexp.New(`\s(working-tree-encoding=\S+|ident|export-subst)(?:\s|$)`)
+	drivers = lazy.Compile(`\s(filter|diff|merge)=(\S+)`)
+	hides   = lazy.Compile(`\s(-diff|binary|linguist-generated(?:=true)?)(?:\s|$)`)
+	recodes = lazy.Compile(`\s(working-tree-encoding=\S+|ident|export-subst)(?:\s|$)`)
 )
 
 // attributes looks at added lines of .gitattributes.
@@ -153,7 +153,7 @@ var npmEvents = []string{
 	"husky", "lint-staged", "simple-git-hooks", "pre-commit", "pre-push",
 }
 
-var npmScript = lazyregexp.New(`(?:^|[{,])\s*"(` + strings.Join(npmEvents, "|") + `)"\s*:`)
+var npmScript = lazy.Compile(`(?:^|[{,])\s*"(` + strings.Join(npmEvents, "|") + `)"\s*:`)
 
 // scripts looks for what runs by itself in package.json: in added lines, and in its
 // scripts, however they are written.

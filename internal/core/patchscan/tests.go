@@ -6,79 +6,79 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loomrun/loom/internal/base/lazyregexp"
+	"github.com/loomrun/loom/internal/base/lazy"
 )
 
 // language knows the tests of a language.
 type language struct {
 	ext   []string
-	names *lazyregexp.Regexp // of its tests, in the last group that matched
-	skips *lazyregexp.Regexp // what keeps tests from being run
-	quiet *lazyregexp.Regexp // text that is none of its code: comments that have lines of their own, strings of many lines
+	names *lazy.Regexp // of its tests, in the last group that matched
+	skips *lazy.Regexp // what keeps tests from being run
+	quiet *lazy.Regexp // text that is none of its code: comments that have lines of their own, strings of many lines
 }
 
 // blocks are comments of many languages.
-var blocks = lazyregexp.New(`(?ms)^[ \t]*/\*.*?\*/`)
+var blocks = lazy.Compile(`(?ms)^[ \t]*/\*.*?\*/`)
 
 var languages = []language{
 	{
 		[]string{".go"},
-		lazyregexp.New(`(?m)^func ((?:Test|Fuzz|Example|Benchmark)\w*)\(`),
-		lazyregexp.New(`\b(?:t|b|f|tb|tt|st)\.Skip\(|\b\w+\.Skip(?:f|Now)\(|^//(?:go:build| ?\+build)\b`),
+		lazy.Compile(`(?m)^func ((?:Test|Fuzz|Example|Benchmark)\w*)\(`),
+		lazy.Compile(`\b(?:t|b|f|tb|tt|st)\.Skip\(|\b\w+\.Skip(?:f|Now)\(|^//(?:go:build| ?\+build)\b`),
 		blocks,
 	},
 	{
 		[]string{".py"},
-		lazyregexp.New(`(?m)^[ \t]*(?:(?:async )?def (test\w*)\(|class (Test\w*)\b)`),
-		lazyregexp.New(`@(?:pytest\.mark\.|unittest\.)?(?:skip|skipif|skipIf|skipUnless|xfail|expectedFailure)\b|\bpytest\.(?:skip|xfail)\(|\bself\.skipTest\(|\bpytestmark\s*=.*\bskip|\bpytest\.importorskip\(|\bSkipTest\b|\b__test__\s*=\s*False\b|\bcollect_ignore(?:_glob)?\b|\bpytest_(?:collection_modifyitems|ignore_collect)\b`),
-		lazyregexp.New(`(?s)'''.*?'''|""".*?"""`),
+		lazy.Compile(`(?m)^[ \t]*(?:(?:async )?def (test\w*)\(|class (Test\w*)\b)`),
+		lazy.Compile(`@(?:pytest\.mark\.|unittest\.)?(?:skip|skipif|skipIf|skipUnless|xfail|expectedFailure)\b|\bpytest\.(?:skip|xfail)\(|\bself\.skipTest\(|\bpytestmark\s*=.*\bskip|\bpytest\.importorskip\(|\bSkipTest\b|\b__test__\s*=\s*False\b|\bcollect_ignore(?:_glob)?\b|\bpytest_(?:collection_modifyitems|ignore_collect)\b`),
+		lazy.Compile(`(?s)'''.*?'''|""".*?"""`),
 	},
 	{
 		[]string{".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte"},
-		lazyregexp.New("(?m)\\b(?:it|test|describe)(?:\\.\\w+)*\\(\\s*(?:'((?:[^'\\\\\\n]|\\\\.)*)'|\"((?:[^\"\\\\\\n]|\\\\.)*)\"|`([^`\\n]*)`)"),
-		lazyregexp.New(`\b(?:it|test|describe|context|suite)(?:\.\w+)*\.(?:skip|todo|only|fails)\b|\b(?:xit|xtest|xdescribe|xcontext|fit|fdescribe)\(|\b(?:this|t|ctx|context)\.(?:skip|todo)\(|\b(?:skip|todo)\s*:\s*(?:true\b|['"` + "`" + `])`),
+		lazy.Compile("(?m)\\b(?:it|test|describe)(?:\\.\\w+)*\\(\\s*(?:'((?:[^'\\\\\\n]|\\\\.)*)'|\"((?:[^\"\\\\\\n]|\\\\.)*)\"|`([^`\\n]*)`)"),
+		lazy.Compile(`\b(?:it|test|describe|context|suite)(?:\.\w+)*\.(?:skip|todo|only|fails)\b|\b(?:xit|xtest|xdescribe|xcontext|fit|fdescribe)\(|\b(?:this|t|ctx|context)\.(?:skip|todo)\(|\b(?:skip|todo)\s*:\s*(?:true\b|['"` + "`" + `])`),
 		blocks,
 	},
 	{
 		[]string{".rs"},
-		lazyregexp.New(`#\[(?:\w+::)*test\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))? )?(?:async )?fn (\w+)`),
-		lazyregexp.New(`#\[ignore\b`),
+		lazy.Compile(`#\[(?:\w+::)*test\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))? )?(?:async )?fn (\w+)`),
+		lazy.Compile(`#\[ignore\b`),
 		blocks,
 	},
 	{
 		[]string{".rb"},
-		lazyregexp.New(`(?m)^[ \t]*(?:def (test_\w+)|(?:it|specify|test|scenario)[ (]+(?:'([^'\n]*)'|"([^"\n]*)"))`),
-		lazyregexp.New(`^\s*(?:x(?:it|describe|context|specify)\b|skip\b|pending\b)|\bskip:\s*(?:true|["'])`),
+		lazy.Compile(`(?m)^[ \t]*(?:def (test_\w+)|(?:it|specify|test|scenario)[ (]+(?:'([^'\n]*)'|"([^"\n]*)"))`),
+		lazy.Compile(`^\s*(?:x(?:it|describe|context|specify)\b|skip\b|pending\b)|\bskip:\s*(?:true|["'])`),
 		nil,
 	},
 	{
 		[]string{".ex", ".exs"},
-		lazyregexp.New(`(?m)^[ \t]*test[ (]+"([^"\n]*)"`),
-		lazyregexp.New(`@(?:module)?tag\s+:?skip\b`),
+		lazy.Compile(`(?m)^[ \t]*test[ (]+"([^"\n]*)"`),
+		lazy.Compile(`@(?:module)?tag\s+:?skip\b`),
 		nil,
 	},
 	{
 		[]string{".java", ".kt", ".scala", ".groovy"},
-		lazyregexp.New(`@(?:Parameterized|Repeated)?Test\b[^\n]*\s+(?:@[^\n]*\s+)*(?:public |private |protected |internal )?(?:static |suspend )?(?:void|fun)\s+(\w+|` + "`[^`\n]*`" + `)`),
-		lazyregexp.New(`@(?:Disabled|Ignore|EnabledIf|DisabledIf)\b|\bassumeTrue\(\s*false`),
+		lazy.Compile(`@(?:Parameterized|Repeated)?Test\b[^\n]*\s+(?:@[^\n]*\s+)*(?:public |private |protected |internal )?(?:static |suspend )?(?:void|fun)\s+(\w+|` + "`[^`\n]*`" + `)`),
+		lazy.Compile(`@(?:Disabled|Ignore|EnabledIf|DisabledIf)\b|\bassumeTrue\(\s*false`),
 		blocks,
 	},
 	{
 		[]string{".cs"},
-		lazyregexp.New(`\[(?:Fact|Theory|Test|TestMethod|TestCase)\b[^\n]*\]\s+(?:\[[^\n]*\]\s+)*public (?:async )?(?:void|Task) (\w+)`),
-		lazyregexp.New(`\[Ignore\b|\bSkip\s*=\s*"`),
+		lazy.Compile(`\[(?:Fact|Theory|Test|TestMethod|TestCase)\b[^\n]*\]\s+(?:\[[^\n]*\]\s+)*public (?:async )?(?:void|Task) (\w+)`),
+		lazy.Compile(`\[Ignore\b|\bSkip\s*=\s*"`),
 		blocks,
 	},
 	{
 		[]string{".php"},
-		lazyregexp.New(`(?m)function (test\w*)\(`),
-		lazyregexp.New(`->markTestSkipped\(|->markTestIncomplete\(`),
+		lazy.Compile(`(?m)function (test\w*)\(`),
+		lazy.Compile(`->markTestSkipped\(|->markTestIncomplete\(`),
 		blocks,
 	},
 	{
 		[]string{".swift"},
-		lazyregexp.New(`(?m)func (test\w*)\(`),
-		lazyregexp.New(`\bXCTSkip\b`),
+		lazy.Compile(`(?m)func (test\w*)\(`),
+		lazy.Compile(`\bXCTSkip\b`),
 		blocks,
 	},
 }
@@ -101,7 +101,7 @@ func languageOf(file string) *language {
 }
 
 // unseen are paths of Go that its tools pass over.
-var unseen = lazyregexp.New(`(^|/)([._][^/]*|testdata/.*)\.go$`)
+var unseen = lazy.Compile(`(^|/)([._][^/]*|testdata/.*)\.go$`)
 
 // isTest says whether a file holds tests, by its path.
 func isTest(file string) bool {

@@ -1,11 +1,12 @@
-// Package lazyregexp has regular expressions that are compiled when they are first
-// used: a command that needs none of them does not pay for all at its start. It is
+// Package lazy has values that are made when they are first used: a command that
+// needs none of them does not pay for all at its start. Its regular expressions are
 // made as internal/lazyregexp of Go is.
 //
-// It promises what package regexp promises. In a test program it compiles at once,
-// so that a wrong expression fails every test of its package. It never takes an
-// expression that is not part of the source.
-package lazyregexp
+// It promises that a value is made once, whoever asks first, and that expressions do
+// what package regexp promises. In a test program it compiles at once, so that a wrong
+// expression fails every test of its package. It never takes an expression that is
+// not part of the source, nor a value that depends on when it is made.
+package lazy
 
 import (
 	"os"
@@ -23,9 +24,12 @@ type Regexp struct {
 
 var atOnce = strings.HasSuffix(strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"), ".test")
 
-// New returns the expression, and panics where it is wrong: in a test at once, else
+// Value returns a function that makes a value at its first call and returns it at each.
+func Value[T any](made func() T) func() T { return sync.OnceValue(made) }
+
+// Compile returns the expression, and panics where it is wrong: in a test at once, else
 // when it is first used.
-func New(expression string) *Regexp {
+func Compile(expression string) *Regexp {
 	r := &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })}
 	if atOnce {
 		r.get()

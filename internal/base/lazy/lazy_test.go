@@ -1,4 +1,4 @@
-package lazyregexp_test
+package lazy_test
 
 import (
 	"reflect"
@@ -7,13 +7,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/loomrun/loom/internal/base/lazyregexp"
+	"github.com/loomrun/loom/internal/base/lazy"
 )
 
 // TestAnExpressionIsThatOfPackageRegexp compares every method.
 func TestAnExpressionIsThatOfPackageRegexp(t *testing.T) {
 	const form, text = `(\w)(\d)`, "a1 b2, c3"
-	lazy, eager := reflect.ValueOf(lazyregexp.New(form)), reflect.ValueOf(regexp.MustCompile(form))
+	lazy, eager := reflect.ValueOf(lazy.Compile(form)), reflect.ValueOf(regexp.MustCompile(form))
 	args := map[string][]any{"Match": {[]byte(text)}, "String": {}, "ReplaceAllString": {text, "$2$1"}, "ReplaceAllStringFunc": {text, strings.ToUpper}}
 	for i := range lazy.NumMethod() {
 		name := lazy.Type().Method(i).Name
@@ -39,12 +39,12 @@ func TestAWrongExpressionFailsItsTests(t *testing.T) {
 			t.Error("a wrong expression is taken")
 		}
 	}()
-	lazyregexp.New("(")
+	lazy.Compile("(")
 }
 
 // TestManyUseAnExpressionAtOnce runs with the race detector.
 func TestManyUseAnExpressionAtOnce(t *testing.T) {
-	r := lazyregexp.New("a+")
+	r := lazy.Compile("a+")
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
