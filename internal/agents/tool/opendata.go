@@ -95,7 +95,15 @@ func given(name string, a *opendata.Answer) (Result, error) {
 			return Result{}, err
 		}
 	}
-	return done(out+asCSV(&t), "%s: %d rows", name, len(a.Rows)), nil
+	out += asCSV(&t)
+	switch {
+	case a.Total <= len(a.Rows):
+	case len(t.Rows) < len(a.Rows): // as asCSV has said
+		out += fmt.Sprintf("[the service has %d rows]\n", a.Total)
+	default:
+		out += fmt.Sprintf("[%d of %d rows; raise limit or ask for less]\n", len(a.Rows), a.Total)
+	}
+	return done(out, "%s: %d of %d rows", name, len(t.Rows), max(a.Total, len(a.Rows))), nil
 }
 
 const (

@@ -170,10 +170,15 @@ func lookUp(_ context.Context, _ job, a referenceArguments) (Result, error) {
 	return done(asCSV(&t), "%s: %d rows", a.Table, len(t.Rows)), nil
 }
 
-// asCSV is a small table for the model.
+// asCSV is a small table for the model, and says so if rows of it do not fit.
 func asCSV(t *sheet.Table) string {
 	if len(t.Rows) == 0 {
 		return "there are no such rows\n"
 	}
-	return fit(t)
+	rows := len(t.Rows)
+	text := fit(t)
+	if len(t.Rows) < rows {
+		text += fmt.Sprintf("[%d of %d rows; no more fit into a result: ask for less]\n", len(t.Rows), rows)
+	}
+	return text
 }

@@ -34,7 +34,7 @@ func world(t testing.TB) (s *tool.Set, root string) {
 	net.Serve("en.wikipedia.org", say("application/json", `{"query":{"pages":[{"title":"Loom","extract":"A loom weaves.","fullurl":"https://en.wikipedia.org/wiki/Loom","revisions":[{"revid":42,"timestamp":"2024-01-02T03:04:05Z"}]}]}}`))
 	net.Serve("export.arxiv.org", say("application/atom+xml", `<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>http://arxiv.org/abs/2101.1v1</id><published>2021-01-02T00:00:00Z</published><title>On looms</title><summary>They weave.</summary><author><name>A. Ann</name></author></entry></feed>`))
 	net.Serve("api.openalex.org", say("application/json", `{"results":[{"id":"https://openalex.org/W1","doi":"https://doi.org/10.1/x","display_name":"On looms","publication_year":2020,"cited_by_count":7,"authorships":[{"author":{"display_name":"A. Ann"}}],"abstract_inverted_index":{"They":[0],"weave.":[1]}}]}`))
-	net.Serve("api.stlouisfed.org", say("application/json", `{"observations":[{"date":"2024-01-01","value":"3.7"}]}`))
+	net.Serve("api.stlouisfed.org", say("application/json", `{"count":3,"observations":[{"date":"2024-01-01","value":"3.7"}]}`))
 	site.Handle("/long", say("text/plain", strings.Repeat("ä", 70_000)))
 	net.Serve("www.example.com", site)
 	net.Serve("search.example.net", say("application/json", `{"results":[{"title":"Prices of 2025","url":"https://www.example.com/prices","content":"They rose."}]}`))
@@ -84,6 +84,7 @@ func TestTOOL07_SourcesAnswer(t *testing.T) {
 		{"web_fetch", args{"url": "https://www.example.com/prices"}, others + "address: https://www.example.com/prices\ntitle: Prices\n\n# Prices of 2025\n\nThey rose by 4 %.\n"},
 		{"web_feed", args{"url": "https://www.example.com/feed"}, others + "address: https://www.example.com/feed\ntitle: News\n1. One\n   https://www.example.com/1\n   2024-01-02T00:00:00Z\n   It rose.\n"},
 		{"world_bank", args{"country": "DE", "indicator": "SP.POP.TOTL"}, others + "World Bank, SP.POP.TOTL: Population\ncountry,code,date,value\nGermany,DEU,2020,83160871\n"},
+		{"fred", args{"action": "observations", "series": "UNRATE", "limit": 1}, others + "FRED, series UNRATE\ndate,value\n2024-01-01,3.7\n[1 of 3 rows; raise limit or ask for less]\n"},
 		{"sec_edgar", args{"action": "company", "company": "aapl"}, "Apple Inc., ticker AAPL, CIK 0000320193\n"},
 		{"sec_edgar", args{"action": "filings", "company": "aapl", "form": "10-K"}, "Apple Inc.\nform,filed,period,accession,description,url\n" +
 			"10-K,2024-11-01,2024-09-28,0000320193-24-000123,10-K,https://www.sec.gov/Archives/edgar/data/320193/000032019324000123/aapl-20240928.htm\n"},
@@ -132,6 +133,22 @@ func TestTOOL07_SourcesRefuse(t *testing.T) {
 	if r := do(t, s, "web_fetch", args{"url": "https://elsewhere.test/"}); r.Status != loomv1.ToolStatus_TOOL_STATUS_DENIED {
 		t.Errorf("a host that is not allowed: %s", r.Status)
 	}
+}
+
+// Rows that do not fit into a result are counted.
+func TestTOOL07_RowsThatDoNotFit(t *testing.T) {
+	net := sourcetest.New(t)
+	row := `{"date":"2024-01-01","value":"` + strings.Repeat("7", 400) + `"}`
+	net.Serve("api.stlouisfed.org", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"count":5000,"observations":[`+strings.TrimSuffix(strings.Repeat(row+",", 1000), ",")+`]}`)
+	}))
+	fred, err := opendata.NewFRED(opendata.Config{Key: "abcdefghijklmnopqrstuvwxyz012345", Connect: net.Config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := tool.New(tool.Workspace{Root: t.TempDir(), Sources: &tool.Sources{FRED: fred}}, nil)
+	r := ok(t, do(t, s, "fred", args{"action": "observations", "series": "X", "limit": 1000}))
+	says(t, r, " of 1000 rows; no more fit into a result: ask for less]\n[the service has 5000 rows]\n")
 }
 
 // A host without sources says how they are set up, and asks nobody.

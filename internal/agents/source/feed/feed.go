@@ -2,7 +2,8 @@
 //
 // It promises bounded work for whatever bytes it is given: no document type and so no
 // entity of a feed's own, no deep nesting, no more than [MaxEntries] entries, and texts
-// on one line each and cut. Markup in titles and summaries is taken out.
+// on one line each and cut. Markup in titles and summaries is taken out where the format
+// says that they have some: in RSS, and in Atom by their type.
 package feed
 
 import (
@@ -59,12 +60,13 @@ func Read(body []byte) (*Feed, error) {
 	default:
 		return nil, refused("it is neither RSS nor Atom")
 	}
-	f := &Feed{Title: line(doc.Title.text()+doc.Channel.Title.text(), maxTitle)}
+	atom := doc.XMLName.Local == "feed"
+	f := &Feed{Title: line(doc.Title.text(atom)+doc.Channel.Title.text(atom), maxTitle)}
 	for _, i := range slices.Concat(doc.Entries, doc.Items, doc.Channel.Items) {
 		if len(f.Entries) == MaxEntries {
 			break
 		}
-		f.Entries = append(f.Entries, i.entry())
+		f.Entries = append(f.Entries, i.entry(atom))
 	}
 	return f, nil
 }
@@ -127,11 +129,15 @@ type words struct {
 	Type  string `xml:"type,attr"`
 }
 
-func (w words) text() string {
-	if w.Type == "xhtml" {
-		return w.Inner
+// text is the words without markup. Those of Atom have some only if their type says so.
+func (w words) text(atom bool) string {
+	switch {
+	case w.Type == "xhtml":
+		return unmarked(w.Inner)
+	case atom && w.Type != "html" && w.Type != "text/html":
+		return w.Text
 	}
-	return w.Text
+	return unmarked(w.Text)
 }
 
 type item struct {
@@ -161,10 +167,10 @@ type human struct {
 	Text string `xml:",chardata"`
 }
 
-func (i *item) entry() Entry {
+func (i *item) entry(atom bool) Entry {
 	e := Entry{
-		ID: line(first(i.ID, i.GUID), maxTitle), Title: line(i.Title.text(), maxTitle),
-		Summary:   line(first(i.Summary.text(), i.Description.text(), i.Content.text()), maxSummary),
+		ID: line(first(i.ID, i.GUID), maxTitle), Title: line(i.Title.text(atom), maxTitle),
+		Summary:   line(first(i.Summary.text(atom), i.Description.text(atom), i.Content.text(atom)), maxSummary),
 		Published: moment(first(i.Published, i.PubDate, i.Date, i.Updated)),
 	}
 	for _, l := range i.Links {
@@ -189,35 +195,50 @@ func first(texts ...string) string {
 	return ""
 }
 
-var forms = []string{time.RFC3339, time.RFC1123Z, time.RFC1123, "Mon, 2 Jan 2006 15:04:05 -0700", "Mon, 2 Jan 2006 15:04:05 MST", "2006-01-02"}
+var forms = []string{time.RFC3339, "Mon, 2 Jan 2006 15:04:05 -0700", "2006-01-02"}
+
+// zones are those of RFC 822. Of other abbreviations nobody knows which zone they mean, and
+// package time would take them for UTC, or for what they are on this machine.
+var zones = map[string]string{
+	"UT": "+0000", "UTC": "+0000", "GMT": "+0000", "Z": "+0000",
+	"EST": "-0500", "EDT": "-0400", "CST": "-0600", "CDT": "-0500",
+	"MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700",
+}
 
 func moment(text string) string {
 	text = strings.TrimSpace(text)
+	in := text
+	if n := strings.LastIndexByte(text, ' '); n >= 0 && zones[text[n+1:]] != "" {
+		in = text[:n+1] + zones[text[n+1:]]
+	}
 	for _, f := range forms {
-		if t, err := time.Parse(f, text); err == nil {
+		if t, err := time.Parse(f, in); err == nil {
 			return t.UTC().Format(time.RFC3339)
 		}
 	}
 	return line(text, 60)
 }
 
-// line is text without markup, on one line and cut.
-func line(text string, most int) string {
-	if strings.ContainsAny(text, "<&") {
-		var b strings.Builder
-		for z := html.NewTokenizer(strings.NewReader(text)); ; {
-			t := z.Next()
-			if t == html.ErrorToken {
-				break
-			}
-			if t == html.TextToken {
-				b.Write(z.Text())
-			} else {
-				b.WriteByte(' ')
-			}
-		}
-		text = html.UnescapeString(b.String())
+// unmarked is the text of HTML.
+func unmarked(text string) string {
+	if !strings.ContainsAny(text, "<&") {
+		return text
 	}
+	var b strings.Builder
+	for z := html.NewTokenizer(strings.NewReader(text)); ; {
+		switch z.Next() {
+		case html.ErrorToken:
+			return b.String()
+		case html.TextToken:
+			b.Write(z.Text()) // unescaped
+		default:
+			b.WriteByte(' ')
+		}
+	}
+}
+
+// line is text on one line and cut.
+func line(text string, most int) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
 	if r := []rune(text); len(r) > most {
 		return string(r[:most]) + "…"

@@ -257,8 +257,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// redirect holds each step of the way to the same rules, and takes away what
-// was meant for the first host.
+// redirect holds each step of the way to the same rules, waits until its host may be
+// asked, and takes away what was meant for the first host.
 func (c *Client) redirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return denied("url", "more than %d redirects", maxRedirects)
@@ -269,6 +269,9 @@ func (c *Client) redirect(req *http.Request, via []*http.Request) error {
 	}
 	if via[0].URL.Scheme == "https" && u.Scheme != "https" {
 		return denied("url", "the redirect to %s is not encrypted", u.Hostname())
+	}
+	if err := c.silent.over(req.Context(), u.Hostname()); err != nil {
+		return err
 	}
 	if u.Host != via[0].URL.Host {
 		for name := range c.config.Header {

@@ -263,6 +263,27 @@ func TestTOOL07_RetryAfterIsKeptTo(t *testing.T) {
 	}
 }
 
+// A host that is asked by way of a redirect is left alone all the same, however its name
+// is written.
+func TestTOOL07_RetryAfterIsKeptToAcrossRedirects(t *testing.T) {
+	net := sourcetest.New(t)
+	asked := 0
+	net.Serve("b.example.com", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	net.Name("B.example.com", "93.184.215.1")
+	net.Serve("a.example.com", elsewhere("http://B.example.com/"))
+	c := fetch.New(net.Config(fetch.Config{Hosts: []string{"*.example.com"}}))
+	defer c.Close()
+	for _, url := range []string{"http://a.example.com/x", "http://a.example.com/x", "http://b.example.com/", "http://b.example.com./"} {
+		if _, err := c.Get(t.Context(), url); fault.Code(fetch.Explain(err)) != "source/rate" || asked != 1 {
+			t.Errorf("%s: %v; asked %d times", url, err, asked)
+		}
+	}
+}
+
 func TestTOOL01_PagesAsText(t *testing.T) {
 	net := sourcetest.New(t)
 	serve := func(path, kind, body string) {
@@ -276,6 +297,17 @@ func TestTOOL01_PagesAsText(t *testing.T) {
 		<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table></main><footer>foot</footer></body></html>`)
 	serve("latin", "text/plain; charset=iso-8859-1", "caf\xe9")
 	serve("json", "application/json", `{"a": 1}`)
+	far := strings.Repeat("x", 2000)
+	serve("far-json", "application/json", `{"a": "`+far+`é", "b": "<meta charset=iso-8859-1>"}`)
+	serve("near-json", "application/json", `{"b": "<meta charset=iso-8859-1>", "a": "é"}`)
+	serve("far-page", "text/html", "<p>"+far+"é")
+	serve("meta", "text/html", "<meta charset=iso-8859-1><p>caf\xe9")
+	serve("meta-only", "text/html", "<meta charset=windows-1252><p>\xc3\xa9")
+	serve("feed", "application/rss+xml", `<?xml version="1.0" encoding="ISO-8859-2"?><rss>`+"\xb1</rss>")
+	serve("feed-utf-8", "application/rss+xml", `<?xml version="1.0"?><rss>`+far+"é</rss>")
+	serve("feed-utf-16", "application/rss+xml", `<?xml version="1.0" encoding="utf-16"?><rss>é</rss>`)
+	serve("bom", "text/plain", "\xff\xfea\x00\xe9\x00")
+	serve("guessed", "text/plain", "caf\xe9")
 	serve("picture", "image/png", "\x89PNG")
 	serve("liar", "text/plain; charset=utf-8", "a\x00b")
 	c := fetch.New(net.Config(fetch.Config{Hosts: []string{"*.example.com"}}))
@@ -284,6 +316,16 @@ func TestTOOL01_PagesAsText(t *testing.T) {
 		{"html", "A page", "# Prices\n\nThey **rise**, see [more](https://html.example.com/more).\n\n| a | b |\n|---|---|\n| 1 | 2 |", ""},
 		{"latin", "", "café", ""},
 		{"json", "", `{"a": 1}`, ""},
+		{"far-json", "", `{"a": "` + far + `é", "b": "<meta charset=iso-8859-1>"}`, ""},
+		{"near-json", "", `{"b": "<meta charset=iso-8859-1>", "a": "é"}`, ""},
+		{"far-page", "", far + "é", ""},
+		{"meta", "", "café", ""},
+		{"meta-only", "", "Ã©", ""}, // what is declared is believed
+		{"feed", "", `<?xml version="1.0" encoding="ISO-8859-2"?><rss>ą</rss>`, ""},
+		{"feed-utf-8", "", `<?xml version="1.0"?><rss>` + far + "é</rss>", ""},
+		{"feed-utf-16", "", `<?xml version="1.0" encoding="utf-16"?><rss>é</rss>`, ""},
+		{"bom", "", "\ufeffaé", ""},
+		{"guessed", "", "café", ""},
 		{"picture", "", "", "source/refused"},
 		{"liar", "", "", "source/refused"},
 	} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,9 +44,12 @@ func (s *silences) asked(host string, resp *http.Response) {
 		s.until = map[string]time.Time{}
 	}
 	if len(s.until) < maxSilences {
-		s.until[host] = now.Add(min(d, maxSilence))
+		s.until[named(host)] = now.Add(min(d, maxSilence))
 	}
 }
+
+// named is a host as silences know it, however an address or a redirect writes it.
+func named(host string) string { return strings.TrimSuffix(strings.ToLower(host), ".") }
 
 // retryAfter reads a number of seconds or a date; what is neither is no time.
 func retryAfter(text string, now time.Time) time.Duration {
@@ -61,7 +65,7 @@ func retryAfter(text string, now time.Time) time.Duration {
 // over waits until a host may be asked again, for 10 seconds at most.
 func (s *silences) over(ctx context.Context, host string) error {
 	s.mu.Lock()
-	d := time.Until(s.until[host])
+	d := time.Until(s.until[named(host)])
 	s.mu.Unlock()
 	if d > maxWait {
 		return fault.New("source/rate", "%s has asked not to be asked for a while", host).Want("there is room again in %s", d.Round(time.Second))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"mime"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -14,6 +15,8 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 	"golang.org/x/net/html/charset"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/transform"
 
 	"github.com/loomrun/loom/internal/base/fault"
 )
@@ -29,20 +32,53 @@ func (p *Page) Text() (title, text string, err error) {
 	if !textual(kind) {
 		return "", "", fault.New("source/refused", "the page is not text but %.60q, of %d bytes", kind, len(p.Body))
 	}
-	body := p.Body
-	if r, err := charset.NewReader(bytes.NewReader(body), p.Type); err == nil {
-		if converted, err := io.ReadAll(io.LimitReader(r, 4*MaxPage)); err == nil {
-			body = converted
-		}
-	}
+	body := p.decoded(kind)
 	if !utf8.Valid(body) || bytes.IndexByte(body, 0) >= 0 {
 		return "", "", fault.New("source/refused", "the page says that it is text and is not")
 	}
-	if kind != "text/html" && kind != "application/xhtml+xml" {
+	if !isHTML(kind) {
 		return "", string(body), nil
 	}
 	return p.readable(body)
 }
+
+var (
+	xmlCharset  = regexp.MustCompile(`^\s*<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z0-9._:-]+)["']`)
+	metaCharset = regexp.MustCompile(`(?i)<meta\s[^>]*charset`)
+)
+
+// decoded is the body in UTF-8. Where no header, byte order mark, XML declaration or meta
+// element declares its charset, a body that is UTF-8 is taken for that: a guess from its
+// beginning would be windows-1252 if that is ASCII.
+func (p *Page) decoded(kind string) []byte {
+	e, _, certain := charset.DetermineEncoding(p.Body, p.Type)
+	if !certain {
+		head := p.Body[:min(len(p.Body), 1024)]
+		declared := isHTML(kind) && metaCharset.Match(head)
+		if m := xmlCharset.FindSubmatch(head); m != nil && !declared {
+			if d, name := charset.Lookup(string(m[1])); d != nil {
+				e, declared = d, true
+				if strings.HasPrefix(name, "utf-16") { // and yet it could be read
+					e = encoding.Nop
+				}
+			}
+		}
+		if !declared && utf8.Valid(p.Body) {
+			return p.Body
+		}
+	}
+	if e == encoding.Nop {
+		return p.Body
+	}
+	r := transform.NewReader(bytes.NewReader(p.Body), e.NewDecoder())
+	converted, err := io.ReadAll(io.LimitReader(r, 4*MaxPage))
+	if err != nil {
+		return p.Body
+	}
+	return converted
+}
+
+func isHTML(kind string) bool { return kind == "text/html" || kind == "application/xhtml+xml" }
 
 func textual(kind string) bool {
 	if strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+xml") || strings.HasSuffix(kind, "+json") {

@@ -64,6 +64,7 @@ func (f *FRED) wrong(body []byte) error {
 // Search returns series whose names have some words.
 func (f *FRED) Search(ctx context.Context, question string, most int) (*Answer, error) {
 	var got struct {
+		Count  int `json:"count"`
 		Series []struct {
 			ID, Title, Units, Frequency string
 			From                        string `json:"observation_start"`
@@ -74,7 +75,7 @@ func (f *FRED) Search(ctx context.Context, question string, most int) (*Answer, 
 	if err := f.ask(ctx, "series/search", url.Values{"search_text": {question}, "limit": {strconv.Itoa(most)}}, &got); err != nil {
 		return nil, err
 	}
-	a := &Answer{Title: "series of FRED", Columns: []string{"series", "title", "units", "frequency", "from", "to", "updated"}}
+	a := &Answer{Title: "series of FRED", Total: got.Count, Columns: []string{"series", "title", "units", "frequency", "from", "to", "updated"}}
 	for _, s := range got.Series {
 		a.Rows = append(a.Rows, []string{s.ID, words(s.Title, 300), words(s.Units, 100), words(s.Frequency, 60), s.From, s.To, s.Changed})
 	}
@@ -95,6 +96,7 @@ func (f *FRED) Observations(ctx context.Context, id, from string, most int) (*An
 		q.Set("observation_start", from)
 	}
 	var got struct {
+		Count        int `json:"count"`
 		Observations []struct {
 			Date  string `json:"date"`
 			Value string `json:"value"`
@@ -103,7 +105,7 @@ func (f *FRED) Observations(ctx context.Context, id, from string, most int) (*An
 	if err := f.ask(ctx, "series/observations", q, &got); err != nil {
 		return nil, err
 	}
-	a := &Answer{Title: "FRED, series " + id, Columns: []string{"date", "value"}}
+	a := &Answer{Title: "FRED, series " + id, Total: got.Count, Columns: []string{"date", "value"}}
 	for _, o := range got.Observations {
 		a.Rows = append(a.Rows, []string{o.Date, o.Value})
 	}
@@ -140,6 +142,12 @@ func (w *WorldBank) Indicator(ctx context.Context, where, id, when string, most 
 	if len(parts) < 2 {
 		return nil, w.wrong(parts)
 	}
+	var about struct {
+		Total int `json:"total"`
+	}
+	if err := w.decode(parts[0], &about); err != nil {
+		return nil, err
+	}
 	var rows []struct {
 		Indicator struct{ Value string } `json:"indicator"`
 		Country   struct{ Value string } `json:"country"`
@@ -150,7 +158,7 @@ func (w *WorldBank) Indicator(ctx context.Context, where, id, when string, most 
 	if err := w.decode(parts[1], &rows); err != nil {
 		return nil, err
 	}
-	a := &Answer{Title: "World Bank, " + id, Columns: []string{"country", "code", "date", "value"}}
+	a := &Answer{Title: "World Bank, " + id, Total: about.Total, Columns: []string{"country", "code", "date", "value"}}
 	for i, r := range rows {
 		if i == 0 {
 			a.Title += ": " + words(r.Indicator.Value, 200)

@@ -39,6 +39,9 @@ type Answer struct {
 	Title, Text string
 	Columns     []string
 	Rows        [][]string
+	// Total is how many rows the service has, where it says so: more than Rows if it was
+	// asked for fewer.
+	Total int
 }
 
 // service is one that is asked.

@@ -28,8 +28,20 @@ func services(t *testing.T) opendata.Config {
 			fmt.Fprint(w, text)
 		}))
 	}
+	serve("de.wikipedia.org", func(*http.Request) string {
+		return `{"error":{"code":"maxlag","info":"Waiting for db1: 6 seconds lagged","lag":6},"servedby":"mw1"}`
+	})
+	serve("fr.wikipedia.org", func(*http.Request) string {
+		return `{"error":{"code":"srsearch-error","info":"An error has occurred while searching"}}`
+	})
 	serve("en.wikipedia.org", func(r *http.Request) string {
-		switch {
+		switch titles := r.URL.Query().Get("titles"); {
+		case titles == "[x]" || titles == "\x1fA|B":
+			return `{"query":{"pages":[{"title":"x","invalidreason":"The requested page title contains invalid characters.","invalid":true}]}}`
+		case titles == "A|B":
+			return `{"query":{"pages":[{"title":"A","extract":"A is a letter."},{"title":"B","extract":"B is a letter."}]}}`
+		case titles == "Empty":
+			return `{"query":{"pages":[{"pageid":2,"ns":0,"title":"Empty","extract":" "}]}}`
 		case r.URL.Query().Get("list") == "search":
 			return `{"batchcomplete":true,"query":{"searchinfo":{"totalhits":1},"search":[{"ns":0,"title":"Loom","pageid":1,"snippet":"A <span class=\"searchmatch\">loom</span> weaves","timestamp":"2024-01-02T03:04:05Z"}]}}`
 		case r.URL.Query().Get("titles") == "Loom":
@@ -53,17 +65,17 @@ func services(t *testing.T) opendata.Config {
 		case q.Get("api_key") != key:
 			return `{"error_code":400,"error_message":"Bad Request.  The value for variable api_key is not registered."}`
 		case strings.HasSuffix(r.URL.Path, "/series/search"):
-			return `{"seriess":[{"id":"UNRATE","title":"Unemployment Rate","units":"Percent","frequency":"Monthly","observation_start":"1948-01-01","observation_end":"2024-01-01","last_updated":"2024-02-02 07:44:03-06"}]}`
+			return `{"count":40,"seriess":[{"id":"UNRATE","title":"Unemployment Rate","units":"Percent","frequency":"Monthly","observation_start":"1948-01-01","observation_end":"2024-01-01","last_updated":"2024-02-02 07:44:03-06"}]}`
 		case q.Get("series_id") != "UNRATE":
 			return `{"error_code":400,"error_message":"Bad Request.  The series does not exist."}`
 		}
-		return `{"observations":[{"realtime_start":"2024-02-02","date":"2024-01-01","value":"3.7"},{"date":"2023-12-01","value":"."}]}`
+		return `{"count":900,"observations":[{"realtime_start":"2024-02-02","date":"2024-01-01","value":"3.7"},{"date":"2023-12-01","value":"."}]}`
 	})
 	serve("api.worldbank.org", func(r *http.Request) string {
 		if !strings.HasPrefix(r.URL.Path, "/v2/country/DE;FR/indicator/SP.POP.TOTL") {
 			return `[{"message":[{"id":"120","key":"Invalid value","value":"The provided parameter value is not valid"}]}]`
 		}
-		return `[{"page":1,"pages":1,"per_page":10,"total":2},[{"indicator":{"id":"SP.POP.TOTL","value":"Population, total"},"country":{"id":"DE","value":"Germany"},"countryiso3code":"DEU","date":"2020","value":83160871,"unit":""},
+		return `[{"page":1,"pages":1,"per_page":10,"total":22},[{"indicator":{"id":"SP.POP.TOTL","value":"Population, total"},"country":{"id":"DE","value":"Germany"},"countryiso3code":"DEU","date":"2020","value":83160871,"unit":""},
 			{"indicator":{"id":"SP.POP.TOTL","value":"Population, total"},"country":{"id":"FR","value":"France"},"countryiso3code":"FRA","date":"2020","value":null}]]`
 	})
 	return opendata.Config{Agent: "loom/test (ops@example.com)", Key: key, Connect: net.Config}
@@ -92,18 +104,24 @@ func TestTOOL07_OpenData(t *testing.T) {
 		{"search", func() (*opendata.Answer, error) { return opendata.NewWikipedia(c).Search(ctx, "en", "loom", 3) }, "articles of Wikipedia (en) [[Loom 2024-01-02T03:04:05Z A loom weaves]]"},
 		{"article", func() (*opendata.Answer, error) { return opendata.NewWikipedia(c).Article(ctx, "en", "Loom") }, "Loom, https://en.wikipedia.org/wiki/Loom, revision 42 of 2024-01-02T03:04:05ZA loom weaves. []"},
 		{"no article", func() (*opendata.Answer, error) { return opendata.NewWikipedia(c).Article(ctx, "en", "Nothing") }, "source/unknown"},
+		{"invalid title", func() (*opendata.Answer, error) { return opendata.NewWikipedia(c).Article(ctx, "en", "[x]") }, "tool/arguments"},
+		{"two titles", func() (*opendata.Answer, error) { return opendata.NewWikipedia(c).Article(ctx, "en", "A|B") }, "tool/arguments"},
+		{"empty article", func() (*opendata.Answer, error) { return opendata.NewWikipedia(c).Article(ctx, "en", "Empty") }, "source/unknown"},
+		{"article refused", func() (*opendata.Answer, error) { return opendata.NewWikipedia(c).Article(ctx, "de", "Loom") }, "source/rate"},
+		{"search refused", func() (*opendata.Answer, error) { return opendata.NewWikipedia(c).Search(ctx, "de", "loom", 3) }, "source/rate"},
+		{"search failed", func() (*opendata.Answer, error) { return opendata.NewWikipedia(c).Search(ctx, "fr", "loom", 3) }, "source/refused"},
 		{"language", func() (*opendata.Answer, error) { return opendata.NewWikipedia(c).Article(ctx, "evil.test/", "Loom") }, "tool/arguments"},
 		{"papers", func() (*opendata.Answer, error) { return opendata.NewArXiv(c).Search(ctx, "loom paper", 3) }, "papers of arXiv [[http://arxiv.org/abs/2101.1v1 2021-01-02T00:00:00Z On looms A. Ann; B. Bob They weave.]]"},
 		{"papers refused", func() (*opendata.Answer, error) { return opendata.NewArXiv(c).Search(ctx, "id:x", 3) }, "tool/arguments"},
 		{"works", func() (*opendata.Answer, error) { return opendata.NewOpenAlex(c).Search(ctx, "loom", 3) }, "works of OpenAlex [[https://openalex.org/W1 https://doi.org/10.1/x 2020 7 On looms A. Ann They weave]]"},
-		{"series", func() (*opendata.Answer, error) { return fred.Search(ctx, "unemployment", 3) }, "series of FRED [[UNRATE Unemployment Rate Percent Monthly 1948-01-01 2024-01-01 2024-02-02 07:44:03-06]]"},
-		{"values", func() (*opendata.Answer, error) { return fred.Observations(ctx, "UNRATE", "2023-12-01", 3) }, "FRED, series UNRATE [[2024-01-01 3.7] [2023-12-01 .]]"},
+		{"series", func() (*opendata.Answer, error) { return fred.Search(ctx, "unemployment", 3) }, "series of FRED [[UNRATE Unemployment Rate Percent Monthly 1948-01-01 2024-01-01 2024-02-02 07:44:03-06]] of 40"},
+		{"values", func() (*opendata.Answer, error) { return fred.Observations(ctx, "UNRATE", "2023-12-01", 3) }, "FRED, series UNRATE [[2024-01-01 3.7] [2023-12-01 .]] of 900"},
 		{"no series", func() (*opendata.Answer, error) { return fred.Observations(ctx, "NONE", "", 3) }, "source/unknown"},
 		{"no day", func() (*opendata.Answer, error) { return fred.Observations(ctx, "UNRATE", "May", 3) }, "tool/arguments"},
 		{"key", func() (*opendata.Answer, error) { return wrong.Search(ctx, "x", 3) }, "source/credentials"},
 		{"indicator", func() (*opendata.Answer, error) {
 			return opendata.NewWorldBank(c).Indicator(ctx, "DE;FR", "SP.POP.TOTL", "2020", 10)
-		}, "World Bank, SP.POP.TOTL: Population, total [[Germany DEU 2020 83160871] [France FRA 2020 ]]"},
+		}, "World Bank, SP.POP.TOTL: Population, total [[Germany DEU 2020 83160871] [France FRA 2020 ]] of 22"},
 		{"no indicator", func() (*opendata.Answer, error) {
 			return opendata.NewWorldBank(c).Indicator(ctx, "DE", "NO.NO", "", 10)
 		}, "source/unknown"},
@@ -116,9 +134,41 @@ func TestTOOL07_OpenData(t *testing.T) {
 		got := fault.Code(err)
 		if err == nil {
 			got = a.Title + a.Text + " " + fmt.Sprint(a.Rows)
+			if a.Total > 0 {
+				got += fmt.Sprint(" of ", a.Total)
+			}
 		}
 		if got != tt.want || err != nil && strings.Contains(err.Error(), other.Key) {
 			t.Errorf("%s: %s (%v), want %s", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+// What is asked of arXiv, where each refusal is by the code.
+func TestTOOL07_QueriesOfArXiv(t *testing.T) {
+	for question, want := range map[string]string{
+		"loom paper":                         "all:loom AND all:paper",
+		`"graph neural networks"`:            `all:"graph neural networks"`,
+		`deep "graph neural networks" graph`: `all:deep AND all:"graph neural networks" AND all:graph`,
+		"a OR b":                             "all:a OR all:b",
+		"a b ANDNOT c":                       "all:a AND all:b ANDNOT all:c",
+		"AND a and b OR":                     "all:a AND all:and AND all:b",
+		`"a OR b"`:                           `all:"a OR b"`,
+		"Paxos: a survey – revisited":        "all:Paxos AND all:a AND all:survey AND all:revisited",
+		"ID:x":                               "all:ID AND all:x",
+		`about "au:x"`:                       `all:about AND all:"au:x"`,
+		"f(x)":                               "all:f AND all:x",
+		"au:lamport AND cat:cs.DC":           "au:lamport AND cat:cs.DC",
+		`(ti:"a b" OR abs:c)`:                `(ti:"a b" OR abs:c)`,
+		"(a OR b) c":                         "tool/arguments",
+		`: ""`:                               "tool/arguments",
+	} {
+		got, err := opendata.ArXivQuery(question)
+		if err != nil {
+			got = fault.Code(err)
+		}
+		if got != want {
+			t.Errorf("%s is asked as %s (%v), want %s", question, got, err, want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,12 +25,48 @@ func NewArXiv(c Config) *ArXiv {
 	return &ArXiv{c.open("arXiv", 3*time.Second, nil, "export.arxiv.org")}
 }
 
-// Search returns papers: the best for some words, or for a query in arXiv's own form
-// ("au:lamport AND cat:cs.DC").
+var (
+	quoted    = regexp.MustCompile(`"[^"]*"`)
+	native    = regexp.MustCompile(`(^|[\s(])(ti|au|abs|co|jr|cat|rn|id|all):\S`)
+	arXivTerm = regexp.MustCompile(`"[^"]*[\pL\pN][^"]*"|[^\s":()]*[\pL\pN][^\s":()]*`)
+)
+
+// arXivQuery is a question in arXiv's own form. One that names a field of arXiv outside of
+// quotes has that already; of another one, each word or quoted phrase is looked for in all
+// fields, and what stands between two of them is AND unless it is OR or ANDNOT.
+func arXivQuery(question string) (string, error) {
+	if native.MatchString(quoted.ReplaceAllString(question, `"`)) {
+		return question, nil
+	}
+	var b strings.Builder
+	between, operators := "", false
+	for _, t := range arXivTerm.FindAllString(question, -1) {
+		switch t {
+		case "AND", "OR", "ANDNOT":
+			between, operators = t, true
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString(" " + cmp.Or(between, "AND") + " ")
+		}
+		b.WriteString("all:" + t)
+		between = ""
+	}
+	switch {
+	case b.Len() == 0:
+		return "", unfit("query", question, "words to look for")
+	case operators && strings.ContainsAny(quoted.ReplaceAllString(question, ""), "()"):
+		return "", unfit("query", question, "groups in arXiv's own form, such as all:a AND (all:b OR all:c)")
+	}
+	return b.String(), nil
+}
+
+// Search returns papers: the best for some words, quoted phrases, and AND, OR and ANDNOT
+// between them, or for a query in arXiv's own form ("au:lamport AND cat:cs.DC").
 func (x *ArXiv) Search(ctx context.Context, question string, most int) (*Answer, error) {
-	query := question
-	if !strings.Contains(query, ":") {
-		query = "all:" + strings.Join(strings.Fields(query), " AND all:")
+	query, err := arXivQuery(question)
+	if err != nil {
+		return nil, err
 	}
 	q := url.Values{"search_query": {query}, "start": {"0"}, "max_results": {strconv.Itoa(most)}}
 	page, err := x.client.Get(ctx, "https://export.arxiv.org/api/query?"+q.Encode())

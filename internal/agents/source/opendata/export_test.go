@@ -1,0 +1,4 @@
+package opendata
+
+// ArXivQuery is for tests.
+var ArXivQuery = arXivQuery
