@@ -17,6 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/net/session"
 	"github.com/loomrun/loom/internal/net/token"
 	"github.com/loomrun/loom/internal/net/web"
+	"github.com/loomrun/loom/internal/page"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
 )
@@ -35,7 +36,7 @@ func (h *Host) startWeb(ctx context.Context) error {
 	h.meters.Watch(families, h.figures)
 	all := &services{h: h, all: h.services()}
 	s, err := web.Start(ctx, web.Config{
-		Listen: h.config.HTTP, TLS: h.addresses.webTLS(), Insecure: h.config.Insecure, Hosts: h.addresses.webHosts(), Services: all, Clean: h.secrets.Error, MCP: all.protocol, Meters: h.meters, Logger: h.log,
+		Listen: h.config.HTTP, TLS: h.addresses.webTLS(), Insecure: h.config.Insecure, Hosts: h.addresses.webHosts(), Services: all, Clean: h.secrets.Error, MCP: all.protocol, Meters: h.meters, Logger: h.log, Page: page.Files(),
 		Keys: token.NewKeys(h.dir.Path(), time.Now), Sessions: session.NewKeeper(h.dir.Path(), time.Now),
 	})
 	if fault.Code(err) == "host/port" && h.config.HTTPIfFree {

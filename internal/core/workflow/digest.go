@@ -28,6 +28,16 @@ var undigested = map[protoreflect.Name]bool{
 	"digest": true, "asked_at": true, "decision": true, "comment": true, "decided_by": true, "decided_at": true, "overlaps": true, "signed": true,
 }
 
+// Undigested lists the fields of an approval that no digest covers.
+func Undigested() []string {
+	names := make([]string, 0, len(undigested))
+	for name := range undigested {
+		names = append(names, string(name))
+	}
+	slices.Sort(names)
+	return names
+}
+
 // Digest returns what an answer to an approval must name: the SHA-256, in
 // lower-case hex, of [DigestForm], a line end, and all that is shown: the fields
 // that are set, by their numbers, each as its number, the length of its value and

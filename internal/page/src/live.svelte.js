@@ -1,0 +1,64 @@
+// One stream of what happens, for all tabs of a browser: the one that holds a lock has it,
+// and tells the others; when it is closed, another takes over. The stream brings no views:
+// a notice says that something has changed, and what is shown is asked for again. The
+// browser goes on from the cursor of the last event by itself, so that nothing is missed.
+
+export const live = $state({ connected: true, at: 0 });
+
+let channel;
+let abort;
+let source;
+let due;
+
+function changed(delay) {
+  due ??= setTimeout(() => {
+    due = undefined;
+    live.at++;
+  }, delay);
+}
+
+function take(news) {
+  if (news.connected !== undefined) {
+    if (news.connected && !live.connected) changed(0);
+    live.connected = news.connected;
+  } else {
+    changed(150); // many that come at once are one
+  }
+}
+
+function tell(news) {
+  take(news);
+  channel?.postMessage(news);
+}
+
+function listen() {
+  source = new EventSource('/api/v1/events?since=' + encodeURIComponent(new Date().toISOString()));
+  source.onopen = () => tell({ connected: true });
+  source.onmessage = () => tell({});
+  source.addEventListener('problem', () => tell({})); // the session may have ended: whoever asks next is told
+  source.onerror = () => {
+    tell({ connected: false });
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => source && listen(), 2000); // no stream was answered
+  };
+}
+
+export function follow() {
+  channel = new BroadcastChannel('loom');
+  channel.onmessage = (e) => take(e.data);
+  abort = new AbortController();
+  const held = new Promise((done) => abort.signal.addEventListener('abort', done));
+  navigator.locks
+    .request('loom-stream', { signal: abort.signal }, () => {
+      listen();
+      changed(0); // between the one before and this, something may have happened
+      return held;
+    })
+    .catch(() => {}); // it was not waited for any longer
+}
+
+export function stop() {
+  abort?.abort();
+  source?.close();
+  channel?.close();
+  source = channel = undefined;
+}

@@ -1,0 +1,99 @@
+// The browser's own key, and commands that it signs. The key is made here and cannot be
+// read out, by this page either: the browser keeps it, and signs with it.
+import { concat, enumNumber, timestamp } from './digest.js';
+
+const encoder = new TextEncoder();
+const prefix = encoder.encode('loom.v1.ceo\n');
+const validFor = 5 * 60; // seconds, as the terminal's
+
+/** The key of this browser for this host, or null. */
+export async function ownKey() {
+  return (await store('readonly', (s) => s.get('ceo'))) ?? null;
+}
+
+/** Makes the key of this browser, unless there is one. */
+export async function makeKey() {
+  const have = await ownKey();
+  if (have) return have;
+  const pair = await crypto.subtle.generateKey({ name: 'Ed25519' }, false, ['sign', 'verify']);
+  const raw = new Uint8Array(await crypto.subtle.exportKey('raw', pair.publicKey));
+  const key = { private: pair.privateKey, raw, public: nkey(raw) };
+  await store('readwrite', (s) => s.put(key, 'ceo'));
+  return key;
+}
+
+/** A signed answer to an approval, as the interface takes it. */
+export async function signAnswer(key, deployment, project, answer) {
+  const now = new Date();
+  const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');
+  const payload = concat([
+    text(1, deployment), text(2, project), text(3, nonce),
+    message(4, time(now)), message(5, time(new Date(now.getTime() + validFor * 1000))),
+    message(6, concat([
+      text(1, answer.approval), text(2, answer.digest), varint(3, enumNumber('ApprovalDecision', answer.decision)),
+      text(4, answer.comment), text(5, answer.choice),
+    ])),
+  ]);
+  const signature = new Uint8Array(await crypto.subtle.sign('Ed25519', key.private, concat([prefix, payload])));
+  return { payload: base64(payload), public_key: key.public, signature: base64(signature) };
+}
+
+export const base64 = (bytes) => btoa(String.fromCharCode(...bytes));
+
+// Protobuf, as far as a command needs it: fields in order, none that is empty.
+function varint(n, value) {
+  return value ? concat([bytesOf(n << 3), bytesOf(value)]) : new Uint8Array();
+}
+
+function message(n, bytes) {
+  return concat([bytesOf((n << 3) | 2), bytesOf(bytes.length), bytes]);
+}
+
+function text(n, s) {
+  return s ? message(n, encoder.encode(s)) : new Uint8Array();
+}
+
+function time(date) {
+  const [seconds, nanos] = timestamp(date.toISOString());
+  return concat([varint(1, Number(seconds)), varint(2, Number(nanos))]);
+}
+
+function bytesOf(n) {
+  const out = [];
+  for (let v = BigInt(n); ; v >>= 7n) {
+    if (v < 128n) return Uint8Array.from([...out, Number(v)]);
+    out.push(Number(v & 127n) | 128);
+  }
+}
+
+// An nkey of a user: a prefix, the key and its CRC-16, in base32.
+function nkey(raw) {
+  const body = concat([Uint8Array.from([20 << 3]), raw]);
+  let crc = 0;
+  for (const b of body) {
+    crc ^= b << 8;
+    for (let i = 0; i < 8; i++) crc = crc & 0x8000 ? ((crc << 1) ^ 0x1021) & 0xffff : (crc << 1) & 0xffff;
+  }
+  const all = concat([body, Uint8Array.from([crc & 255, crc >> 8])]);
+  let out = '', held = 0, bits = 0;
+  for (const b of all) {
+    held = (held << 8) | b;
+    for (bits += 8; bits >= 5; bits -= 5) out += 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'[(held >> (bits - 5)) & 31];
+    held &= (1 << bits) - 1;
+  }
+  return bits ? out + 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'[(held << (5 - bits)) & 31] : out;
+}
+
+function store(mode, ask) {
+  return new Promise((resolve, reject) => {
+    const open = indexedDB.open('loom', 1);
+    open.onupgradeneeded = () => open.result.createObjectStore('keys');
+    open.onerror = () => reject(open.error);
+    open.onsuccess = () => {
+      const t = open.result.transaction('keys', mode);
+      const request = ask(t.objectStore('keys'));
+      t.oncomplete = () => resolve(request.result);
+      t.onerror = () => reject(t.error);
+    };
+  });
+}

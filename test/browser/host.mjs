@@ -1,0 +1,111 @@
+// A host of the program that is tested, and a browser that looks at it.
+import { execFile, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { chromium } from 'playwright-core';
+
+const run = promisify(execFile);
+const program = process.env.LOOM_BIN;
+export const pictures = process.env.LOOM_PICTURES ?? '';
+
+/** What is to be there soon is asked for until it is. */
+export async function until(what, ask, within = 30_000) {
+  for (const end = Date.now() + within; ; ) {
+    const got = await ask();
+    if (got) return got;
+    if (Date.now() > end) throw new Error('not seen in time: ' + what);
+    await new Promise((r) => setTimeout(r, 100));
+  }
+}
+
+export class Host {
+  constructor() {
+    this.dir = mkdtempSync(join(tmpdir(), 'loom-browser-'));
+    this.data = join(this.dir, 'data');
+    this.env = { ...process.env, LOOM_DATA: this.data, XDG_CONFIG_HOME: join(this.dir, 'config'), HOME: this.dir };
+    for (const name of ['BROWSER', 'LOOM_CREDS']) delete this.env[name];
+  }
+
+  async loom(...args) {
+    return (await run(program, args, { cwd: this.dir, env: this.env })).stdout;
+  }
+
+  async start(http = '127.0.0.1:0') {
+    if (!existsSync(join(this.dir, 'shop'))) await this.loom('demo', '--make-repository', 'shop');
+    rmSync(join(this.data, 'http.url'), { force: true });
+    this.process = spawn(program, ['up', '--project', 'shop=shop', '--model', 'scripted:demo', '--unsandboxed', '--listen', '127.0.0.1:0', '--http', http], { cwd: this.dir, env: this.env, stdio: ['ignore', 'ignore', 'pipe'] });
+    this.log = '';
+    this.process.stderr.on('data', (d) => (this.log += d));
+    this.ended = new Promise((r) => this.process.on('exit', r));
+    await until('the host', () => existsSync(join(this.data, 'http.url')));
+    this.url = readFileSync(join(this.data, 'http.url'), 'utf8').trim().replace('127.0.0.1', 'localhost');
+  }
+
+  async kill(signal = 'SIGKILL') {
+    this.process.kill(signal);
+    await this.ended;
+  }
+
+  async stop() {
+    if (this.process?.exitCode === null) await this.kill('SIGINT');
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  async link(...args) {
+    return JSON.parse(await this.loom('open', '--json', ...args)).link;
+  }
+
+  /** Files an error report as a service does, and returns its bead. */
+  async report(message, more = {}) {
+    this.token ??= (await this.loom('auth', 'token', 'create', '--name', 'tests', '--scope', 'read,submit')).trim();
+    return this.post('reports', { project: 'shop', service: 'storefront', kind: 'AssertionError', message, ...more });
+  }
+
+  async post(path, body) {
+    const reply = await fetch(`${this.url.replace('localhost', '127.0.0.1')}/api/v1/${path}`, {
+      method: 'POST', headers: { Authorization: 'Bearer ' + this.token, 'Content-Type': 'application/json' }, body: JSON.stringify(body),
+    });
+    const got = await reply.json();
+    if (!reply.ok) throw new Error(JSON.stringify(got));
+    return got;
+  }
+}
+
+const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+
+/** A browser with a directory of its own, which forgets nothing until it is closed. */
+export async function browse(host, options = {}) {
+  const profile = join(host.dir, 'profile-' + Math.random().toString(36).slice(2));
+  mkdirSync(profile);
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags, chromiumSandbox: false, viewport: { width: 1280, height: 860 }, ...options,
+  });
+  const seen = { errors: [], outside: [], dialogs: [] };
+  context.on('request', (r) => {
+    if (!r.url().startsWith(host.url + '/')) seen.outside.push(r.url());
+  });
+  context.on('page', (page) => watch(page, seen));
+  for (const page of context.pages()) watch(page, seen);
+  context.setDefaultTimeout(60_000);
+  return { context, page: context.pages()[0] ?? (await context.newPage()), seen };
+}
+
+function watch(page, seen) {
+  page.on('pageerror', (e) => seen.errors.push('error: ' + e.message));
+  page.on('console', (m) => {
+    if (m.type() === 'error' && !/net::ERR_|Failed to load resource/.test(m.text())) seen.errors.push('console: ' + m.text());
+  });
+  page.on('dialog', (d) => {
+    seen.dialogs.push(d.message());
+    d.dismiss();
+  });
+}
+
+/** A picture of the page, where pictures are kept. */
+export async function picture(page, name) {
+  if (!pictures) return;
+  mkdirSync(pictures, { recursive: true });
+  await page.screenshot({ path: join(pictures, name + '.png'), fullPage: true });
+}
