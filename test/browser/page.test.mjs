@@ -115,7 +115,8 @@ for (const size of [{ width: 1280, height: 860 }, { width: 390, height: 844 }]) 
       const key = /key add (\S+)/.exec(command)[1];
       await host.kill('SIGINT');
       const record = await host.loom('audit', 'verify');
-      console.log(record);
+      assert.match(record, new RegExp(`approval-decided by ceo ${key}\n(?: .*\n)*? +signature: valid\n`));
+      assert.match(record, /every chain holds, and every signature is valid/);
     } finally {
       await context?.close();
       await host.stop();
@@ -150,12 +151,14 @@ describe('people who mean no good', () => {
   async function between(change, ask) {
     const pattern = /\/api\/v1\/inbox\/shop-2/;
     await page.route(pattern, async (route) => {
+      if (page.isClosed()) return;
       const reply = await route.fetch({ headers: { ...route.request().headers(), 'sec-fetch-site': 'same-origin' } });
       const v = await reply.json();
       change(v, v.approvals[0]);
-      await route.fulfill({ response: reply, json: v });
+      await route.fulfill({ response: reply, json: v }).catch(() => {}); // nobody waits for it any more
     });
     try {
+      await page.evaluate(() => (location.hash = '#/inbox/shop-2'));
       await page.reload();
       await ask();
     } finally {
