@@ -147,17 +147,8 @@ func (v *validator) rule(i int, r *loomv1.Rule) {
 	if v.strangeRule(r) {
 		v.refuse("process/rule", at("guide", "rules", i), "rule %q has an unknown type or severity", r.Name)
 	}
-	if strings.TrimSpace(r.Check) == "" {
-		v.refuse("process/rule", at("guide", "rules", i, "check"), "rule %q checks nothing", r.Name)
-		return
-	}
-	if err := verify.CheckRule(r); err != nil {
-		f := fault.From(err)
-		key := "check"
-		if strings.Contains(f.Message, "target") || strings.Contains(f.Message, "CSV") {
-			key = "target"
-		}
-		v.report(f, at("guide", "rules", i, key))
+	for _, f := range verify.RuleFaults(r) {
+		v.report(f.Err, append(at("guide", "rules", i), f.At...))
 	}
 }
 

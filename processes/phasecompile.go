@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/loomrun/loom/internal/core/verify"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -105,8 +106,20 @@ func (d *draft) guide() *loomv1.Guide {
 func rule(r *ruleFile) *loomv1.Rule {
 	return &loomv1.Rule{
 		Name: r.Name, Description: strings.TrimSpace(r.Description), Type: ruleTypes.value(r.Type), Check: r.Check, Target: r.Target,
-		Severity: severities.value(r.Severity), Wanted: r.Expect == "present", Phases: r.Phases,
+		Severity: severities.value(r.Severity), Wanted: r.Expect == "present", Phases: r.Phases, With: told(r.With),
 	}
+}
+
+// told is what a rule is told beside its check; nil for nothing.
+func told(with map[string]any) *structpb.Struct {
+	if len(with) == 0 {
+		return nil
+	}
+	s, err := structpb.NewStruct(with)
+	if err != nil {
+		panic("processes: a YAML value that no Struct holds: " + err.Error())
+	}
+	return s
 }
 
 func (w *weaver) node(from []any, n *loomv1.NodeDefinition) string {

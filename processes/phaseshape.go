@@ -55,14 +55,15 @@ type (
 		Rules []ruleFile `yaml:"rules"`
 	}
 	ruleFile struct {
-		Name        string   `yaml:"name" loom:"required"`
-		Description string   `yaml:"description"`
-		Type        string   `yaml:"type"`
-		Check       string   `yaml:"check" loom:"required"`
-		Target      string   `yaml:"target"`
-		Severity    string   `yaml:"severity"`
-		Expect      string   `yaml:"expect"`
-		Phases      []string `yaml:"phases"`
+		Name        string         `yaml:"name" loom:"required"`
+		Description string         `yaml:"description"`
+		Type        string         `yaml:"type"`
+		Check       string         `yaml:"check"`
+		With        map[string]any `yaml:"with"`
+		Target      string         `yaml:"target"`
+		Severity    string         `yaml:"severity"`
+		Expect      string         `yaml:"expect"`
+		Phases      []string       `yaml:"phases"`
 	}
 	memoryFile struct {
 		ExtractTypes       []memoryTypeFile `yaml:"extract_types"`

@@ -6,6 +6,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
+	"github.com/loomrun/loom/internal/core/verify"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -156,11 +157,7 @@ var (
 		{"materialize", loomv1.DocumentStage_DOCUMENT_STAGE_MATERIALIZE},
 		{"postlog", loomv1.DocumentStage_DOCUMENT_STAGE_POSTLOG},
 	}
-	ruleTypes = words[loomv1.RuleType]{
-		{"regex", loomv1.RuleType_RULE_TYPE_REGEX},
-		{"llm", loomv1.RuleType_RULE_TYPE_LLM},
-		{"table", loomv1.RuleType_RULE_TYPE_TABLE},
-	}
+	ruleTypes  = typesOfRules()
 	severities = words[loomv1.Severity]{
 		{"warning", loomv1.Severity_SEVERITY_WARNING},
 		{"error", loomv1.Severity_SEVERITY_ERROR},
@@ -180,6 +177,17 @@ type enum interface {
 type words[T enum] []struct {
 	word  string
 	value T
+}
+
+// typesOfRules are the words for types of rules, from the table of these.
+func typesOfRules() (list words[loomv1.RuleType]) {
+	for _, k := range verify.Kinds() {
+		list = append(list, struct {
+			word  string
+			value loomv1.RuleType
+		}{k.Name, k.Type})
+	}
+	return list
 }
 
 func (w words[T]) all() []string {

@@ -1,6 +1,11 @@
 package processes
 
 import (
+	"encoding/json"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -46,6 +51,7 @@ func (w *writer) rule(r *loomv1.Rule) {
 		w.text("description", r.Description)
 		w.key("type", ruleTypes.word(r.Type))
 		w.key("check", plain(r.Check))
+		w.told(r.With)
 		w.key("target", plain(r.Target))
 		w.key("severity", severities.word(r.Severity))
 		if r.Wanted {
@@ -53,6 +59,20 @@ func (w *writer) rule(r *loomv1.Rule) {
 		}
 		w.key("phases", list(r.Phases))
 	})
+}
+
+// told writes what a rule is told as JSON, which is YAML in one line.
+func (w *writer) told(with *structpb.Struct) {
+	if len(with.GetFields()) == 0 {
+		return
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(with.AsMap()); err != nil {
+		panic("processes: what a rule is told is no JSON: " + err.Error())
+	}
+	w.key("with", strings.TrimSpace(b.String()))
 }
 
 func (w *writer) phase(p *loomv1.Phase) {

@@ -171,7 +171,7 @@ func (j *job) audit(dir string) ([]verify.Finding, error) {
 	for _, n := range j.brief.Definition.GetNodes() {
 		if isWork(n) && j.passed(n.Id) {
 			o := j.brief.Execution.Nodes[n.Id].GetOutcome()
-			found = append(found, verify.Phase(root.FS(), n.Id, n.Phase, j.rules(), o.GetSummary()+"\n"+o.GetNotes())...)
+			found = append(found, verify.Phase(root.FS(), n.Id, n.Phase, j.rules(), o.GetSummary()+"\n"+o.GetNotes(), j.known(nil))...)
 		}
 	}
 	return found, nil

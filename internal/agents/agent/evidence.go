@@ -11,6 +11,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/verify"
+	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -93,4 +94,38 @@ func (j *job) report(found []verify.Finding) []*loomv1.JudgedRule {
 		return n.GetPhase().GetPart() == loomv1.PhasePart_PHASE_PART_CHECK && n.Phase.Of == id
 	})
 	return verify.Report(id, j.brief.Node.Phase, j.rules(), found, verifier)
+}
+
+// sources are the addresses that tools have read in the turn, for work of a process.
+func (r *run) sources() (list []string) {
+	if r.brief.Node.Phase == nil {
+		return nil
+	}
+	for _, s := range r.t.Steps {
+		for _, read := range s.GetTool().GetResult().GetRead() {
+			if len(list) < workflow.MaxSources && len(read.Address) <= workflow.SourceBytes && !slices.Contains(list, read.Address) {
+				list = append(list, read.Address)
+			}
+		}
+	}
+	return list
+}
+
+// known is what rules are told of the execution: when it began, and what was read in it,
+// by this turn and by others, those that failed among them.
+func (j *job) known(out *loomv1.Outcome) verify.Run {
+	x := j.brief.Execution
+	k := verify.Run{Sources: slices.Clone(out.GetSources())}
+	if x.GetStartedAt() != nil {
+		k.Began = x.StartedAt.AsTime()
+	}
+	for _, st := range x.GetNodes() {
+		k.Sources = append(k.Sources, st.GetOutcome().GetSources()...)
+		for _, a := range st.GetHistory() {
+			k.Sources = append(k.Sources, a.GetOutcome().GetSources()...)
+		}
+	}
+	slices.Sort(k.Sources)
+	k.Sources = slices.Compact(k.Sources)
+	return k
 }

@@ -156,10 +156,10 @@ func (j *job) found(dir string, out *loomv1.Outcome) ([]verify.Finding, error) {
 		return nil, fmt.Errorf("worktree: %w", err)
 	}
 	defer root.Close()
-	found := verify.Phase(root.FS(), j.brief.Attempt.Node, j.brief.Node.Phase, j.rules(), out.Summary+"\n"+out.Notes)
+	found := verify.Phase(root.FS(), j.brief.Attempt.Node, j.brief.Node.Phase, j.rules(), out.Summary+"\n"+out.Notes, j.known(out))
 	for _, name := range j.brief.Step.GetDeliverables() { // also those that a later step takes up
 		one := &loomv1.Phase{Deliverables: []string{name}}
-		found = unlike(found, verify.Phase(root.FS(), j.brief.Attempt.Node, one, nil, ""))
+		found = unlike(found, verify.Phase(root.FS(), j.brief.Attempt.Node, one, nil, "", verify.Run{}))
 	}
 	return found, nil
 }

@@ -233,7 +233,7 @@ func (j *job) judge(ctx context.Context) (*loomv1.Outcome, error) {
 			return out, err
 		}
 		o := j.brief.Execution.Nodes[phase.Id].GetOutcome()
-		found := verify.Phase(files, phase.Id, phase.Phase, j.rules(), o.GetSummary()+"\n"+o.GetNotes())
+		found := verify.Phase(files, phase.Id, phase.Phase, j.rules(), o.GetSummary()+"\n"+o.GetNotes(), j.known(nil))
 		judged, unproven := verify.Proven(questions, out.Fields.AsMap(), evidence)
 		out.Broken = verify.Broken(append(verify.Errors(found), judged...)) // the phase has told of warnings
 		out.Judged = verify.Judgments(questions, out.Fields.AsMap(), unproven)

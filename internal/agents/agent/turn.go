@@ -119,6 +119,7 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 		case turn.RunTools:
 			err = r.runTools(ctx, s.Calls)
 		case turn.Finish:
+			s.Outcome.Sources = r.sources()
 			if s.Outcome.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
 				return s.Outcome, nil
 			}
@@ -131,7 +132,9 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 				return s.Outcome, nil
 			}
 		case turn.Stop:
-			return r.stopped(s), nil
+			out := r.stopped(s)
+			out.Sources = r.sources()
+			return out, nil
 		default:
 			err = fmt.Errorf("turn of attempt %q wants %T", r.brief.Attempt.Id, s)
 		}

@@ -181,6 +181,11 @@ func (s *State) result(child *loomv1.Execution) *loomv1.Outcome {
 	for _, n := range s.p.Definitions[child.DefinitionHash].GetNodes() {
 		if o := child.Nodes[n.Id].GetOutcome(); o != nil {
 			tell(&notes, n.Id, o)
+			for _, a := range o.Sources { // which a later phase may cite
+				if len(out.Sources) < workflow.MaxSources && !slices.Contains(out.Sources, a) {
+					out.Sources = append(out.Sources, a)
+				}
+			}
 			if o.Document != nil {
 				out.Document = proto.CloneOf(o.Document)
 			}

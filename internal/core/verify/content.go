@@ -23,7 +23,8 @@ type content struct {
 	text   string
 	whole  string          // all of the text
 	blocks []foreign.Block // of an office file
-	grids  []grid          // the tables of a csv, tsv or xlsx
+	grids  []grid          // the tables of a csv, tsv or xlsx; of other files once they are asked for
+	parted bool            // the tables of such another file were asked for
 	blind  string          // why nothing can be looked for in it
 	left   []string        // what was left out of it
 	wrong  []Finding       // it is not what its name says
@@ -32,6 +33,8 @@ type content struct {
 // grid is a table: its header, and rows with the numbers that people find them by.
 type grid struct {
 	sheet  string // of a workbook
+	nth    int    // of a docx or pptx, which has no lines: the how manieth it is, from 1
+	line   int    // of the header, in a text
 	header []string
 	rows   [][]string
 	number []int

@@ -74,7 +74,7 @@ func row(n int, cells ...string) string {
 // check is what is found of one file.
 func check(name string, data []byte, rules ...*loomv1.Rule) (list []string) {
 	files := fstest.MapFS{name: &fstest.MapFile{Data: data}}
-	for _, f := range verify.Phase(files, "p", &loomv1.Phase{Deliverables: []string{name}}, rules, "") {
+	for _, f := range verify.Phase(files, "p", &loomv1.Phase{Deliverables: []string{name}}, rules, "", verify.Run{}) {
 		list = append(list, f.String())
 	}
 	return list

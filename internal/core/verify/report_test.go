@@ -34,7 +34,7 @@ func TestPROC05_ReportOfRules(t *testing.T) {
 		{Name: "other", Type: regex, Check: "x", Phases: []string{"q"}},
 		{Name: "clear", Check: "It is clear."},
 	}
-	found := verify.Phase(files, "p", phase, rules, "")
+	found := verify.Phase(files, "p", phase, rules, "", verify.Run{})
 	want := []string{
 		"deliverables held 1", "format held 1", `no-placeholders broken 1 a.md:1: no-placeholders: found "TBD"`, "sourced held 1",
 		"scanned not_judged 1 b.pdf: not looked at: the text of a PDF is not read", "balance not_judged 0 the phase delivers no file that it is aimed at",

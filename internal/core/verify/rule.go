@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/lang/condition"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -33,29 +32,6 @@ const (
 	maxPattern = 512
 	maxFound   = 5
 )
-
-// CheckRule returns what keeps a rule from being checked, as process/rule, or
-// nil: a pattern or expression that does not compile, a target that no rule of
-// its type can have.
-func CheckRule(r *loomv1.Rule) error {
-	switch r.Type {
-	case regex:
-		if _, err := pattern(r.Check); err != nil {
-			return err
-		}
-	case table:
-		if _, err := condition.CompileRow(r.Check); err != nil {
-			return fault.New("process/rule", "%s", fault.From(err).Message).Got(r.Check)
-		}
-		if !slices.Contains([]string{"csv", "tsv", "xlsx"}, kindOf(r.Target)) {
-			return fault.New("process/rule", "a table rule looks at files of type csv, tsv or xlsx, which its target does not name").Got(r.Target).Want("name one, or a glob such as *.csv, as its target")
-		}
-	}
-	if _, err := path.Match(r.Target, ""); err != nil {
-		return fault.New("process/rule", "the target is no glob").Got(r.Target)
-	}
-	return nil
-}
 
 func pattern(text string) (*regexp.Regexp, error) {
 	if len(text) > maxPattern {
@@ -118,24 +94,37 @@ func Tested(r *loomv1.Rule) string {
 	default:
 		in = r.Target
 	}
+	k := kindOfRule(r)
 	switch {
+	case k == nil || k.look == nil:
+		return strings.TrimSpace(r.Check)
 	case r.Type == regex && r.Wanted:
 		return fmt.Sprintf("tested: a line of %s matches `%s`", in, r.Check)
 	case r.Type == regex:
 		return fmt.Sprintf("tested: no line of %s matches `%s`", in, r.Check)
-	case r.Type == table:
+	case r.Type == table && len(r.With.GetFields()) == 0:
 		return fmt.Sprintf("tested: `%s` for each row of %s", r.Check, in)
 	}
-	return strings.TrimSpace(r.Check)
+	text := fmt.Sprintf("tested in %s: %s", in, k.About)
+	if with := k.spell(toldOf(r)); with != "" {
+		text += " (" + with + ")"
+	}
+	if strings.TrimSpace(r.Check) != "" {
+		text += fmt.Sprintf("; `%s`", r.Check)
+	}
+	return text
 }
 
 // Deterministic says whether a rule needs no judgment.
-func Deterministic(r *loomv1.Rule) bool { return r.Type == regex || r.Type == table }
+func Deterministic(r *loomv1.Rule) bool {
+	k := kindOfRule(r)
+	return k != nil && k.look != nil
+}
 
 // Phase returns what is wrong with what a phase has delivered: promised files
 // first, whether each is what its name says, then the rules that need no judgment, in
 // their order. Files are looked at in files; output is what the outcome says.
-func Phase(files fs.FS, id string, p *loomv1.Phase, rules []*loomv1.Rule, output string) []Finding {
+func Phase(files fs.FS, id string, p *loomv1.Phase, rules []*loomv1.Rule, output string, run Run) []Finding {
 	var found []Finding
 	var there []*content
 	for _, d := range Deliverables(p) {
@@ -150,40 +139,11 @@ func Phase(files fs.FS, id string, p *loomv1.Phase, rules []*loomv1.Rule, output
 	}
 	for _, r := range rules {
 		if Applies(r, id) {
-			found = append(found, examine(r, there, output)...)
+			found = append(found, examine(r, there, output, files, run)...)
 		}
 	}
 	for i := range found {
 		found[i].Phase, found[i].Tier = id, 1
-	}
-	return found
-}
-
-func examine(r *loomv1.Rule, there []*content, output string) (found []Finding) {
-	if !Deterministic(r) {
-		return nil
-	}
-	if r.Target == InOutput {
-		return search(r, InOutput, output)
-	}
-	for _, c := range there {
-		if !aimedAt(r.Target, c.name) {
-			continue
-		}
-		if c.blind != "" {
-			if !unsound(c.wrong) { // which was said already
-				found = append(found, Finding{Rule: r.Name, Severity: isWarning, File: c.name, Text: unseen + c.blind})
-			}
-			continue
-		}
-		if r.Type == table {
-			found = append(found, tableRule(r, c)...)
-		} else {
-			found = append(found, search(r, c.name, c.text)...)
-		}
-		for _, left := range c.left {
-			found = append(found, Finding{Rule: r.Name, Severity: isWarning, File: c.name, Text: left})
-		}
 	}
 	return found
 }

@@ -16,16 +16,18 @@ import (
 // maxRows is how many rows of a table are looked at.
 const maxRows = 10_000
 
-// tableRule evaluates a rule over every row of the tables of a file.
+// tableRule evaluates a rule over every row of the tables of a file: of a file with
+// several, of those that have all its columns.
 func tableRule(r *loomv1.Rule, c *content) (found []Finding) {
-	if unsound(c.wrong) && len(c.grids) == 0 {
-		return nil // it cannot be read, which was said
-	}
-	grids := c.grids
-	if c.kind == "xlsx" {
+	grids := c.tables()
+	if c.kind != "csv" && c.kind != "tsv" {
 		grids = slices.DeleteFunc(slices.Clone(grids), func(g grid) bool { return !g.has(r.Check) })
 		if len(grids) == 0 {
-			return []Finding{{Rule: r.Name, Severity: severity(r), File: c.name, Text: about(r) + ": no sheet has all columns that the rule reads"}}
+			what := "table"
+			if c.kind == "xlsx" {
+				what = "sheet"
+			}
+			return []Finding{{Rule: r.Name, Severity: severity(r), File: c.name, Text: about(r) + ": no " + what + " has all columns that the rule reads"}}
 		}
 	}
 	for _, g := range grids {
@@ -46,12 +48,41 @@ func (g *grid) has(check string) bool {
 	return true
 }
 
-// place is where a row stands: the line of a csv file; of a workbook, in words.
+// place is where a row stands: the line of a text; of another file, in words.
 func (g *grid) place(i int) (line int, words string) {
-	if g.sheet == "" {
-		return g.number[i], ""
+	switch {
+	case g.sheet != "":
+		return 0, fmt.Sprintf("sheet %q, row %d: ", g.sheet, g.number[i])
+	case g.nth > 0:
+		return 0, fmt.Sprintf("table %d, row %d: ", g.nth, g.number[i])
 	}
-	return 0, fmt.Sprintf("sheet %q, row %d: ", g.sheet, g.number[i])
+	return g.number[i], ""
+}
+
+// top is where a table begins.
+func (g *grid) top() (line int, words string) {
+	switch {
+	case g.sheet != "":
+		return 0, fmt.Sprintf("sheet %q: ", g.sheet)
+	case g.nth > 0:
+		return 0, fmt.Sprintf("table %d: ", g.nth)
+	}
+	return max(g.line, 1), ""
+}
+
+// without are those of columns that a table has not.
+func (g *grid) without(columns []string) (missing []string) {
+	for _, name := range columns {
+		if g.column(name) < 0 {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+// column is the place of a column, or -1.
+func (g *grid) column(name string) int {
+	return slices.IndexFunc(g.header, func(h string) bool { return figureName(h) == figureName(name) })
 }
 
 func rowRule(r *loomv1.Rule, name string, g grid) []Finding {

@@ -90,7 +90,7 @@ func TestPROC05_Phase(t *testing.T) {
 	} {
 		t.Run("PROC05 "+tt.name, func(t *testing.T) {
 			var got []string
-			for _, f := range verify.Phase(tt.files, "p", phase, rules, tt.output) {
+			for _, f := range verify.Phase(tt.files, "p", phase, rules, tt.output, verify.Run{}) {
 				got = append(got, f.String())
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -106,12 +106,12 @@ func TestPROC05_RulesAreBounded(t *testing.T) {
 	text := strings.Repeat(strings.Repeat("a", 1000)+"!\n", 300) + strings.Repeat("x\n", 40_000)
 	files := fstest.MapFS{"a.md": {Data: []byte(text)}}
 	rules := []*loomv1.Rule{{Name: "r", Type: regex, Check: "(a+)+b$|x", Severity: severe}}
-	found := verify.Phase(files, "p", &loomv1.Phase{Deliverables: []string{"a.md"}}, rules, "")
+	found := verify.Phase(files, "p", &loomv1.Phase{Deliverables: []string{"a.md"}}, rules, "", verify.Run{})
 	if len(found) != 1 || !strings.Contains(found[0].Text, "first 256 KiB") {
 		t.Errorf("%v", found)
 	}
 	files["a.md"] = &fstest.MapFile{Data: []byte(strings.Repeat("x\n", 100))}
-	if found := verify.Phase(files, "p", &loomv1.Phase{Deliverables: []string{"a.md"}}, rules, ""); len(found) != 5 {
+	if found := verify.Phase(files, "p", &loomv1.Phase{Deliverables: []string{"a.md"}}, rules, "", verify.Run{}); len(found) != 5 {
 		t.Errorf("%d findings", len(found))
 	}
 	if err := verify.CheckRule(&loomv1.Rule{Type: regex, Check: strings.Repeat("a", 513)}); err == nil {
@@ -158,7 +158,7 @@ func TestPROC05_Verdict(t *testing.T) {
 func TestPROC09_BrokenRules(t *testing.T) {
 	files := fstest.MapFS{"a.md": {Data: []byte("TBD\nTBD\n")}}
 	phase := &loomv1.Phase{Deliverables: []string{"a.md", "b.md"}}
-	found := verify.Phase(files, "p", phase, []*loomv1.Rule{{Name: "done", Type: regex, Check: "TBD", Severity: warning}}, "")
+	found := verify.Phase(files, "p", phase, []*loomv1.Rule{{Name: "done", Type: regex, Check: "TBD", Severity: warning}}, "", verify.Run{})
 	got := verify.Broken(append(found, verify.VotedDown("p", "no")...))
 	want := []*loomv1.BrokenRule{
 		{Phase: "p", Rule: "deliverables", Tier: 1, Severity: severe, Count: 1},

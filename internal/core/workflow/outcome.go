@@ -157,6 +157,9 @@ func fits(n *node, out *loomv1.Outcome) error {
 	if err := fitsJudged(n, out.Judged); err != nil {
 		return err
 	}
+	if err := fitsSources(n, out.Sources); err != nil {
+		return err
+	}
 	return fitsFields(n, out)
 }
 
@@ -189,6 +192,25 @@ func fitsJudged(n *node, list []*loomv1.JudgedRule) error {
 		_, known := loomv1.RuleState_name[int32(r.State)]
 		if r.Rule == "" || len(r.Rule) > ruleBytes || r.Phase == "" || len(r.Phase) > ruleBytes || r.Tier > 3 || !known || r.State == 0 || len(r.Evidence) > evidenceBytes {
 			return invalid(fmt.Sprintf("judged[%d]", i), "a judged rule has a phase and a name of at most %d bytes, a state, a tier from 0 to 3 and at most %d bytes of evidence", ruleBytes, evidenceBytes)
+		}
+	}
+	return nil
+}
+
+// Bounds of what an outcome says was read.
+const (
+	MaxSources  = 128
+	SourceBytes = 512
+)
+
+// fitsSources refuses what work of no process has read, and more than is kept.
+func fitsSources(n *node, list []string) error {
+	if len(list) > 0 && n.Phase == nil && n.Process == "" || len(list) > MaxSources {
+		return invalid("sources", "node %q is of no process, or it names more than %d sources", n.Id, MaxSources)
+	}
+	for i, s := range list {
+		if s == "" || len(s) > SourceBytes {
+			return invalid(fmt.Sprintf("sources[%d]", i), "an address has at most %d bytes", SourceBytes)
 		}
 	}
 	return nil

@@ -31,6 +31,8 @@ func (d *Document) decode(n *yaml.Node, v reflect.Value, path []any) {
 		d.wrong(n, path, "is empty", "give a value or leave the key out")
 	case v.Type() == durationType:
 		d.duration(n, v, path)
+	case v.Kind() == reflect.Interface:
+		d.any(n, v, path)
 	case v.Kind() == reflect.Struct:
 		d.structure(n, v, path)
 	case v.Kind() == reflect.Map:

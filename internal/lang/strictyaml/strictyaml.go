@@ -89,8 +89,9 @@ func Parse(file string, data []byte) (*Document, error) {
 // value. A field's key is its yaml tag; `loom:"required"` demands the key.
 //
 // Fields are strings, whole numbers, float64, bool, [time.Duration] (as in
-// 1h30m), structs, lists and maps of these by string, and pointers to these,
-// which stay nil where the key is absent. Any other type panics.
+// 1h30m), structs, lists and maps of these by string, any for what the caller looks
+// into by itself ([Document.Value] says as what), and pointers to these, which stay nil
+// where the key is absent. Any other type panics.
 func (d *Document) Decode(into any) {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {

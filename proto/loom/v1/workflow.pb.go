@@ -34,23 +34,71 @@ const (
 	RuleType_RULE_TYPE_REGEX RuleType = 1
 	// A sentence that the verifier judges, with evidence.
 	RuleType_RULE_TYPE_LLM RuleType = 2
-	// A CEL expression that must hold for every row of a CSV deliverable.
+	// A table with given columns is there, and a CEL expression holds for each of its rows.
 	RuleType_RULE_TYPE_TABLE RuleType = 3
+	// What the file holds is as a JSON Schema says; of a table each row.
+	RuleType_RULE_TYPE_SCHEMA RuleType = 4
+	// The number of words is within bounds.
+	RuleType_RULE_TYPE_WORD_COUNT RuleType = 5
+	// Each citation resolves to something that was read, or to a file of the workspace.
+	RuleType_RULE_TYPE_CITATIONS RuleType = 6
+	// Dates are within a range, or not older than so many days before the work began.
+	RuleType_RULE_TYPE_DATES RuleType = 7
+	// Stated totals are the sums of what stands above or beside them.
+	RuleType_RULE_TYPE_TOTALS RuleType = 8
+	// Relative links lead to files of the workspace, and to headings that are there.
+	RuleType_RULE_TYPE_LINKS RuleType = 9
+	// Headings are there, in an order.
+	RuleType_RULE_TYPE_SECTIONS RuleType = 10
+	// Assets are liabilities plus equity, in each period.
+	RuleType_RULE_TYPE_BALANCE RuleType = 11
+	// A named figure is within bounds.
+	RuleType_RULE_TYPE_RANGE RuleType = 12
+	// A named figure is the same in several files or sheets.
+	RuleType_RULE_TYPE_SAME_VALUE RuleType = 13
+	// A name is spelt as it is, and in none of its wrong ways.
+	RuleType_RULE_TYPE_SPELLING RuleType = 14
+	// Nothing is left to fill in.
+	RuleType_RULE_TYPE_PLACEHOLDER RuleType = 15
 )
 
 // Enum value maps for RuleType.
 var (
 	RuleType_name = map[int32]string{
-		0: "RULE_TYPE_UNSPECIFIED",
-		1: "RULE_TYPE_REGEX",
-		2: "RULE_TYPE_LLM",
-		3: "RULE_TYPE_TABLE",
+		0:  "RULE_TYPE_UNSPECIFIED",
+		1:  "RULE_TYPE_REGEX",
+		2:  "RULE_TYPE_LLM",
+		3:  "RULE_TYPE_TABLE",
+		4:  "RULE_TYPE_SCHEMA",
+		5:  "RULE_TYPE_WORD_COUNT",
+		6:  "RULE_TYPE_CITATIONS",
+		7:  "RULE_TYPE_DATES",
+		8:  "RULE_TYPE_TOTALS",
+		9:  "RULE_TYPE_LINKS",
+		10: "RULE_TYPE_SECTIONS",
+		11: "RULE_TYPE_BALANCE",
+		12: "RULE_TYPE_RANGE",
+		13: "RULE_TYPE_SAME_VALUE",
+		14: "RULE_TYPE_SPELLING",
+		15: "RULE_TYPE_PLACEHOLDER",
 	}
 	RuleType_value = map[string]int32{
 		"RULE_TYPE_UNSPECIFIED": 0,
 		"RULE_TYPE_REGEX":       1,
 		"RULE_TYPE_LLM":         2,
 		"RULE_TYPE_TABLE":       3,
+		"RULE_TYPE_SCHEMA":      4,
+		"RULE_TYPE_WORD_COUNT":  5,
+		"RULE_TYPE_CITATIONS":   6,
+		"RULE_TYPE_DATES":       7,
+		"RULE_TYPE_TOTALS":      8,
+		"RULE_TYPE_LINKS":       9,
+		"RULE_TYPE_SECTIONS":    10,
+		"RULE_TYPE_BALANCE":     11,
+		"RULE_TYPE_RANGE":       12,
+		"RULE_TYPE_SAME_VALUE":  13,
+		"RULE_TYPE_SPELLING":    14,
+		"RULE_TYPE_PLACEHOLDER": 15,
 	}
 )
 
@@ -1859,7 +1907,7 @@ type Rule struct {
 	Name        string   `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Description string   `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	Type        RuleType `protobuf:"varint,3,opt,name=type,proto3,enum=loom.v1.RuleType" json:"type,omitempty"`
-	// The pattern, the sentence or the expression.
+	// The pattern, the sentence or the expression; most types have none.
 	Check string `protobuf:"bytes,4,opt,name=check,proto3" json:"check,omitempty"`
 	// "deliverables", "output" (what the outcome says), or a glob of deliverables.
 	Target   string   `protobuf:"bytes,5,opt,name=target,proto3" json:"target,omitempty"`
@@ -1867,7 +1915,9 @@ type Rule struct {
 	// For regex: the pattern must be found; otherwise it must not.
 	Wanted bool `protobuf:"varint,7,opt,name=wanted,proto3" json:"wanted,omitempty"`
 	// Phases that it is about; empty for all.
-	Phases        []string `protobuf:"bytes,8,rep,name=phases,proto3" json:"phases,omitempty"`
+	Phases []string `protobuf:"bytes,8,rep,name=phases,proto3" json:"phases,omitempty"`
+	// What its type is told beside check: bounds, names, columns, a schema.
+	With          *structpb.Struct `protobuf:"bytes,9,opt,name=with,proto3" json:"with,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1954,6 +2004,13 @@ func (x *Rule) GetWanted() bool {
 func (x *Rule) GetPhases() []string {
 	if x != nil {
 		return x.Phases
+	}
+	return nil
+}
+
+func (x *Rule) GetWith() *structpb.Struct {
+	if x != nil {
+		return x.With
 	}
 	return nil
 }
@@ -4215,7 +4272,10 @@ type Outcome struct {
 	Gaps []string `protobuf:"bytes,15,rep,name=gaps,proto3" json:"gaps,omitempty"`
 	// What became of each rule and criterion that a phase is held against, set by the
 	// runtime for a node of a process. At most 64.
-	Judged        []*JudgedRule `protobuf:"bytes,16,rep,name=judged,proto3" json:"judged,omitempty"`
+	Judged []*JudgedRule `protobuf:"bytes,16,rep,name=judged,proto3" json:"judged,omitempty"`
+	// Addresses that tools read in the turn, set by the runtime: what a citation may
+	// resolve to. At most 128 of at most 512 bytes.
+	Sources       []string `protobuf:"bytes,17,rep,name=sources,proto3" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4358,6 +4418,13 @@ func (x *Outcome) GetGaps() []string {
 func (x *Outcome) GetJudged() []*JudgedRule {
 	if x != nil {
 		return x.Judged
+	}
+	return nil
+}
+
+func (x *Outcome) GetSources() []string {
+	if x != nil {
+		return x.Sources
 	}
 	return nil
 }
@@ -6228,7 +6295,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\fmemory_types\x18\x06 \x03(\v2\x13.loom.v1.MemoryTypeR\vmemoryTypes\x12'\n" +
 	"\x0fmemory_guidance\x18\a \x01(\tR\x0ememoryGuidance\x12\x19\n" +
 	"\bscan_for\x18\b \x03(\tR\ascanFor\x12-\n" +
-	"\x12workspace_guidance\x18\t \x01(\tR\x11workspaceGuidance\"\xf0\x01\n" +
+	"\x12workspace_guidance\x18\t \x01(\tR\x11workspaceGuidance\"\x9d\x02\n" +
 	"\x04Rule\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12%\n" +
@@ -6237,7 +6304,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x06target\x18\x05 \x01(\tR\x06target\x12-\n" +
 	"\bseverity\x18\x06 \x01(\x0e2\x11.loom.v1.SeverityR\bseverity\x12\x16\n" +
 	"\x06wanted\x18\a \x01(\bR\x06wanted\x12\x16\n" +
-	"\x06phases\x18\b \x03(\tR\x06phases\"B\n" +
+	"\x06phases\x18\b \x03(\tR\x06phases\x12+\n" +
+	"\x04with\x18\t \x01(\v2\x17.google.protobuf.StructR\x04with\"B\n" +
 	"\n" +
 	"MemoryType\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12 \n" +
@@ -6465,7 +6533,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bClaimant\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xe2\x04\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xfc\x04\n" +
 	"\aOutcome\x12.\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x16.loom.v1.OutcomeStatusR\x06status\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x14\n" +
@@ -6483,7 +6551,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bdocument\x18\r \x01(\v2\x16.loom.v1.ShownDocumentR\bdocument\x12&\n" +
 	"\x04left\x18\x0e \x03(\v2\x12.loom.v1.NamedBlobR\x04left\x12\x12\n" +
 	"\x04gaps\x18\x0f \x03(\tR\x04gaps\x12+\n" +
-	"\x06judged\x18\x10 \x03(\v2\x13.loom.v1.JudgedRuleR\x06judged\"K\n" +
+	"\x06judged\x18\x10 \x03(\v2\x13.loom.v1.JudgedRuleR\x06judged\x12\x18\n" +
+	"\asources\x18\x11 \x03(\tR\asources\"K\n" +
 	"\tNamedBlob\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\acontent\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\acontent\"\xa3\x01\n" +
@@ -6647,12 +6716,25 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\texecution\x18\x03 \x01(\tR\texecution\x12)\n" +
 	"\x06holder\x18\x04 \x01(\v2\x11.loom.v1.ClaimantR\x06holder\x120\n" +
 	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x14\n" +
-	"\x05waits\x18\x06 \x01(\bR\x05waits*b\n" +
+	"\x05waits\x18\x06 \x01(\bR\x05waits*\xfc\x02\n" +
 	"\bRuleType\x12\x19\n" +
 	"\x15RULE_TYPE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fRULE_TYPE_REGEX\x10\x01\x12\x11\n" +
 	"\rRULE_TYPE_LLM\x10\x02\x12\x13\n" +
-	"\x0fRULE_TYPE_TABLE\x10\x03*N\n" +
+	"\x0fRULE_TYPE_TABLE\x10\x03\x12\x14\n" +
+	"\x10RULE_TYPE_SCHEMA\x10\x04\x12\x18\n" +
+	"\x14RULE_TYPE_WORD_COUNT\x10\x05\x12\x17\n" +
+	"\x13RULE_TYPE_CITATIONS\x10\x06\x12\x13\n" +
+	"\x0fRULE_TYPE_DATES\x10\a\x12\x14\n" +
+	"\x10RULE_TYPE_TOTALS\x10\b\x12\x13\n" +
+	"\x0fRULE_TYPE_LINKS\x10\t\x12\x16\n" +
+	"\x12RULE_TYPE_SECTIONS\x10\n" +
+	"\x12\x15\n" +
+	"\x11RULE_TYPE_BALANCE\x10\v\x12\x13\n" +
+	"\x0fRULE_TYPE_RANGE\x10\f\x12\x18\n" +
+	"\x14RULE_TYPE_SAME_VALUE\x10\r\x12\x16\n" +
+	"\x12RULE_TYPE_SPELLING\x10\x0e\x12\x19\n" +
+	"\x15RULE_TYPE_PLACEHOLDER\x10\x0f*N\n" +
 	"\bSeverity\x12\x18\n" +
 	"\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10SEVERITY_WARNING\x10\x01\x12\x12\n" +
@@ -6851,8 +6933,8 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	nil,                           // 68: loom.v1.Execution.EdgesEntry
 	nil,                           // 69: loom.v1.Execution.NamedChecksEntry
 	(*timestamppb.Timestamp)(nil), // 70: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 71: google.protobuf.Duration
-	(*structpb.Struct)(nil),       // 72: google.protobuf.Struct
+	(*structpb.Struct)(nil),       // 71: google.protobuf.Struct
+	(*durationpb.Duration)(nil),   // 72: google.protobuf.Duration
 	(Priority)(0),                 // 73: loom.v1.Priority
 	(*Usage)(nil),                 // 74: loom.v1.Usage
 	(*Budget)(nil),                // 75: loom.v1.Budget
@@ -6881,128 +6963,129 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	27,  // 11: loom.v1.Guide.memory_types:type_name -> loom.v1.MemoryType
 	0,   // 12: loom.v1.Rule.type:type_name -> loom.v1.RuleType
 	1,   // 13: loom.v1.Rule.severity:type_name -> loom.v1.Severity
-	2,   // 14: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
-	3,   // 15: loom.v1.Phase.document:type_name -> loom.v1.DocumentStage
-	4,   // 16: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
-	71,  // 17: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
-	5,   // 18: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
-	66,  // 19: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
-	33,  // 20: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
-	31,  // 21: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
-	7,   // 22: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
-	32,  // 23: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
-	28,  // 24: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
-	30,  // 25: loom.v1.NodeDefinition.memory:type_name -> loom.v1.MemoryAccess
-	6,   // 26: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
-	71,  // 27: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
-	71,  // 28: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
-	34,  // 29: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
-	8,   // 30: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
-	9,   // 31: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
-	67,  // 32: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
-	68,  // 33: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
-	72,  // 34: loom.v1.Execution.context:type_name -> google.protobuf.Struct
-	70,  // 35: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	70,  // 36: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	73,  // 37: loom.v1.Execution.priority:type_name -> loom.v1.Priority
-	51,  // 38: loom.v1.Execution.change:type_name -> loom.v1.Change
-	54,  // 39: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
-	55,  // 40: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
-	57,  // 41: loom.v1.Execution.landing:type_name -> loom.v1.Landing
-	74,  // 42: loom.v1.Execution.usage:type_name -> loom.v1.Usage
-	69,  // 43: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
-	37,  // 44: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
-	38,  // 45: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
-	39,  // 46: loom.v1.Execution.paused:type_name -> loom.v1.Pause
-	75,  // 47: loom.v1.Execution.granted:type_name -> loom.v1.Budget
-	70,  // 48: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
-	71,  // 49: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
-	76,  // 50: loom.v1.Execution.moved:type_name -> loom.v1.Mark
-	70,  // 51: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
-	77,  // 52: loom.v1.Execution.said:type_name -> loom.v1.Said
-	58,  // 53: loom.v1.Execution.car:type_name -> loom.v1.Car
-	22,  // 54: loom.v1.Execution.plan:type_name -> loom.v1.Plan
-	76,  // 55: loom.v1.Execution.closing:type_name -> loom.v1.Mark
-	78,  // 56: loom.v1.Execution.draft:type_name -> loom.v1.Draft
-	10,  // 57: loom.v1.Execution.state:type_name -> loom.v1.WorkState
-	70,  // 58: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
-	12,  // 59: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	70,  // 60: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	79,  // 61: loom.v1.Pause.by:type_name -> loom.v1.Identity
-	11,  // 62: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	41,  // 63: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	41,  // 64: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	46,  // 65: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	70,  // 66: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	16,  // 67: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	70,  // 68: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	70,  // 69: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	45,  // 70: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	70,  // 71: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	46,  // 72: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	70,  // 73: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	70,  // 74: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	70,  // 75: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	71,  // 76: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	42,  // 77: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
-	80,  // 78: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
-	43,  // 79: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
-	44,  // 80: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
-	46,  // 81: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
-	45,  // 82: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
-	13,  // 83: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	72,  // 84: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	51,  // 85: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	55,  // 86: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	57,  // 87: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	59,  // 88: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	49,  // 89: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
-	48,  // 90: loom.v1.Outcome.document:type_name -> loom.v1.ShownDocument
-	47,  // 91: loom.v1.Outcome.left:type_name -> loom.v1.NamedBlob
-	50,  // 92: loom.v1.Outcome.judged:type_name -> loom.v1.JudgedRule
-	81,  // 93: loom.v1.NamedBlob.content:type_name -> loom.v1.BlobRef
-	1,   // 94: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
-	14,  // 95: loom.v1.JudgedRule.state:type_name -> loom.v1.RuleState
-	53,  // 96: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	81,  // 97: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	52,  // 98: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
-	15,  // 99: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
-	70,  // 100: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	56,  // 101: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
-	55,  // 102: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	59,  // 103: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	81,  // 104: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	16,  // 105: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	51,  // 106: loom.v1.Approval.change:type_name -> loom.v1.Change
-	41,  // 107: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	17,  // 108: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	70,  // 109: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	17,  // 110: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	79,  // 111: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	70,  // 112: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	60,  // 113: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	64,  // 114: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	82,  // 115: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	75,  // 116: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	70,  // 117: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
-	75,  // 118: loom.v1.Approval.grants:type_name -> loom.v1.Budget
-	22,  // 119: loom.v1.Approval.plan:type_name -> loom.v1.Plan
-	41,  // 120: loom.v1.Approval.work:type_name -> loom.v1.Attempt
-	74,  // 121: loom.v1.Approval.usage:type_name -> loom.v1.Usage
-	63,  // 122: loom.v1.Approval.considered:type_name -> loom.v1.Considered
-	62,  // 123: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
-	17,  // 124: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
-	70,  // 125: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
-	83,  // 126: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
-	84,  // 127: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
-	45,  // 128: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	70,  // 129: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	40,  // 130: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	131, // [131:131] is the sub-list for method output_type
-	131, // [131:131] is the sub-list for method input_type
-	131, // [131:131] is the sub-list for extension type_name
-	131, // [131:131] is the sub-list for extension extendee
-	0,   // [0:131] is the sub-list for field type_name
+	71,  // 14: loom.v1.Rule.with:type_name -> google.protobuf.Struct
+	2,   // 15: loom.v1.Phase.part:type_name -> loom.v1.PhasePart
+	3,   // 16: loom.v1.Phase.document:type_name -> loom.v1.DocumentStage
+	4,   // 17: loom.v1.NodeDefinition.type:type_name -> loom.v1.NodeType
+	72,  // 18: loom.v1.NodeDefinition.timeout:type_name -> google.protobuf.Duration
+	5,   // 19: loom.v1.NodeDefinition.kind:type_name -> loom.v1.NodeKind
+	66,  // 20: loom.v1.NodeDefinition.outcome:type_name -> loom.v1.NodeDefinition.OutcomeEntry
+	33,  // 21: loom.v1.NodeDefinition.on_failure:type_name -> loom.v1.FailurePolicy
+	31,  // 22: loom.v1.NodeDefinition.gate:type_name -> loom.v1.Gate
+	7,   // 23: loom.v1.NodeDefinition.criticality:type_name -> loom.v1.Criticality
+	32,  // 24: loom.v1.NodeDefinition.backoff:type_name -> loom.v1.Backoff
+	28,  // 25: loom.v1.NodeDefinition.phase:type_name -> loom.v1.Phase
+	30,  // 26: loom.v1.NodeDefinition.memory:type_name -> loom.v1.MemoryAccess
+	6,   // 27: loom.v1.Gate.on_failure:type_name -> loom.v1.GateAction
+	72,  // 28: loom.v1.Backoff.initial:type_name -> google.protobuf.Duration
+	72,  // 29: loom.v1.Backoff.limit:type_name -> google.protobuf.Duration
+	34,  // 30: loom.v1.FailurePolicy.rework:type_name -> loom.v1.ReworkRule
+	8,   // 31: loom.v1.EdgeDefinition.outcome:type_name -> loom.v1.EdgeOutcome
+	9,   // 32: loom.v1.Execution.status:type_name -> loom.v1.ExecutionStatus
+	67,  // 33: loom.v1.Execution.nodes:type_name -> loom.v1.Execution.NodesEntry
+	68,  // 34: loom.v1.Execution.edges:type_name -> loom.v1.Execution.EdgesEntry
+	71,  // 35: loom.v1.Execution.context:type_name -> google.protobuf.Struct
+	70,  // 36: loom.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	70,  // 37: loom.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	73,  // 38: loom.v1.Execution.priority:type_name -> loom.v1.Priority
+	51,  // 39: loom.v1.Execution.change:type_name -> loom.v1.Change
+	54,  // 40: loom.v1.Execution.approved:type_name -> loom.v1.ApprovedChange
+	55,  // 41: loom.v1.Execution.candidate:type_name -> loom.v1.Candidate
+	57,  // 42: loom.v1.Execution.landing:type_name -> loom.v1.Landing
+	74,  // 43: loom.v1.Execution.usage:type_name -> loom.v1.Usage
+	69,  // 44: loom.v1.Execution.named_checks:type_name -> loom.v1.Execution.NamedChecksEntry
+	37,  // 45: loom.v1.Execution.gaps:type_name -> loom.v1.Gap
+	38,  // 46: loom.v1.Execution.forked_from:type_name -> loom.v1.ForkPoint
+	39,  // 47: loom.v1.Execution.paused:type_name -> loom.v1.Pause
+	75,  // 48: loom.v1.Execution.granted:type_name -> loom.v1.Budget
+	70,  // 49: loom.v1.Execution.held_since:type_name -> google.protobuf.Timestamp
+	72,  // 50: loom.v1.Execution.held_for:type_name -> google.protobuf.Duration
+	76,  // 51: loom.v1.Execution.moved:type_name -> loom.v1.Mark
+	70,  // 52: loom.v1.Execution.lifted_deadline:type_name -> google.protobuf.Timestamp
+	77,  // 53: loom.v1.Execution.said:type_name -> loom.v1.Said
+	58,  // 54: loom.v1.Execution.car:type_name -> loom.v1.Car
+	22,  // 55: loom.v1.Execution.plan:type_name -> loom.v1.Plan
+	76,  // 56: loom.v1.Execution.closing:type_name -> loom.v1.Mark
+	78,  // 57: loom.v1.Execution.draft:type_name -> loom.v1.Draft
+	10,  // 58: loom.v1.Execution.state:type_name -> loom.v1.WorkState
+	70,  // 59: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	12,  // 60: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
+	70,  // 61: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	79,  // 62: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	11,  // 63: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
+	41,  // 64: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	41,  // 65: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	46,  // 66: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	70,  // 67: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	16,  // 68: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	70,  // 69: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	70,  // 70: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	45,  // 71: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	70,  // 72: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	46,  // 73: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	70,  // 74: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	70,  // 75: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	70,  // 76: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	72,  // 77: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	42,  // 78: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
+	80,  // 79: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
+	43,  // 80: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
+	44,  // 81: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
+	46,  // 82: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
+	45,  // 83: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
+	13,  // 84: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	71,  // 85: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	51,  // 86: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	55,  // 87: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	57,  // 88: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	59,  // 89: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	49,  // 90: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
+	48,  // 91: loom.v1.Outcome.document:type_name -> loom.v1.ShownDocument
+	47,  // 92: loom.v1.Outcome.left:type_name -> loom.v1.NamedBlob
+	50,  // 93: loom.v1.Outcome.judged:type_name -> loom.v1.JudgedRule
+	81,  // 94: loom.v1.NamedBlob.content:type_name -> loom.v1.BlobRef
+	1,   // 95: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
+	14,  // 96: loom.v1.JudgedRule.state:type_name -> loom.v1.RuleState
+	53,  // 97: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	81,  // 98: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	52,  // 99: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
+	15,  // 100: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
+	70,  // 101: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	56,  // 102: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
+	55,  // 103: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	59,  // 104: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	81,  // 105: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	16,  // 106: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	51,  // 107: loom.v1.Approval.change:type_name -> loom.v1.Change
+	41,  // 108: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	17,  // 109: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	70,  // 110: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	17,  // 111: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	79,  // 112: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	70,  // 113: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	60,  // 114: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	64,  // 115: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	82,  // 116: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	75,  // 117: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	70,  // 118: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
+	75,  // 119: loom.v1.Approval.grants:type_name -> loom.v1.Budget
+	22,  // 120: loom.v1.Approval.plan:type_name -> loom.v1.Plan
+	41,  // 121: loom.v1.Approval.work:type_name -> loom.v1.Attempt
+	74,  // 122: loom.v1.Approval.usage:type_name -> loom.v1.Usage
+	63,  // 123: loom.v1.Approval.considered:type_name -> loom.v1.Considered
+	62,  // 124: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
+	17,  // 125: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
+	70,  // 126: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
+	83,  // 127: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
+	84,  // 128: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
+	45,  // 129: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	70,  // 130: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	40,  // 131: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	132, // [132:132] is the sub-list for method output_type
+	132, // [132:132] is the sub-list for method input_type
+	132, // [132:132] is the sub-list for extension type_name
+	132, // [132:132] is the sub-list for extension extendee
+	0,   // [0:132] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
