@@ -65,7 +65,7 @@ func TestPROC05_TheDocsTellOfEveryTypeOfRules(t *testing.T) {
 	}
 	var names []string
 	for _, k := range verify.Kinds() {
-		for _, word := range strings.FieldsFunc(k.Example, func(r rune) bool { return strings.ContainsRune(" {},'\"", r) }) {
+		for _, word := range strings.FieldsFunc(k.Example, func(r rune) bool { return strings.ContainsRune(" {}[],'\"", r) }) {
 			if strings.Contains(word, ".") && !strings.HasSuffix(word, ".") && !strings.ContainsAny(word, "*0") {
 				names = append(names, word)
 			}
@@ -87,7 +87,7 @@ func TestPROC05_TheDocsTellOfEveryTypeOfRules(t *testing.T) {
 	rs := roles.Builtin()
 	r := processes.Read(processes.Builtin(rs), []processes.Source{{File: "x.yaml", Data: []byte(b.String())}}, rs)[0]
 	if len(r.Problems) > 0 || len(r.Definition.GetGuide().GetRules()) != len(verify.Kinds()) {
-		t.Errorf("%v\n%s", r.Problems, b.String())
+		t.Fatalf("%v\n%s", r.Problems, b.String())
 	}
 	// what is written is read again as the same
 	for _, w := range r.Definition.Guide.Rules {

@@ -9,6 +9,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/core/turn"
+	"github.com/loomrun/loom/internal/core/verify"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -254,5 +255,67 @@ func TestREAL06_WhatAFailedCheckPrintedIsToldOnce(t *testing.T) {
 	qa.Execution.Change, qa.Execution.Candidate, qa.Execution.Checks = made.Change, candidate.Candidate, []string{"echo no such thing; exit 3"}
 	if out := b.must(qa); strings.TrimSpace(out.Notes) != "no such thing\n[exit code 3]" {
 		t.Errorf("the notes are %q", out.Notes)
+	}
+}
+
+// TestPROC05_EachTypeOfRulesIsToldInItsTurn has a phase break a rule of each type that
+// needs no judgment: the model is told all of them, and mends them, within its turn.
+func TestPROC05_EachTypeOfRulesIsToldInItsTurn(t *testing.T) {
+	const process = `name: offer
+version: "1.0"
+phases:
+  - {id: facts, role: analyst, description: Gather facts., deliverables: [a.md, b.csv]}
+verification:
+  rules:
+    - {name: k-regex, type: regex, check: nothing, severity: error}
+    - {name: k-table, type: table, with: {columns: [price]}, target: b.csv, severity: error}
+    - {name: k-totals, type: totals, with: {columns: [price]}, target: b.csv, severity: error}
+    - {name: k-balance, type: balance, target: b.csv, severity: error}
+    - {name: k-range, type: range, with: {figure: WACC, max: 0.2}, target: a.md, severity: error}
+    - {name: k-same_value, type: same_value, with: {figure: price, files: [b.csv]}, target: a.md, severity: error}
+    - {name: k-word_count, type: word_count, with: {min: 20}, target: a.md, severity: error}
+    - {name: k-sections, type: sections, with: {headings: [Prices]}, target: a.md, severity: error}
+    - {name: k-dates, type: dates, with: {from: 2026-01-01}, severity: error}
+    - {name: k-spelling, type: spelling, with: {name: Harbour Tools}, severity: error}
+    - {name: k-placeholder, type: placeholder, severity: error}
+    - {name: k-citations, type: citations, severity: error}
+    - {name: k-links, type: links, target: a.md, severity: error}
+    - {name: k-schema, type: schema, with: {schema: {required: [price]}}, target: b.csv, severity: error}
+`
+	const (
+		badText  = "# Costs\nnothing, WACC 30%, price 7, on 2025-01-01 by harbour tools, TBD, https://made.up/x, [l](c.md)\n"
+		badTable = "item,assets,liabilities,equity\na,100,60,30\nTotal,100,60,30\n"
+		text     = "# Prices\nThe WACC is 8% and the price 4, as of 2026-02-01, by Harbour Tools, which we have from [the table](b.csv) and from nowhere else at all.\n"
+		rows     = "item,price,assets,liabilities,equity\na,4,100,60,40\nTotal,4,100,60,40\n"
+	)
+	def, err := processes.Parse("offer.yaml", []byte(process), roles.Builtin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	b := newBench(t, func(r *model.Request) (*model.Response, error) {
+		told = append(told, r.Messages[len(r.Messages)-1].Text)
+		first, second := badText, badTable
+		if len(told) > 1 {
+			first, second = text, rows
+		}
+		return says(call("file_write", map[string]any{"path": "a.md", "content": first}), call("file_write", map[string]any{"path": "b.csv", "content": second}),
+			call(turn.FinishName, map[string]any{"status": "success", "summary": "done"})), nil
+	})
+	br := brief("analyst", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+	br.Definition, br.Attempt.Node, br.Execution.Nodes = def, "facts", map[string]*loomv1.NodeState{"facts": {}}
+	for _, n := range def.Nodes {
+		if n.Id == "facts" {
+			br.Node = n
+		}
+	}
+	out := b.must(br)
+	if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || len(told) != 2 {
+		t.Fatalf("after %d answers: %v\n%s", len(told), out, strings.Join(told, "\n----\n"))
+	}
+	for _, k := range verify.Kinds() {
+		if k.Name != "llm" && !strings.Contains(told[1], "error k-"+k.Name+" ") {
+			t.Errorf("a broken rule of type %s is not told within the turn:\n%s", k.Name, told[1])
+		}
 	}
 }

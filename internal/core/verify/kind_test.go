@@ -205,7 +205,9 @@ func TestPROC05_TotalsOfAnyNumbers(t *testing.T) {
 	})
 }
 
-func spell(n int64) string { return structpb.NewNumberValue(float64(n)).String()[len("number_value:"):] }
+func spell(n int64) string {
+	return structpb.NewNumberValue(float64(n)).String()[len("number_value:"):]
+}
 
 // Whatever a file holds, each type answers, and the same again.
 func FuzzRuleTypes(f *testing.F) {
