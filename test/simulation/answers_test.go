@@ -81,6 +81,8 @@ func (a *agent) outcome() *loomv1.Outcome {
 	}
 	out := succeeded(a)
 	switch {
+	case a.brief.Attempt.Given != nil:
+		out.Change = a.change()
 	case a.brief.Node.Kind == loomv1.NodeKind_NODE_KIND_VERIFY:
 		if a.w.chance(agentLies) {
 			return out // without any evidence

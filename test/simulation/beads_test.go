@@ -3,6 +3,7 @@ package simulation
 import (
 	"time"
 
+	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -255,6 +256,24 @@ func (o *oracle) live(role string) bool {
 		}
 	}
 	return len(o.hosts) == 0
+}
+
+// childDelivered has an agent take over what a child has made that has come to its end.
+func (o *oracle) childDelivered(e *loomv1.Event, f *loomv1.ChildDelivered) {
+	a := o.attempts[e.Attempt]
+	if a == nil || a.done || a.given || a.child == "" {
+		o.broken(21, "what a child made for %s is to be taken over", e.Attempt)
+		return
+	}
+	c := o.executions[a.child]
+	switch {
+	case c == nil || !c.ended || !workflow.Delivered(c.status):
+		o.broken(21, "%s gives a change to %s and has not delivered", a.child, e.Attempt)
+	case f.Outcome.GetChange().GetPatchDigest() != c.patch || c.patch == "":
+		o.broken(21, "%s gives %q to %s and has %q", a.child, f.Outcome.GetChange().GetPatchDigest(), e.Attempt, c.patch)
+	}
+	o.w.see("child delivers")
+	a.given, a.role, a.deadline = true, f.Role, f.Deadline.AsTime()
 }
 
 // childStarted links an attempt with who does its work.

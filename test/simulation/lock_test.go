@@ -167,7 +167,7 @@ func (o *oracle) checkQueued() {
 	}
 	for _, a := range o.open {
 		id := a.id
-		if free := a.claimant == nil && !a.parked && a.process == "" && !o.held(a.x); free != offered[id] {
+		if free := a.claimant == nil && !a.parked && (a.process == "" || a.given) && !o.held(a.x); free != offered[id] {
 			o.broken(30, "%s is free to be taken: %t, and offered: %t", id, free, offered[id])
 		}
 	}

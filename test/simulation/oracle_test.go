@@ -137,6 +137,7 @@ type nodeOracle struct {
 type attempt struct {
 	id, node, role string
 	process, child string // who does it, if no agent
+	given          bool   // what that delivered is an agent's to take over
 	summary        string // of its outcome
 	deadline       time.Time
 	heldFor        time.Duration // of its execution, before it began

@@ -40,7 +40,7 @@ var sometimes = []string{
 	"move back", "move forward", "order: close", "order: define", "order: pause", "order: resume", "order twice", "definition changed",
 	"order refused: approval/expired", "order refused: approval/identity", "order refused: approval/replayed",
 	"order refused: approval/signature", "order refused: override/ended", "order refused: override/invalid",
-	"nothing left", "the target did not pass as it is", "child", "child fails", "child tried again", "gate: block", "gate: fail", "gate: replan", "gate: skip", "gap", "halt", "failed", "aborted",
+	"nothing left", "the target did not pass as it is", "child", "child fails", "child delivers", "left to the parent", "child tried again", "gate: block", "gate: fail", "gate: replan", "gate: skip", "gap", "halt", "failed", "aborted",
 	"limit: budget/exhausted", "limit: deadline/passed", "limit lifted", "deadline set after one was lifted", "refused order presented again", "escalation: agent/none-live", "roles reported late",
 	"blocked", "blocked bead freed", "bead changed", "reopened", "operator refused: bead/cycle", "operator refused: bead/running", "fork",
 	"governor tripped: reported", "governor tripped: self-filed", "submission refused: storm/budget", "self-filed", "self-filed refused: storm/budget",

@@ -71,6 +71,8 @@ func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
 		o.fromClaimant(e)
 	case *loomv1.Event_ToolFinished:
 		o.fromClaimant(e)
+	case *loomv1.Event_ChildDelivered:
+		o.childDelivered(e, f.ChildDelivered)
 	case *loomv1.Event_ChildStarted:
 		o.childStarted(x, e, f.ChildStarted)
 	case *loomv1.Event_MailSent:
@@ -142,6 +144,9 @@ func (o *oracle) dispatched(x *execution, n *nodeOracle, e *loomv1.Event, d *loo
 		loomv1.NodeKind_NODE_KIND_COMMIT: "engineering-manager", loomv1.NodeKind_NODE_KIND_LAND: "engineering-manager",
 		loomv1.NodeKind_NODE_KIND_VERIFY: "qa-engineer",
 	}[n.def.Kind]
+	if n.def.Kind == loomv1.NodeKind_NODE_KIND_LAND && x.parent != nil {
+		o.broken(21, "%s works for another and is to land", e.Attempt)
+	}
 	if want != "" && d.Role != want {
 		o.broken(10, "%s is dispatched to %s", e.Attempt, d.Role)
 	}
@@ -342,8 +347,12 @@ func (o *oracle) reset(x *execution, nodes []string) {
 // nothingLeft wants an approval that is passed over to have no change to ask about,
 // and a landing to find that what the target has was verified.
 func (o *oracle) nothingLeft(x *execution, n *nodeOracle, e *loomv1.Event) {
-	o.w.see("nothing left")
 	lands := n.def.Kind == loomv1.NodeKind_NODE_KIND_LAND
+	if lands && x.parent != nil {
+		o.w.see("left to the parent")
+		return
+	}
+	o.w.see("nothing left")
 	switch {
 	case x.patch != "" || x.approved != "":
 		o.broken(28, "%s is skipped for want of a change, and patch %s stands", e.Node, x.patch)

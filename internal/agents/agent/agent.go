@@ -200,7 +200,10 @@ func (w *Worker) Work(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loo
 	case loomv1.NodeKind_NODE_KIND_VERIFY:
 		return j.verify(ctx)
 	}
-	if b.Node.Phase != nil {
+	switch {
+	case b.Attempt.Given != nil:
+		return j.takeOver(ctx)
+	case b.Node.Phase != nil:
 		return j.phase(ctx)
 	}
 	return j.task(ctx)
@@ -280,6 +283,15 @@ func (j *job) open(ctx context.Context) (*git.Worktree, error) {
 	if commit := x.GetChange().GetCommit(); x.ForkedFrom != nil && commit != "" {
 		if _, err := j.repo.Workspaces.Inherit(ctx, x.Id, commit); err != nil {
 			return nil, err
+		}
+	}
+	if c := x.GetBegins(); c != nil {
+		there, err := j.repo.Workspaces.Inherit(ctx, x.Id, c.Commit)
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			return nil, fault.New("git/failed", "the change that execution %s began with is no longer kept", x.Id).Got(c.Commit)
 		}
 	}
 	if d := x.GetDraft(); d != nil {

@@ -127,8 +127,11 @@ func (j *job) author() maker {
 			}
 		}
 	}
-	if last == nil {
+	switch {
+	case last == nil:
 		return maker{role: "agent"}
+	case last.Given != nil && len(last.Given.Change.GetMakers()) > 0: // who took it over has made nothing of it
+		return maker{role: last.Given.Change.Makers[0], outcome: last.Outcome}
 	}
 	return maker{role: last.Role, outcome: last.Outcome}
 }

@@ -42,8 +42,8 @@ func joinText(files []string) string {
 // the newest tip of the target. The text says what it has beyond that tip.
 func (j *job) seen(ctx context.Context) (commit, text string, err error) {
 	changes := team.Parts(j.brief.Attempt.Tasks)
-	if len(changes) == 0 && j.brief.Execution.Change != nil {
-		changes = []*loomv1.Change{j.brief.Execution.Change}
+	if c := standing(j.brief.Execution); len(changes) == 0 && c != nil {
+		changes = []*loomv1.Change{c}
 	}
 	if len(changes) == 0 {
 		changes = j.brief.Bead.GetDelegation().GetChanges()

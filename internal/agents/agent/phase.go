@@ -82,8 +82,7 @@ func (j *job) inTree(ctx context.Context, work func(ctx context.Context, tree *g
 	return j.propose(ctx, tree, out)
 }
 
-// settle opens the worktree, and moves it to the newest tip where work was sent
-// back or another process has landed what this phase builds on.
+// settle opens the worktree, and moves it to the newest tip where work was sent back.
 func (j *job) settle(ctx context.Context, entry *tree) (tree *git.Worktree, conflicts []string, err error) {
 	entry.git.Lock()
 	tree, err = j.open(ctx)
@@ -103,10 +102,7 @@ func (j *job) settle(ctx context.Context, entry *tree) (tree *git.Worktree, conf
 // outdated says whether the worktree should be moved to the newest tip before
 // this attempt.
 func (j *job) outdated() bool {
-	if j.brief.Turn.GetModel() != "" || j.brief.Attempt.Number > 1 {
-		return false
-	}
-	return j.brief.Attempt.Visit > 1 || slices.ContainsFunc(j.earlierPhases(), func(n *loomv1.NodeDefinition) bool { return n.Process != "" })
+	return j.brief.Turn.GetModel() == "" && j.brief.Attempt.Number <= 1 && j.brief.Attempt.Visit > 1
 }
 
 func (j *job) phaseTurn(ctx context.Context, tree *git.Worktree, conflicts []string) (*loomv1.Outcome, error) {
@@ -211,7 +207,7 @@ func (j *job) proposed(ctx context.Context, phase string) (dir string, done func
 	x := j.brief.Execution
 	commit := x.Nodes[phase].GetOutcome().GetChange().GetCommit()
 	if commit == "" {
-		commit = x.GetChange().GetCommit()
+		commit = standing(x).GetCommit()
 	}
 	if commit == "" {
 		if commit, err = j.repo.Source.Tip(ctx, j.brief.Project.TargetBranch); err != nil {

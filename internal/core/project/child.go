@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/team"
 	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -85,7 +86,7 @@ func (d *decision) startChild(x *loomv1.Execution, a *loomv1.Attempt) error {
 	if err := d.run(x).ChildStarted(a.Id, b.Id, b.Id+"-x1"); err != nil {
 		return err
 	}
-	return d.begin(b.Id, &loomv1.ExecutionStarted{Parent: x.Id, ParentAttempt: a.Id, Depth: x.Depth + 1})
+	return d.begin(b.Id, &loomv1.ExecutionStarted{Parent: x.Id, ParentAttempt: a.Id, Depth: x.Depth + 1, Begins: bare(x.Change)})
 }
 
 // noChild says why no child can begin for an attempt, if none can.
@@ -126,6 +127,33 @@ func (d *decision) endChild(child *loomv1.Execution) error {
 	}
 	defer d.about(x)()
 	return d.run(x).ChildEnded(child.ParentAttempt, d.s.result(child))
+}
+
+// bare is a change without its files, as work begins with it.
+func bare(c *loomv1.Change) *loomv1.Change {
+	if c == nil {
+		return nil
+	}
+	return &loomv1.Change{Base: c.Base, Commit: c.Commit, Tree: c.Tree, PatchDigest: c.PatchDigest, Makers: slices.Clone(c.Makers)}
+}
+
+// delivers is the change that an ended child gives to its parent, nil where it has
+// made none. Where it began with one of its parent's, it is what it has beyond that.
+func (s *State) delivers(child *loomv1.Execution) *loomv1.Change {
+	if child.Change == nil || child.Change.PatchDigest == child.Begins.GetPatchDigest() {
+		return nil
+	}
+	c := bare(child.Change)
+	if from := child.Begins.GetCommit(); from != "" {
+		c.Base = from
+	}
+	for _, a := range attemptsOf(child) {
+		if a.Outcome.GetChange() != nil && a.Role != "" && a.Given == nil {
+			c.Makers = append(c.Makers, a.Role)
+		}
+	}
+	c.Makers = team.Unique(c.Makers)
+	return c
 }
 
 // orphaned reports whether an execution works for an attempt that has ended
@@ -198,6 +226,9 @@ func (s *State) result(child *loomv1.Execution) *loomv1.Outcome {
 		}
 	}
 	out.Notes = notes.String()
+	if out.Status == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
+		out.Change = s.delivers(child)
+	}
 	return out
 }
 

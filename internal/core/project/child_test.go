@@ -193,3 +193,90 @@ func TestPROC06_ManyChildrenBeginAFewAtATime(t *testing.T) {
 		t.Errorf("%d children begun, %d wait for agents; want %d", got, len(d.s.Queued()), many)
 	}
 }
+
+// whole stores a process that has a part done by another, and asks whether to deliver.
+func (d *desk) whole() *loomv1.SubmitReply {
+	d.t.Helper()
+	kind := func(id, role string, k loomv1.NodeKind) *loomv1.NodeDefinition {
+		return &loomv1.NodeDefinition{Id: id, Role: role, Kind: k}
+	}
+	duties := func() []*loomv1.NodeDefinition {
+		return []*loomv1.NodeDefinition{
+			kind("commit", "engineering-manager", loomv1.NodeKind_NODE_KIND_COMMIT), kind("verify", "qa-engineer", loomv1.NodeKind_NODE_KIND_VERIFY),
+			kind("land", "engineering-manager", loomv1.NodeKind_NODE_KIND_LAND),
+		}
+	}
+	ask := &loomv1.NodeDefinition{Id: "ok", Type: loomv1.NodeType_NODE_TYPE_APPROVAL, Role: "ceo"}
+	d.store(line("inner", "1.0", append([]*loomv1.NodeDefinition{task("write", "backend-engineer")}, duties()...)...))
+	d.store(line("outer", "1.0", append([]*loomv1.NodeDefinition{task("begin", "project-manager"), part("do", "inner"), ask}, duties()...)...))
+	return d.file(&loomv1.Submission{Goal: "mend it", Process: "outer"})
+}
+
+func (d *desk) gives(b *loomv1.Brief, who *loomv1.Claimant, out *loomv1.Outcome) {
+	d.t.Helper()
+	d.ok(&loomv1.Command{Body: &loomv1.Command_AnswerAttempt{AnswerAttempt: &loomv1.AnswerAttempt{Attempt: b.Attempt.Id, Claimant: who, Outcome: out}}})
+}
+
+// A child begins with its parent's change, never lands, and its change is its parent's
+// to be approved: refused, nothing of it has landed.
+func TestPROC06_WhatAChildMadeIsApprovedWithItsParents(t *testing.T) {
+	for _, refused := range []bool{true, false} {
+		d := newDesk(t)
+		d.configured(func(c *loomv1.ProjectConfig) { c.Checks = []string{"go test ./..."} })
+		f := d.whole()
+		from := len(d.events)
+		d.work("project-manager", proposed("p1"))
+		child := d.execution(d.execution(f.Execution).Nodes["do"].Attempt.Child)
+		if child.Begins.GetPatchDigest() != "p1" {
+			t.Errorf("the child begins with %v, want p1", child.Begins)
+		}
+		for _, step := range []struct {
+			role  string
+			patch string
+		}{{"backend-engineer", "p2"}, {"engineering-manager", ""}, {"qa-engineer", ""}} {
+			b, who := d.claim(step.role)
+			out := result(b, success, step.patch)
+			if step.patch != "" {
+				out = proposed(step.patch)
+			}
+			d.gives(b, who, out)
+		}
+		if child = d.execution(child.Id); d.status(child.Bead) != "closed" || child.Landing != nil {
+			t.Fatalf("the child is %s, it landed %v", d.status(child.Bead), child.Landing)
+		}
+		d.restart() // between the child's end and its take-over
+		b, who := d.claim("engineering-manager")
+		given := b.Attempt.Given.GetChange()
+		if b.Attempt.Node != "do" || given.GetPatchDigest() != "p2" || given.Base != child.Begins.Commit || !slices.Contains(given.Makers, "backend-engineer") {
+			t.Fatalf("it takes over %v at %s, want p2 of backend-engineer on what the child began with", given, b.Attempt.Node)
+		}
+		d.gives(b, who, proposed("p3"))
+		a := d.inbox()
+		if a.Change.GetPatchDigest() != "p3" {
+			t.Fatalf("asked about %v, want p3", a.Change)
+		}
+		verdict := loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE
+		if refused {
+			verdict = loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT
+		}
+		if err := d.present(ceo, d.sign(a, verdict, nil)); err != nil {
+			t.Fatal(err)
+		}
+		for _, role := range []string{"engineering-manager", "qa-engineer", "engineering-manager"} {
+			if refused {
+				break
+			}
+			b, who := d.claim(role)
+			d.gives(b, who, result(b, success, ""))
+		}
+		var landed []string
+		for _, e := range d.since(from) {
+			if e.GetLanded() != nil {
+				landed = append(landed, e.Execution)
+			}
+		}
+		if want := map[bool][]string{false: {f.Execution}}[refused]; !slices.Equal(landed, want) {
+			t.Errorf("refused %t: %v landed, want %v", refused, landed, want)
+		}
+	}
+}

@@ -53,7 +53,7 @@ func (s *State) workOf(x *loomv1.Execution) (list []*loomv1.Attempt) {
 		return nil
 	}
 	for _, a := range outstanding(x) {
-		if a.Process == "" {
+		if !workflow.OfProcess(a) {
 			list = append(list, a)
 		}
 	}
@@ -310,7 +310,7 @@ func (s *State) reaches(list []*loomv1.Attempt, attempt string) bool {
 func (s *State) awaited(a *loomv1.Attempt) []*loomv1.Attempt {
 	list := s.answerers(a)
 	switch {
-	case a.Process != "":
+	case workflow.OfProcess(a):
 		list = append(list, outstandingOf(s.execution(a.Child))...)
 	case a.Parked == workflow.WaitsForTeam:
 		list = append(list, s.workers(a, a.Awaits)...)

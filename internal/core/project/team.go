@@ -194,6 +194,8 @@ func (s *State) beginning(x *loomv1.Execution, a *loomv1.Attempt) (list []*loomv
 	case len(parts) > 0:
 	case x.Change != nil:
 		parts = append(parts, x.Change)
+	case x.Begins != nil:
+		parts = append(parts, x.Begins)
 	default:
 		parts = s.bead(x.Bead).GetDelegation().GetChanges()
 	}
@@ -428,11 +430,11 @@ func (d *decision) overspent(x *loomv1.Execution, why string) {
 	d.later(func() error { return d.closeTask(x.Id, overBudget+": "+why) })
 }
 
-// madeForIt says whether an agent made a change in a task of x, or of what works
-// for x: that is a part of what x proposes.
+// madeForIt says whether an agent made a change in what works for x, tasks and children:
+// that is a part of what x proposes.
 func (s *State) madeForIt(x *loomv1.Execution, c *loomv1.Claimant) bool {
 	return slices.ContainsFunc(s.childrenOf(x), func(child *loomv1.Execution) bool {
-		return s.madeForIt(child, c) || s.bead(child.Bead).GetDelegation() != nil && slices.ContainsFunc(attemptsOf(child), func(a *loomv1.Attempt) bool {
+		return s.madeForIt(child, c) || slices.ContainsFunc(attemptsOf(child), func(a *loomv1.Attempt) bool {
 			return a.Outcome.GetChange() != nil && a.Claimant.GetAgent() == c.GetAgent() && a.Claimant.GetHost() == c.GetHost()
 		})
 	})

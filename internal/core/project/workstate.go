@@ -3,6 +3,7 @@ package project
 import (
 	"strings"
 
+	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -93,7 +94,7 @@ func StateOfNode(n *loomv1.NodeState) loomv1.WorkState {
 		return loomv1.WorkState_WORK_STATE_UNSPECIFIED
 	case a.GetParked() != "":
 		return loomv1.WorkState_WORK_STATE_PARKED
-	case a.GetProcess() != "" || a.GetClaimant() != nil:
+	case workflow.OfProcess(a) || a.GetClaimant() != nil:
 		return loomv1.WorkState_WORK_STATE_RUNNING
 	}
 	return loomv1.WorkState_WORK_STATE_QUEUED

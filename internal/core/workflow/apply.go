@@ -142,6 +142,8 @@ func (f folder) foldWork() error {
 		f.unreserve(fact.CallSettled.GetRequest())
 	case *loomv1.Event_ChildStarted:
 		return f.childStarted(fact.ChildStarted)
+	case *loomv1.Event_ChildDelivered:
+		return f.childDelivered(fact.ChildDelivered)
 	case *loomv1.Event_TaskGiven:
 		return f.taskGiven(fact.TaskGiven.GetTask())
 	case *loomv1.Event_TaskEnded:
@@ -184,7 +186,7 @@ func (f folder) started(s *loomv1.ExecutionStarted) error {
 	x.StartedAt = f.e.Time
 	x.Checks, x.ProjectChecks = slices.Clone(s.GetChecks()), slices.Clone(s.GetChecks())
 	x.Parent, x.ParentAttempt, x.Depth = s.GetParent(), s.GetParentAttempt(), s.GetDepth()
-	x.Draft = s.GetDraft()
+	x.Draft, x.Begins = s.GetDraft(), s.GetBegins()
 	f.prepare()
 	return nil
 }

@@ -90,6 +90,22 @@ func (f folder) childStarted(c *loomv1.ChildStarted) error {
 	return nil
 }
 
+func (f folder) childDelivered(c *loomv1.ChildDelivered) error {
+	st, err := f.attempt()
+	if err != nil {
+		return err
+	}
+	a := st.Attempt
+	if a.Child == "" || a.Given != nil || c.GetRole() == "" || c.GetOutcome().GetChange() == nil {
+		return f.wrong("attempt %q has nothing to take over", a.Id)
+	}
+	a.Given, a.Role, a.QueuedAt = c.Outcome, c.Role, f.e.Time
+	if c.Deadline.AsTime().After(a.Deadline.AsTime()) {
+		a.Deadline = c.Deadline
+	}
+	return nil
+}
+
 func (f folder) asked(a *loomv1.Approval) error {
 	if a.GetPermission() != nil {
 		f.x.Permissions = append(slices.Clip(f.x.Permissions), a.Id)

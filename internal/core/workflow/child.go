@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -28,10 +29,11 @@ func (r Run) ChildStarted(attempt, bead, execution string) error {
 }
 
 // ChildEnded ends an attempt that a process does, as [Run.Answer] does for an
-// agent's: with retries, rework, escalation. Of the outcome only status, words,
-// code and gaps count: a child's change and candidate are its own. Ending it again
-// in the same way does nothing; an attempt that was withdrawn meanwhile is
-// attempt/stale.
+// agent's: with retries, rework, escalation. Of the outcome status, words, code, gaps
+// and change count; a candidate is the child's own. A success with a change does not
+// end the attempt yet: an agent that may commit takes the change over into the
+// parent's workspace, and its answer is the end. Ending it again in the same way does
+// nothing; an attempt that was withdrawn meanwhile is attempt/stale.
 func (r Run) ChildEnded(attempt string, out *loomv1.Outcome) error {
 	n, a, err := r.forProcess(attempt)
 	if err != nil {
@@ -41,17 +43,65 @@ func (r Run) ChildEnded(attempt string, out *loomv1.Outcome) error {
 		return invalid("status", "a child execution succeeds or fails")
 	}
 	gaps := out.Gaps[:min(len(out.Gaps), MaxGaps)]
-	out = trimmed(&loomv1.Outcome{Status: out.Status, Summary: out.Summary, Notes: out.Notes, Code: out.Code, Gaps: gaps})
-	if a.EndedAt != nil {
-		if proto.Equal(a.Outcome, out) {
+	out = trimmed(&loomv1.Outcome{Status: out.Status, Summary: out.Summary, Notes: out.Notes, Code: out.Code, Gaps: gaps, Change: out.Change})
+	if out.Status != success {
+		out.Change = nil
+	}
+	if a.Given != nil && proto.Equal(a.Given, out) {
+		return nil
+	}
+	if a.EndedAt != nil || a.Given != nil {
+		if a.Given == nil && proto.Equal(a.Outcome, out) {
 			return nil
 		}
-		return stale(a)
+		return staleOrGiven(a)
+	}
+	if out.Change != nil {
+		return r.offer(a, out)
 	}
 	if err := r.conclude(n, a, out); err != nil {
 		return err
 	}
 	return r.advance()
+}
+
+// offer queues an attempt for an agent that takes over what its child has delivered.
+func (r Run) offer(a *loomv1.Attempt, out *loomv1.Outcome) error {
+	return r.Emit(&loomv1.Event{Node: a.Node, Attempt: a.Id, Fact: &loomv1.Event_ChildDelivered{
+		ChildDelivered: &loomv1.ChildDelivered{Outcome: out, Role: committer, Deadline: timestamppb.New(r.Now.Add(DefaultTimeout))},
+	}})
+}
+
+func staleOrGiven(a *loomv1.Attempt) error {
+	if a.EndedAt != nil {
+		return stale(a)
+	}
+	return fault.New("attempt/stale", "what the child of attempt %q delivered is being taken over", a.Id)
+}
+
+// OfProcess says whether a child execution is at work on an attempt, or about to be:
+// nobody claims it. What a child has delivered is an agent's to take over.
+func OfProcess(a *loomv1.Attempt) bool { return a.GetProcess() != "" && a.GetGiven() == nil }
+
+// takenOver is the end of an attempt whose child has delivered a change: what the
+// child says, with the change as it is in the parent's workspace.
+func takenOver(a *loomv1.Attempt, out *loomv1.Outcome) *loomv1.Outcome {
+	if a.GetGiven() == nil || out.GetStatus() != success {
+		return out
+	}
+	whole := proto.CloneOf(a.Given)
+	whole.Change, whole.Unchanged = out.Change, out.Unchanged
+	return whole
+}
+
+// Nested says whether an execution works for another. It never lands on the target:
+// what it has made is the other's to take over, and the outermost one's to land.
+func Nested(x *loomv1.Execution) bool { return x.GetParent() != "" }
+
+// leftToParent says whether a node is a landing that belongs to the execution that
+// this one works for.
+func (r Run) leftToParent(n *node) bool {
+	return n.Kind == loomv1.NodeKind_NODE_KIND_LAND && Nested(r.X)
 }
 
 // forProcess returns an attempt that a process is to do.

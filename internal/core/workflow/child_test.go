@@ -51,7 +51,7 @@ func TestWF03_AProcessDoesTheWorkOfANode(t *testing.T) {
 	w.child(t, a.Id, "p-2-x1")
 	wantCode(t, "another child", w.run().ChildStarted(a.Id, "p-3", "p-3-x1"), "attempt/claimed")
 	wantCode(t, "no child", w.run().ChildStarted(a.Id, "", ""), "attempt/claimed")
-	done := &loomv1.Outcome{Status: success, Summary: "found it", Notes: "here", Change: changed("p9").Change, Fields: fields(map[string]any{"x": 1})}
+	done := &loomv1.Outcome{Status: success, Summary: "found it", Notes: "here", Fields: fields(map[string]any{"x": 1})}
 	for range 2 {
 		if err := w.run().ChildEnded(a.Id, done); err != nil {
 			t.Fatal(err)
@@ -64,6 +64,81 @@ func TestWF03_AProcessDoesTheWorkOfANode(t *testing.T) {
 	}
 	wantCode(t, "another end", w.run().ChildEnded(a.Id, bad(nil)), "attempt/stale")
 	wantCode(t, "a child of what has ended", w.run().ChildStarted(a.Id, "p-3", "p-3-x1"), "attempt/stale")
+}
+
+// What a child has made is taken over by an agent that may commit, and ends the
+// attempt with what the child said.
+func TestPROC06_AChildGivesItsChangeToItsParent(t *testing.T) {
+	w := newWorld(t, define(parent), nil)
+	a := w.attempt("p")
+	w.child(t, a.Id, "p-2-x1")
+	n := len(w.events)
+	done := &loomv1.Outcome{Status: success, Summary: "found it", Notes: "here", Gaps: []string{"one thing"}, Change: changed("p9").Change}
+	for range 2 { // told twice
+		if err := w.run().ChildEnded(a.Id, done); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(t, w.since(n), "p is offered to engineering-manager")
+	if a = w.attempt("p"); a == nil || w.x.Change != nil || len(workflow.Queued(w.x)) != 1 || a.Deadline == nil {
+		t.Fatalf("attempt %v, change %v, queued %v; want one that waits for an agent", a, w.x.Change, workflow.Queued(w.x))
+	}
+	wantCode(t, "another end", w.run().ChildEnded(a.Id, good(nil)), "attempt/stale")
+	wantCode(t, "a claim of another role", w.run().Claim(a.Id, 1, by("researcher")), "attempt/wrong-role")
+	who := by("engineering-manager")
+	if err := w.run().Claim(a.Id, 1, who); err != nil {
+		t.Fatal(err)
+	}
+	n = len(w.events)
+	out := &loomv1.Outcome{Status: success, Summary: "taken over", Change: changed("p10").Change}
+	for range 2 {
+		if err := w.run().Answer(a.Id, who, out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(t, w.since(n), "p answered success\nproposed p10\ngap: p\np-e taken: success\ncompleted_with_gaps")
+	if got := w.x.Nodes["p"].Outcome; got.Summary != "found it" || got.Notes != "here" || w.x.Change.GetPatchDigest() != "p10" {
+		t.Errorf("outcome %v, change %v; want the child's words, and the change as it was taken over", got, w.x.Change)
+	}
+}
+
+// What cannot be taken over fails the attempt, and another child begins.
+func TestPROC06_WhatCannotBeTakenOverIsTriedAgain(t *testing.T) {
+	w := newWorld(t, define(parent), nil)
+	a := w.attempt("p")
+	w.child(t, a.Id, "p-2-x1")
+	if err := w.run().ChildEnded(a.Id, &loomv1.Outcome{Status: success, Change: changed("p9").Change}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.run().Answer(a.Id, by("engineering-manager"), bad(nil)); err != nil {
+		t.Fatal(err)
+	}
+	w.due(t)
+	if a = w.attempt("p"); a.Number != 2 || a.Given != nil || a.Child != "" || w.x.Change != nil || len(workflow.Queued(w.x)) != 0 {
+		t.Errorf("attempt %v, change %v; want a second one for a process", a, w.x.Change)
+	}
+}
+
+// An execution that works for another never lands: its landing is its parent's.
+func TestPROC06_OnlyTheOutermostExecutionLands(t *testing.T) {
+	const way = "s start\nw task\nc task kind=commit\nv task kind=verify\nl task kind=land\ne end\ns -> w\nw -> c\nc -> v\nv -> l\nl -> e"
+	for _, works := range []string{"", "p-9-x1"} {
+		w, err := beginNested(define(way), nil, works)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.answer(t, "w", changed("p1"))
+		commit, checks := committed("c1", "p1"), verified("c1", "go vet ./...")
+		commit.Fields, checks.Fields = nil, nil
+		w.answer(t, "c", commit)
+		w.answer(t, "v", checks)
+		if lands, done := w.attempt("l") != nil, w.x.Status == completed; lands == (works != "") || done == lands {
+			t.Errorf("it works for %q: it is to land: %t, and it is %s", works, lands, w.x.Status)
+		}
+		if w.x.Change.GetPatchDigest() != "p1" {
+			t.Errorf("it works for %q: change %v, want p1 to stand", works, w.x.Change)
+		}
+	}
 }
 
 func (w *world) child(t testing.TB, attempt, execution string) {

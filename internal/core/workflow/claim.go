@@ -132,7 +132,7 @@ func (r Run) mayHold(n *node, a *loomv1.Attempt, c *loomv1.Claimant) error {
 	switch {
 	case a.EndedAt != nil:
 		return stale(a)
-	case a.Process != "":
+	case OfProcess(a):
 		return fault.New("attempt/wrong-role", "attempt %q is for process %s, which no agent stands in for", a.Id, a.Process)
 	case a.Parked != "":
 		return fault.New("attempt/stale", "attempt %q is parked and waits for the %s", a.Id, a.Parked)

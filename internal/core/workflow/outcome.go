@@ -51,7 +51,7 @@ func (r Run) Answer(attempt string, c *loomv1.Claimant, out *loomv1.Outcome) err
 	if err != nil {
 		return err
 	}
-	out = trimmed(out)
+	out = takenOver(a, trimmed(out))
 	if a.EndedAt != nil {
 		if proto.Equal(a.Claimant, c) && repeats(a.Outcome, out) {
 			return nil

@@ -121,7 +121,7 @@ func (m *sim) answerSome(well bool) {
 		who = &loomv1.Claimant{Agent: fmt.Sprintf("%s/%d", a.Role, 1+m.rng.IntN(2)), Host: "h", Epoch: 1}
 	}
 	g := given{a.Id, who, m.outcome(a, well || m.rng.IntN(3) > 0)}
-	if a.Process != "" {
+	if workflow.OfProcess(a) {
 		m.must(m.run().ChildStarted(a.Id, "p-2", "p-2-"+a.Id))
 		g.who = nil
 	}
@@ -151,7 +151,7 @@ func (m *sim) outcome(a *loomv1.Attempt, well bool) *loomv1.Outcome {
 	patch := fmt.Sprintf("p%d", m.rng.IntN(3))
 	if !well {
 		out := bad(nil)
-		if m.rng.IntN(3) == 0 && a.Process == "" {
+		if m.rng.IntN(3) == 0 && !workflow.OfProcess(a) {
 			out = more()
 		}
 		if n.Kind == loomv1.NodeKind_NODE_KIND_COMMIT && m.rng.IntN(2) == 0 {
@@ -193,6 +193,9 @@ func (m *sim) answerAgain() {
 	m.saw["answered twice"]++
 	other := proto.CloneOf(g.out)
 	other.Summary = "something else"
+	if g.who != nil && other.Status == success { // of what is taken over the change counts, not the words
+		other.Change = changed("another").Change
+	}
 	g.out = other
 	if err := m.tried(func() error { return m.give(g) }); fault.Code(err) != "attempt/stale" {
 		m.broken("another answer to %s: %v", g.attempt, err)

@@ -141,6 +141,8 @@ func (r Run) start(n *node) error {
 	switch {
 	case r.nothingToApprove(n):
 		return r.doneWithout(n, "there is nothing to approve")
+	case r.leftToParent(n):
+		return r.doneWithout(n, "what it would land is its parent's to take over")
 	case r.nothingToLand(n):
 		return r.doneWithout(n, "the target has it already")
 	case n.isTask():

@@ -139,8 +139,11 @@ func (m *sim) steered(e *loomv1.Event) (kinds []string) {
 		}
 		return []string{"move"}
 	case *loomv1.Event_NodeSkipped:
-		if m.over {
+		switch {
+		case m.over:
 			return []string{"moved over"}
+		case m.x.Parent != "" && m.def.Node(e.Node).Kind == loomv1.NodeKind_NODE_KIND_LAND && e.GetNodeSkipped().Reason != "":
+			return []string{"nested"}
 		}
 	case *loomv1.Event_ApprovalRequested:
 		if f.ApprovalRequested.Approval.Halts {
@@ -158,6 +161,8 @@ func (m *sim) steered(e *loomv1.Event) (kinds []string) {
 		return []string{"resumed"}
 	case *loomv1.Event_ChildStarted:
 		return []string{"child"}
+	case *loomv1.Event_ChildDelivered:
+		return []string{"child delivered"}
 	case *loomv1.Event_AttemptEnded:
 		return m.ended(e.Node, f.AttemptEnded.Outcome)
 	case *loomv1.Event_ExecutionEnded:

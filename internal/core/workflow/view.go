@@ -88,7 +88,7 @@ func queuedAt(a *loomv1.Attempt) time.Time {
 
 // isQueued says whether an attempt waits for an agent to claim it.
 func isQueued(a *loomv1.Attempt) bool {
-	return a != nil && a.Claimant == nil && a.Parked == "" && a.Process == ""
+	return a != nil && a.Claimant == nil && a.Parked == "" && !OfProcess(a)
 }
 
 // Queued returns the attempts that must be in the work queue: dispatched to

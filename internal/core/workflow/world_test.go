@@ -42,6 +42,7 @@ type world struct {
 	approvals map[string]*loomv1.Approval
 	beads     int
 	id        string // of the execution; empty is the first
+	parent    string // the execution that it works for; empty is none
 }
 
 // newWorld begins an execution of a definition for a bead with a context.
@@ -55,18 +56,23 @@ func newWorld(t testing.TB, def *loomv1.Definition, context map[string]any) *wor
 }
 
 func beginWorld(def *loomv1.Definition, context map[string]any) (*world, error) {
+	return beginNested(def, context, "")
+}
+
+// beginNested is the world of an execution that works for another.
+func beginNested(def *loomv1.Definition, context map[string]any, parent string) (*world, error) {
 	c, err := workflow.Compile(def)
 	if err != nil {
 		return nil, err
 	}
-	w := &world{def: c, now: noon, approvals: map[string]*loomv1.Approval{}, beads: 1}
+	w := &world{def: c, now: noon, approvals: map[string]*loomv1.Approval{}, beads: 1, parent: parent}
 	w.bead = &loomv1.Bead{Id: "p-1", Project: "p", Goal: "mend it", Context: fields(context)}
 	w.x = &loomv1.Execution{Context: proto.CloneOf(w.bead.Context), Priority: loomv1.Priority_PRIORITY_NORMAL}
 	return w, w.begin(def.Name)
 }
 
 func (w *world) begin(name string) error {
-	start := &loomv1.ExecutionStarted{Definition: name, Version: "1.0", DefinitionHash: "h", Checks: []string{"go vet ./..."}}
+	start := &loomv1.ExecutionStarted{Definition: name, Version: "1.0", DefinitionHash: "h", Checks: []string{"go vet ./..."}, Parent: w.parent}
 	if err := w.emit(&loomv1.Event{Fact: &loomv1.Event_ExecutionStarted{ExecutionStarted: start}}); err != nil {
 		return err
 	}
@@ -256,6 +262,8 @@ func tell(e *loomv1.Event) string {
 		return "gap: " + e.Node
 	case *loomv1.Event_ChildStarted:
 		return e.Node + " is done by " + f.ChildStarted.Execution
+	case *loomv1.Event_ChildDelivered:
+		return e.Node + " is offered to " + f.ChildDelivered.Role
 	case *loomv1.Event_ChangeProposed:
 		if f.ChangeProposed.Change == nil {
 			return "withdrawn: " + f.ChangeProposed.Reason

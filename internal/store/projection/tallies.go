@@ -89,7 +89,7 @@ func (w *writer) counted(x *execution, e *loomv1.Event) {
 func queued(state *loomv1.Execution) map[string]int64 {
 	var waits map[string]int64
 	for _, st := range state.GetNodes() {
-		if a := st.GetAttempt(); a != nil && a.GetClaimant() == nil && a.GetParked() == "" && a.GetProcess() == "" {
+		if a := st.GetAttempt(); a != nil && a.GetClaimant() == nil && a.GetParked() == "" && !workflow.OfProcess(a) {
 			if waits == nil {
 				waits = map[string]int64{}
 			}

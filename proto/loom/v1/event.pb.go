@@ -90,6 +90,7 @@ type Event struct {
 	//	*Event_LimitLifted
 	//	*Event_PlanAdopted
 	//	*Event_ChildStarted
+	//	*Event_ChildDelivered
 	//	*Event_TaskGiven
 	//	*Event_TaskEnded
 	//	*Event_AttemptDispatched
@@ -652,6 +653,15 @@ func (x *Event) GetChildStarted() *ChildStarted {
 	if x != nil {
 		if x, ok := x.Fact.(*Event_ChildStarted); ok {
 			return x.ChildStarted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetChildDelivered() *ChildDelivered {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ChildDelivered); ok {
+			return x.ChildDelivered
 		}
 	}
 	return nil
@@ -1370,6 +1380,10 @@ type Event_ChildStarted struct {
 	ChildStarted *ChildStarted `protobuf:"bytes,63,opt,name=child_started,json=childStarted,proto3,oneof"`
 }
 
+type Event_ChildDelivered struct {
+	ChildDelivered *ChildDelivered `protobuf:"bytes,151,opt,name=child_delivered,json=childDelivered,proto3,oneof"`
+}
+
 type Event_TaskGiven struct {
 	TaskGiven *TaskGiven `protobuf:"bytes,64,opt,name=task_given,json=taskGiven,proto3,oneof"`
 }
@@ -1703,6 +1717,8 @@ func (*Event_LimitLifted) isEvent_Fact() {}
 func (*Event_PlanAdopted) isEvent_Fact() {}
 
 func (*Event_ChildStarted) isEvent_Fact() {}
+
+func (*Event_ChildDelivered) isEvent_Fact() {}
 
 func (*Event_TaskGiven) isEvent_Fact() {}
 
@@ -2867,6 +2883,70 @@ func (x *ChildStarted) GetExecution() string {
 	return ""
 }
 
+// ChildDelivered says that the child execution of an attempt has ended with a change,
+// which an agent is to take over into the workspace of the parent.
+type ChildDelivered struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the child says; the change as Attempt.given.
+	Outcome *Outcome `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Who is to take it over.
+	Role          string                 `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
+	Deadline      *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChildDelivered) Reset() {
+	*x = ChildDelivered{}
+	mi := &file_loom_v1_event_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChildDelivered) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChildDelivered) ProtoMessage() {}
+
+func (x *ChildDelivered) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChildDelivered.ProtoReflect.Descriptor instead.
+func (*ChildDelivered) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ChildDelivered) GetOutcome() *Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *ChildDelivered) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *ChildDelivered) GetDeadline() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Deadline
+	}
+	return nil
+}
+
 // ExecutionForked begins an execution with the state that another had.
 type ExecutionForked struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2879,7 +2959,7 @@ type ExecutionForked struct {
 
 func (x *ExecutionForked) Reset() {
 	*x = ExecutionForked{}
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2891,7 +2971,7 @@ func (x *ExecutionForked) String() string {
 func (*ExecutionForked) ProtoMessage() {}
 
 func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2904,7 +2984,7 @@ func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionForked.ProtoReflect.Descriptor instead.
 func (*ExecutionForked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ExecutionForked) GetFrom() *ForkPoint {
@@ -2940,7 +3020,7 @@ type LimitLifted struct {
 
 func (x *LimitLifted) Reset() {
 	*x = LimitLifted{}
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2952,7 +3032,7 @@ func (x *LimitLifted) String() string {
 func (*LimitLifted) ProtoMessage() {}
 
 func (x *LimitLifted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2965,7 +3045,7 @@ func (x *LimitLifted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitLifted.ProtoReflect.Descriptor instead.
 func (*LimitLifted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LimitLifted) GetGranted() *Budget {
@@ -3016,7 +3096,7 @@ type CallReserved struct {
 
 func (x *CallReserved) Reset() {
 	*x = CallReserved{}
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3028,7 +3108,7 @@ func (x *CallReserved) String() string {
 func (*CallReserved) ProtoMessage() {}
 
 func (x *CallReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3041,7 +3121,7 @@ func (x *CallReserved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallReserved.ProtoReflect.Descriptor instead.
 func (*CallReserved) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CallReserved) GetReservation() *CallReservation {
@@ -3066,7 +3146,7 @@ type CallSettled struct {
 
 func (x *CallSettled) Reset() {
 	*x = CallSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3078,7 +3158,7 @@ func (x *CallSettled) String() string {
 func (*CallSettled) ProtoMessage() {}
 
 func (x *CallSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3091,7 +3171,7 @@ func (x *CallSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallSettled.ProtoReflect.Descriptor instead.
 func (*CallSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CallSettled) GetRequest() string {
@@ -3127,7 +3207,7 @@ type RolesReported struct {
 
 func (x *RolesReported) Reset() {
 	*x = RolesReported{}
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3139,7 +3219,7 @@ func (x *RolesReported) String() string {
 func (*RolesReported) ProtoMessage() {}
 
 func (x *RolesReported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3152,7 +3232,7 @@ func (x *RolesReported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesReported.ProtoReflect.Descriptor instead.
 func (*RolesReported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RolesReported) GetHost() string {
@@ -3181,7 +3261,7 @@ type BeadUpdated struct {
 
 func (x *BeadUpdated) Reset() {
 	*x = BeadUpdated{}
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3193,7 +3273,7 @@ func (x *BeadUpdated) String() string {
 func (*BeadUpdated) ProtoMessage() {}
 
 func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3206,7 +3286,7 @@ func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadUpdated.ProtoReflect.Descriptor instead.
 func (*BeadUpdated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BeadUpdated) GetBead() *Bead {
@@ -3238,7 +3318,7 @@ type GovernorTripped struct {
 
 func (x *GovernorTripped) Reset() {
 	*x = GovernorTripped{}
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3250,7 +3330,7 @@ func (x *GovernorTripped) String() string {
 func (*GovernorTripped) ProtoMessage() {}
 
 func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3263,7 +3343,7 @@ func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorTripped.ProtoReflect.Descriptor instead.
 func (*GovernorTripped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GovernorTripped) GetKind() string {
@@ -3304,7 +3384,7 @@ type GovernorRenewed struct {
 
 func (x *GovernorRenewed) Reset() {
 	*x = GovernorRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3316,7 +3396,7 @@ func (x *GovernorRenewed) String() string {
 func (*GovernorRenewed) ProtoMessage() {}
 
 func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3329,7 +3409,7 @@ func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorRenewed.ProtoReflect.Descriptor instead.
 func (*GovernorRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GovernorRenewed) GetReason() string {
@@ -3356,7 +3436,7 @@ type BeadFiled struct {
 
 func (x *BeadFiled) Reset() {
 	*x = BeadFiled{}
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3368,7 +3448,7 @@ func (x *BeadFiled) String() string {
 func (*BeadFiled) ProtoMessage() {}
 
 func (x *BeadFiled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3381,7 +3461,7 @@ func (x *BeadFiled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadFiled.ProtoReflect.Descriptor instead.
 func (*BeadFiled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *BeadFiled) GetBead() *Bead {
@@ -3426,7 +3506,7 @@ type BeadOccurred struct {
 
 func (x *BeadOccurred) Reset() {
 	*x = BeadOccurred{}
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3438,7 +3518,7 @@ func (x *BeadOccurred) String() string {
 func (*BeadOccurred) ProtoMessage() {}
 
 func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3451,7 +3531,7 @@ func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadOccurred.ProtoReflect.Descriptor instead.
 func (*BeadOccurred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *BeadOccurred) GetOccurrences() uint32 {
@@ -3492,7 +3572,7 @@ type BeadStatusChanged struct {
 
 func (x *BeadStatusChanged) Reset() {
 	*x = BeadStatusChanged{}
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3504,7 +3584,7 @@ func (x *BeadStatusChanged) String() string {
 func (*BeadStatusChanged) ProtoMessage() {}
 
 func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3517,7 +3597,7 @@ func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadStatusChanged.ProtoReflect.Descriptor instead.
 func (*BeadStatusChanged) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *BeadStatusChanged) GetStatus() BeadStatus {
@@ -3567,7 +3647,7 @@ type SubmissionRejected struct {
 
 func (x *SubmissionRejected) Reset() {
 	*x = SubmissionRejected{}
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3579,7 +3659,7 @@ func (x *SubmissionRejected) String() string {
 func (*SubmissionRejected) ProtoMessage() {}
 
 func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3592,7 +3672,7 @@ func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmissionRejected.ProtoReflect.Descriptor instead.
 func (*SubmissionRejected) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SubmissionRejected) GetError() *Error {
@@ -3622,14 +3702,17 @@ type ExecutionStarted struct {
 	ParentAttempt string `protobuf:"bytes,6,opt,name=parent_attempt,json=parentAttempt,proto3" json:"parent_attempt,omitempty"`
 	Depth         uint32 `protobuf:"varint,7,opt,name=depth,proto3" json:"depth,omitempty"`
 	// The draft that it goes on with, if any.
-	Draft         *Draft `protobuf:"bytes,8,opt,name=draft,proto3" json:"draft,omitempty"`
+	Draft *Draft `protobuf:"bytes,8,opt,name=draft,proto3" json:"draft,omitempty"`
+	// The change that an execution begins with that works for another: what that
+	// had when it began. Without files.
+	Begins        *Change `protobuf:"bytes,9,opt,name=begins,proto3" json:"begins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExecutionStarted) Reset() {
 	*x = ExecutionStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3641,7 +3724,7 @@ func (x *ExecutionStarted) String() string {
 func (*ExecutionStarted) ProtoMessage() {}
 
 func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3654,7 +3737,7 @@ func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionStarted.ProtoReflect.Descriptor instead.
 func (*ExecutionStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ExecutionStarted) GetDefinition() string {
@@ -3713,6 +3796,13 @@ func (x *ExecutionStarted) GetDraft() *Draft {
 	return nil
 }
 
+func (x *ExecutionStarted) GetBegins() *Change {
+	if x != nil {
+		return x.Begins
+	}
+	return nil
+}
+
 // EdgeSettled takes an edge or marks it dead. A taken edge is a transition.
 type EdgeSettled struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3728,7 +3818,7 @@ type EdgeSettled struct {
 
 func (x *EdgeSettled) Reset() {
 	*x = EdgeSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3740,7 +3830,7 @@ func (x *EdgeSettled) String() string {
 func (*EdgeSettled) ProtoMessage() {}
 
 func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3753,7 +3843,7 @@ func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeSettled.ProtoReflect.Descriptor instead.
 func (*EdgeSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *EdgeSettled) GetEdge() string {
@@ -3803,7 +3893,7 @@ type NodeSkipped struct {
 
 func (x *NodeSkipped) Reset() {
 	*x = NodeSkipped{}
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3815,7 +3905,7 @@ func (x *NodeSkipped) String() string {
 func (*NodeSkipped) ProtoMessage() {}
 
 func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3828,7 +3918,7 @@ func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSkipped.ProtoReflect.Descriptor instead.
 func (*NodeSkipped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *NodeSkipped) GetReason() string {
@@ -3858,7 +3948,7 @@ type AttemptDispatched struct {
 
 func (x *AttemptDispatched) Reset() {
 	*x = AttemptDispatched{}
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3870,7 +3960,7 @@ func (x *AttemptDispatched) String() string {
 func (*AttemptDispatched) ProtoMessage() {}
 
 func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3883,7 +3973,7 @@ func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptDispatched.ProtoReflect.Descriptor instead.
 func (*AttemptDispatched) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AttemptDispatched) GetRole() string {
@@ -3946,7 +4036,7 @@ type AttemptClaimed struct {
 
 func (x *AttemptClaimed) Reset() {
 	*x = AttemptClaimed{}
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3958,7 +4048,7 @@ func (x *AttemptClaimed) String() string {
 func (*AttemptClaimed) ProtoMessage() {}
 
 func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3971,7 +4061,7 @@ func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptClaimed.ProtoReflect.Descriptor instead.
 func (*AttemptClaimed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AttemptClaimed) GetClaimant() *Claimant {
@@ -4004,7 +4094,7 @@ type ClaimReleased struct {
 
 func (x *ClaimReleased) Reset() {
 	*x = ClaimReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4016,7 +4106,7 @@ func (x *ClaimReleased) String() string {
 func (*ClaimReleased) ProtoMessage() {}
 
 func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4029,7 +4119,7 @@ func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReleased.ProtoReflect.Descriptor instead.
 func (*ClaimReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ClaimReleased) GetReason() string {
@@ -4077,7 +4167,7 @@ type AttemptParked struct {
 
 func (x *AttemptParked) Reset() {
 	*x = AttemptParked{}
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4089,7 +4179,7 @@ func (x *AttemptParked) String() string {
 func (*AttemptParked) ProtoMessage() {}
 
 func (x *AttemptParked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4102,7 +4192,7 @@ func (x *AttemptParked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptParked.ProtoReflect.Descriptor instead.
 func (*AttemptParked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AttemptParked) GetWaitsFor() string {
@@ -4143,7 +4233,7 @@ type TaskGiven struct {
 
 func (x *TaskGiven) Reset() {
 	*x = TaskGiven{}
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4155,7 +4245,7 @@ func (x *TaskGiven) String() string {
 func (*TaskGiven) ProtoMessage() {}
 
 func (x *TaskGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4168,7 +4258,7 @@ func (x *TaskGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskGiven.ProtoReflect.Descriptor instead.
 func (*TaskGiven) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TaskGiven) GetTask() *TeamTask {
@@ -4189,7 +4279,7 @@ type TaskEnded struct {
 
 func (x *TaskEnded) Reset() {
 	*x = TaskEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4201,7 +4291,7 @@ func (x *TaskEnded) String() string {
 func (*TaskEnded) ProtoMessage() {}
 
 func (x *TaskEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4214,7 +4304,7 @@ func (x *TaskEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEnded.ProtoReflect.Descriptor instead.
 func (*TaskEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *TaskEnded) GetBead() string {
@@ -4242,7 +4332,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4254,7 +4344,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4267,7 +4357,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *AttemptEnded) GetOutcome() *Outcome {
@@ -4297,7 +4387,7 @@ type RetryScheduled struct {
 
 func (x *RetryScheduled) Reset() {
 	*x = RetryScheduled{}
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4309,7 +4399,7 @@ func (x *RetryScheduled) String() string {
 func (*RetryScheduled) ProtoMessage() {}
 
 func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4322,7 +4412,7 @@ func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryScheduled.ProtoReflect.Descriptor instead.
 func (*RetryScheduled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RetryScheduled) GetAt() *timestamppb.Timestamp {
@@ -4349,7 +4439,7 @@ type NodeCompleted struct {
 
 func (x *NodeCompleted) Reset() {
 	*x = NodeCompleted{}
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4361,7 +4451,7 @@ func (x *NodeCompleted) String() string {
 func (*NodeCompleted) ProtoMessage() {}
 
 func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4374,7 +4464,7 @@ func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeCompleted.ProtoReflect.Descriptor instead.
 func (*NodeCompleted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *NodeCompleted) GetSucceeded() bool {
@@ -4404,7 +4494,7 @@ type ReworkStarted struct {
 
 func (x *ReworkStarted) Reset() {
 	*x = ReworkStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4416,7 +4506,7 @@ func (x *ReworkStarted) String() string {
 func (*ReworkStarted) ProtoMessage() {}
 
 func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4429,7 +4519,7 @@ func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkStarted.ProtoReflect.Descriptor instead.
 func (*ReworkStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReworkStarted) GetTo() string {
@@ -4484,7 +4574,7 @@ type ApprovalRequested struct {
 
 func (x *ApprovalRequested) Reset() {
 	*x = ApprovalRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4496,7 +4586,7 @@ func (x *ApprovalRequested) String() string {
 func (*ApprovalRequested) ProtoMessage() {}
 
 func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4509,7 +4599,7 @@ func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
 func (*ApprovalRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ApprovalRequested) GetApproval() *Approval {
@@ -4540,7 +4630,7 @@ type ApprovalDecided struct {
 
 func (x *ApprovalDecided) Reset() {
 	*x = ApprovalDecided{}
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4552,7 +4642,7 @@ func (x *ApprovalDecided) String() string {
 func (*ApprovalDecided) ProtoMessage() {}
 
 func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4565,7 +4655,7 @@ func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalDecided.ProtoReflect.Descriptor instead.
 func (*ApprovalDecided) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ApprovalDecided) GetApproval() string {
@@ -4633,7 +4723,7 @@ type ApprovalSigned struct {
 
 func (x *ApprovalSigned) Reset() {
 	*x = ApprovalSigned{}
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4645,7 +4735,7 @@ func (x *ApprovalSigned) String() string {
 func (*ApprovalSigned) ProtoMessage() {}
 
 func (x *ApprovalSigned) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4658,7 +4748,7 @@ func (x *ApprovalSigned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalSigned.ProtoReflect.Descriptor instead.
 func (*ApprovalSigned) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ApprovalSigned) GetApproval() string {
@@ -4716,7 +4806,7 @@ type ApprovalRefused struct {
 
 func (x *ApprovalRefused) Reset() {
 	*x = ApprovalRefused{}
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4728,7 +4818,7 @@ func (x *ApprovalRefused) String() string {
 func (*ApprovalRefused) ProtoMessage() {}
 
 func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4741,7 +4831,7 @@ func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRefused.ProtoReflect.Descriptor instead.
 func (*ApprovalRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ApprovalRefused) GetApproval() string {
@@ -4776,7 +4866,7 @@ type ApprovalLapsed struct {
 
 func (x *ApprovalLapsed) Reset() {
 	*x = ApprovalLapsed{}
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4788,7 +4878,7 @@ func (x *ApprovalLapsed) String() string {
 func (*ApprovalLapsed) ProtoMessage() {}
 
 func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4801,7 +4891,7 @@ func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalLapsed.ProtoReflect.Descriptor instead.
 func (*ApprovalLapsed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ApprovalLapsed) GetApproval() string {
@@ -4829,7 +4919,7 @@ type ExecutionEnded struct {
 
 func (x *ExecutionEnded) Reset() {
 	*x = ExecutionEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4841,7 +4931,7 @@ func (x *ExecutionEnded) String() string {
 func (*ExecutionEnded) ProtoMessage() {}
 
 func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4854,7 +4944,7 @@ func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionEnded.ProtoReflect.Descriptor instead.
 func (*ExecutionEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ExecutionEnded) GetStatus() ExecutionStatus {
@@ -4884,7 +4974,7 @@ type ChangeProposed struct {
 
 func (x *ChangeProposed) Reset() {
 	*x = ChangeProposed{}
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4896,7 +4986,7 @@ func (x *ChangeProposed) String() string {
 func (*ChangeProposed) ProtoMessage() {}
 
 func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4909,7 +4999,7 @@ func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeProposed.ProtoReflect.Descriptor instead.
 func (*ChangeProposed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ChangeProposed) GetChange() *Change {
@@ -4936,7 +5026,7 @@ type CandidateMade struct {
 
 func (x *CandidateMade) Reset() {
 	*x = CandidateMade{}
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4948,7 +5038,7 @@ func (x *CandidateMade) String() string {
 func (*CandidateMade) ProtoMessage() {}
 
 func (x *CandidateMade) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4961,7 +5051,7 @@ func (x *CandidateMade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidateMade.ProtoReflect.Descriptor instead.
 func (*CandidateMade) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CandidateMade) GetCandidate() *Candidate {
@@ -4981,7 +5071,7 @@ type Landed struct {
 
 func (x *Landed) Reset() {
 	*x = Landed{}
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4993,7 +5083,7 @@ func (x *Landed) String() string {
 func (*Landed) ProtoMessage() {}
 
 func (x *Landed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5006,7 +5096,7 @@ func (x *Landed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landed.ProtoReflect.Descriptor instead.
 func (*Landed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Landed) GetLanding() *Landing {
@@ -5028,7 +5118,7 @@ type DecisionAdded struct {
 
 func (x *DecisionAdded) Reset() {
 	*x = DecisionAdded{}
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5040,7 +5130,7 @@ func (x *DecisionAdded) String() string {
 func (*DecisionAdded) ProtoMessage() {}
 
 func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5053,7 +5143,7 @@ func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAdded.ProtoReflect.Descriptor instead.
 func (*DecisionAdded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *DecisionAdded) GetNode() *DecisionNode {
@@ -5080,7 +5170,7 @@ type DecisionLinked struct {
 
 func (x *DecisionLinked) Reset() {
 	*x = DecisionLinked{}
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5092,7 +5182,7 @@ func (x *DecisionLinked) String() string {
 func (*DecisionLinked) ProtoMessage() {}
 
 func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5105,7 +5195,7 @@ func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionLinked.ProtoReflect.Descriptor instead.
 func (*DecisionLinked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DecisionLinked) GetEdge() *DecisionEdge {
@@ -5128,7 +5218,7 @@ type DecisionSuperseded struct {
 
 func (x *DecisionSuperseded) Reset() {
 	*x = DecisionSuperseded{}
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5140,7 +5230,7 @@ func (x *DecisionSuperseded) String() string {
 func (*DecisionSuperseded) ProtoMessage() {}
 
 func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5153,7 +5243,7 @@ func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionSuperseded.ProtoReflect.Descriptor instead.
 func (*DecisionSuperseded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *DecisionSuperseded) GetOld() string {
@@ -5189,7 +5279,7 @@ type DecisionAbandoned struct {
 
 func (x *DecisionAbandoned) Reset() {
 	*x = DecisionAbandoned{}
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5201,7 +5291,7 @@ func (x *DecisionAbandoned) String() string {
 func (*DecisionAbandoned) ProtoMessage() {}
 
 func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5214,7 +5304,7 @@ func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAbandoned.ProtoReflect.Descriptor instead.
 func (*DecisionAbandoned) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *DecisionAbandoned) GetId() string {
@@ -5244,7 +5334,7 @@ type DecisionsImported struct {
 
 func (x *DecisionsImported) Reset() {
 	*x = DecisionsImported{}
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5256,7 +5346,7 @@ func (x *DecisionsImported) String() string {
 func (*DecisionsImported) ProtoMessage() {}
 
 func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5269,7 +5359,7 @@ func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionsImported.ProtoReflect.Descriptor instead.
 func (*DecisionsImported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *DecisionsImported) GetPart() *DecisionGraph {
@@ -5296,7 +5386,7 @@ type BallotOpened struct {
 
 func (x *BallotOpened) Reset() {
 	*x = BallotOpened{}
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5308,7 +5398,7 @@ func (x *BallotOpened) String() string {
 func (*BallotOpened) ProtoMessage() {}
 
 func (x *BallotOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5321,7 +5411,7 @@ func (x *BallotOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotOpened.ProtoReflect.Descriptor instead.
 func (*BallotOpened) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *BallotOpened) GetBallot() *Ballot {
@@ -5343,7 +5433,7 @@ type VoteCast struct {
 
 func (x *VoteCast) Reset() {
 	*x = VoteCast{}
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5355,7 +5445,7 @@ func (x *VoteCast) String() string {
 func (*VoteCast) ProtoMessage() {}
 
 func (x *VoteCast) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5368,7 +5458,7 @@ func (x *VoteCast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoteCast.ProtoReflect.Descriptor instead.
 func (*VoteCast) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *VoteCast) GetDecision() string {
@@ -5400,7 +5490,7 @@ type BallotReferred struct {
 
 func (x *BallotReferred) Reset() {
 	*x = BallotReferred{}
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5412,7 +5502,7 @@ func (x *BallotReferred) String() string {
 func (*BallotReferred) ProtoMessage() {}
 
 func (x *BallotReferred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5425,7 +5515,7 @@ func (x *BallotReferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotReferred.ProtoReflect.Descriptor instead.
 func (*BallotReferred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *BallotReferred) GetDecision() string {
@@ -5470,7 +5560,7 @@ type BallotClosed struct {
 
 func (x *BallotClosed) Reset() {
 	*x = BallotClosed{}
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5482,7 +5572,7 @@ func (x *BallotClosed) String() string {
 func (*BallotClosed) ProtoMessage() {}
 
 func (x *BallotClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5495,7 +5585,7 @@ func (x *BallotClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotClosed.ProtoReflect.Descriptor instead.
 func (*BallotClosed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *BallotClosed) GetDecision() string {
@@ -5530,7 +5620,7 @@ type LockRequested struct {
 
 func (x *LockRequested) Reset() {
 	*x = LockRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5542,7 +5632,7 @@ func (x *LockRequested) String() string {
 func (*LockRequested) ProtoMessage() {}
 
 func (x *LockRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5555,7 +5645,7 @@ func (x *LockRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequested.ProtoReflect.Descriptor instead.
 func (*LockRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *LockRequested) GetRepository() string {
@@ -5586,7 +5676,7 @@ type LockGranted struct {
 
 func (x *LockGranted) Reset() {
 	*x = LockGranted{}
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5598,7 +5688,7 @@ func (x *LockGranted) String() string {
 func (*LockGranted) ProtoMessage() {}
 
 func (x *LockGranted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5611,7 +5701,7 @@ func (x *LockGranted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockGranted.ProtoReflect.Descriptor instead.
 func (*LockGranted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *LockGranted) GetRepository() string {
@@ -5654,7 +5744,7 @@ type LockRenewed struct {
 
 func (x *LockRenewed) Reset() {
 	*x = LockRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5666,7 +5756,7 @@ func (x *LockRenewed) String() string {
 func (*LockRenewed) ProtoMessage() {}
 
 func (x *LockRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5679,7 +5769,7 @@ func (x *LockRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRenewed.ProtoReflect.Descriptor instead.
 func (*LockRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *LockRenewed) GetRepository() string {
@@ -5714,7 +5804,7 @@ type LockReleased struct {
 
 func (x *LockReleased) Reset() {
 	*x = LockReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5726,7 +5816,7 @@ func (x *LockReleased) String() string {
 func (*LockReleased) ProtoMessage() {}
 
 func (x *LockReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5739,7 +5829,7 @@ func (x *LockReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockReleased.ProtoReflect.Descriptor instead.
 func (*LockReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *LockReleased) GetRepository() string {
@@ -5767,7 +5857,7 @@ type LockExpired struct {
 
 func (x *LockExpired) Reset() {
 	*x = LockExpired{}
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5779,7 +5869,7 @@ func (x *LockExpired) String() string {
 func (*LockExpired) ProtoMessage() {}
 
 func (x *LockExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5792,7 +5882,7 @@ func (x *LockExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockExpired.ProtoReflect.Descriptor instead.
 func (*LockExpired) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *LockExpired) GetRepository() string {
@@ -5824,7 +5914,7 @@ type LockCoupled struct {
 
 func (x *LockCoupled) Reset() {
 	*x = LockCoupled{}
-	mi := &file_loom_v1_event_proto_msgTypes[68]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5836,7 +5926,7 @@ func (x *LockCoupled) String() string {
 func (*LockCoupled) ProtoMessage() {}
 
 func (x *LockCoupled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[68]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5849,7 +5939,7 @@ func (x *LockCoupled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockCoupled.ProtoReflect.Descriptor instead.
 func (*LockCoupled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *LockCoupled) GetRepository() string {
@@ -5884,7 +5974,7 @@ type TrainTested struct {
 
 func (x *TrainTested) Reset() {
 	*x = TrainTested{}
-	mi := &file_loom_v1_event_proto_msgTypes[69]
+	mi := &file_loom_v1_event_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5896,7 +5986,7 @@ func (x *TrainTested) String() string {
 func (*TrainTested) ProtoMessage() {}
 
 func (x *TrainTested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[69]
+	mi := &file_loom_v1_event_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5909,7 +5999,7 @@ func (x *TrainTested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainTested.ProtoReflect.Descriptor instead.
 func (*TrainTested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *TrainTested) GetCar() *Car {
@@ -5930,7 +6020,7 @@ type LockWithdrawn struct {
 
 func (x *LockWithdrawn) Reset() {
 	*x = LockWithdrawn{}
-	mi := &file_loom_v1_event_proto_msgTypes[70]
+	mi := &file_loom_v1_event_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5942,7 +6032,7 @@ func (x *LockWithdrawn) String() string {
 func (*LockWithdrawn) ProtoMessage() {}
 
 func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[70]
+	mi := &file_loom_v1_event_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5955,7 +6045,7 @@ func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockWithdrawn.ProtoReflect.Descriptor instead.
 func (*LockWithdrawn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{70}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *LockWithdrawn) GetRepository() string {
@@ -5988,7 +6078,7 @@ type TurnStarted struct {
 
 func (x *TurnStarted) Reset() {
 	*x = TurnStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[71]
+	mi := &file_loom_v1_event_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6000,7 +6090,7 @@ func (x *TurnStarted) String() string {
 func (*TurnStarted) ProtoMessage() {}
 
 func (x *TurnStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[71]
+	mi := &file_loom_v1_event_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6013,7 +6103,7 @@ func (x *TurnStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStarted.ProtoReflect.Descriptor instead.
 func (*TurnStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{71}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *TurnStarted) GetModel() string {
@@ -6054,7 +6144,7 @@ type TurnCompacted struct {
 
 func (x *TurnCompacted) Reset() {
 	*x = TurnCompacted{}
-	mi := &file_loom_v1_event_proto_msgTypes[72]
+	mi := &file_loom_v1_event_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6066,7 +6156,7 @@ func (x *TurnCompacted) String() string {
 func (*TurnCompacted) ProtoMessage() {}
 
 func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[72]
+	mi := &file_loom_v1_event_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6079,7 +6169,7 @@ func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnCompacted.ProtoReflect.Descriptor instead.
 func (*TurnCompacted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{72}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *TurnCompacted) GetCompaction() *Compaction {
@@ -6099,7 +6189,7 @@ type MessageHeard struct {
 
 func (x *MessageHeard) Reset() {
 	*x = MessageHeard{}
-	mi := &file_loom_v1_event_proto_msgTypes[73]
+	mi := &file_loom_v1_event_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6111,7 +6201,7 @@ func (x *MessageHeard) String() string {
 func (*MessageHeard) ProtoMessage() {}
 
 func (x *MessageHeard) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[73]
+	mi := &file_loom_v1_event_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6124,7 +6214,7 @@ func (x *MessageHeard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageHeard.ProtoReflect.Descriptor instead.
 func (*MessageHeard) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{73}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *MessageHeard) GetSaid() *Said {
@@ -6147,7 +6237,7 @@ type ExecutionTold struct {
 
 func (x *ExecutionTold) Reset() {
 	*x = ExecutionTold{}
-	mi := &file_loom_v1_event_proto_msgTypes[74]
+	mi := &file_loom_v1_event_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6159,7 +6249,7 @@ func (x *ExecutionTold) String() string {
 func (*ExecutionTold) ProtoMessage() {}
 
 func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[74]
+	mi := &file_loom_v1_event_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6172,7 +6262,7 @@ func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionTold.ProtoReflect.Descriptor instead.
 func (*ExecutionTold) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{74}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ExecutionTold) GetSaid() *Said {
@@ -6199,7 +6289,7 @@ type ModelAnswered struct {
 
 func (x *ModelAnswered) Reset() {
 	*x = ModelAnswered{}
-	mi := &file_loom_v1_event_proto_msgTypes[75]
+	mi := &file_loom_v1_event_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6211,7 +6301,7 @@ func (x *ModelAnswered) String() string {
 func (*ModelAnswered) ProtoMessage() {}
 
 func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[75]
+	mi := &file_loom_v1_event_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6224,7 +6314,7 @@ func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswered.ProtoReflect.Descriptor instead.
 func (*ModelAnswered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{75}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ModelAnswered) GetAnswer() *ModelAnswer {
@@ -6244,7 +6334,7 @@ type ToolIntended struct {
 
 func (x *ToolIntended) Reset() {
 	*x = ToolIntended{}
-	mi := &file_loom_v1_event_proto_msgTypes[76]
+	mi := &file_loom_v1_event_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6256,7 +6346,7 @@ func (x *ToolIntended) String() string {
 func (*ToolIntended) ProtoMessage() {}
 
 func (x *ToolIntended) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[76]
+	mi := &file_loom_v1_event_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6269,7 +6359,7 @@ func (x *ToolIntended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolIntended.ProtoReflect.Descriptor instead.
 func (*ToolIntended) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{76}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ToolIntended) GetTool() *ToolStep {
@@ -6292,7 +6382,7 @@ type ToolFinished struct {
 
 func (x *ToolFinished) Reset() {
 	*x = ToolFinished{}
-	mi := &file_loom_v1_event_proto_msgTypes[77]
+	mi := &file_loom_v1_event_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6304,7 +6394,7 @@ func (x *ToolFinished) String() string {
 func (*ToolFinished) ProtoMessage() {}
 
 func (x *ToolFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[77]
+	mi := &file_loom_v1_event_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6317,7 +6407,7 @@ func (x *ToolFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolFinished.ProtoReflect.Descriptor instead.
 func (*ToolFinished) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{77}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ToolFinished) GetCall() string {
@@ -6351,7 +6441,7 @@ type PermissionSet struct {
 
 func (x *PermissionSet) Reset() {
 	*x = PermissionSet{}
-	mi := &file_loom_v1_event_proto_msgTypes[78]
+	mi := &file_loom_v1_event_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6363,7 +6453,7 @@ func (x *PermissionSet) String() string {
 func (*PermissionSet) ProtoMessage() {}
 
 func (x *PermissionSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[78]
+	mi := &file_loom_v1_event_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6376,7 +6466,7 @@ func (x *PermissionSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionSet.ProtoReflect.Descriptor instead.
 func (*PermissionSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{78}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *PermissionSet) GetPermission() *Permission {
@@ -6397,7 +6487,7 @@ type PermissionRevoked struct {
 
 func (x *PermissionRevoked) Reset() {
 	*x = PermissionRevoked{}
-	mi := &file_loom_v1_event_proto_msgTypes[79]
+	mi := &file_loom_v1_event_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6409,7 +6499,7 @@ func (x *PermissionRevoked) String() string {
 func (*PermissionRevoked) ProtoMessage() {}
 
 func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[79]
+	mi := &file_loom_v1_event_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6422,7 +6512,7 @@ func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRevoked.ProtoReflect.Descriptor instead.
 func (*PermissionRevoked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{79}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *PermissionRevoked) GetId() string {
@@ -6449,7 +6539,7 @@ type ToolsTrusted struct {
 
 func (x *ToolsTrusted) Reset() {
 	*x = ToolsTrusted{}
-	mi := &file_loom_v1_event_proto_msgTypes[80]
+	mi := &file_loom_v1_event_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6461,7 +6551,7 @@ func (x *ToolsTrusted) String() string {
 func (*ToolsTrusted) ProtoMessage() {}
 
 func (x *ToolsTrusted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[80]
+	mi := &file_loom_v1_event_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6474,7 +6564,7 @@ func (x *ToolsTrusted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsTrusted.ProtoReflect.Descriptor instead.
 func (*ToolsTrusted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{80}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ToolsTrusted) GetToolkit() *Toolkit {
@@ -6495,7 +6585,7 @@ type ToolsDistrusted struct {
 
 func (x *ToolsDistrusted) Reset() {
 	*x = ToolsDistrusted{}
-	mi := &file_loom_v1_event_proto_msgTypes[81]
+	mi := &file_loom_v1_event_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6507,7 +6597,7 @@ func (x *ToolsDistrusted) String() string {
 func (*ToolsDistrusted) ProtoMessage() {}
 
 func (x *ToolsDistrusted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[81]
+	mi := &file_loom_v1_event_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6520,7 +6610,7 @@ func (x *ToolsDistrusted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsDistrusted.ProtoReflect.Descriptor instead.
 func (*ToolsDistrusted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{81}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ToolsDistrusted) GetProcess() string {
@@ -6541,7 +6631,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa4c\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xabd\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -6642,7 +6732,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\fplan_adopted\x18> \x01(\v2\x14.loom.v1.PlanAdoptedB\v\x8a\xb5\x18\a\n" +
 	"\x02\x01\x02\"\x01\x02H\x00R\vplanAdopted\x12x\n" +
 	"\rchild_started\x18? \x01(\v2\x15.loom.v1.ChildStartedB:\x8a\xb5\x186\n" +
-	"\x01\x02\x1a1{about}: {node} is done by execution {.execution}H\x00R\fchildStarted\x12\x88\x01\n" +
+	"\x01\x02\x1a1{about}: {node} is done by execution {.execution}H\x00R\fchildStarted\x12\x84\x01\n" +
+	"\x0fchild_delivered\x18\x97\x01 \x01(\v2\x17.loom.v1.ChildDeliveredB?\x8a\xb5\x18;\n" +
+	"\x01\x02\x1a6{about}: what {node} was done with is to be taken overH\x00R\x0echildDelivered\x12\x88\x01\n" +
 	"\n" +
 	"task_given\x18@ \x01(\v2\x12.loom.v1.TaskGivenBS\x8a\xb5\x18O\n" +
 	"\x02\x02\a\x1aI{about}: {node} gives task {.task.bead} to {.task.role}{.task.goal after}H\x00R\ttaskGiven\x12=\n" +
@@ -6842,7 +6934,11 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\bR\x05value:\x028\x01\"@\n" +
 	"\fChildStarted\x12\x12\n" +
 	"\x04bead\x18\x01 \x01(\tR\x04bead\x12\x1c\n" +
-	"\texecution\x18\x02 \x01(\tR\texecution\"c\n" +
+	"\texecution\x18\x02 \x01(\tR\texecution\"\x88\x01\n" +
+	"\x0eChildDelivered\x12*\n" +
+	"\aoutcome\x18\x01 \x01(\v2\x10.loom.v1.OutcomeR\aoutcome\x12\x12\n" +
+	"\x04role\x18\x02 \x01(\tR\x04role\x126\n" +
+	"\bdeadline\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\"c\n" +
 	"\x0fExecutionForked\x12&\n" +
 	"\x04from\x18\x01 \x01(\v2\x12.loom.v1.ForkPointR\x04from\x12(\n" +
 	"\x05state\x18\x02 \x01(\v2\x12.loom.v1.ExecutionR\x05state\"\xe7\x01\n" +
@@ -6888,7 +6984,7 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x04gaps\x18\x05 \x01(\rR\x04gaps\"T\n" +
 	"\x12SubmissionRejected\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x18\n" +
-	"\asubject\x18\x02 \x01(\tR\asubject\"\x88\x02\n" +
+	"\asubject\x18\x02 \x01(\tR\asubject\"\xb1\x02\n" +
 	"\x10ExecutionStarted\x12\x1e\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\tR\n" +
@@ -6899,7 +6995,8 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x06parent\x18\x05 \x01(\tR\x06parent\x12%\n" +
 	"\x0eparent_attempt\x18\x06 \x01(\tR\rparentAttempt\x12\x14\n" +
 	"\x05depth\x18\a \x01(\rR\x05depth\x12$\n" +
-	"\x05draft\x18\b \x01(\v2\x0e.loom.v1.DraftR\x05draft\"u\n" +
+	"\x05draft\x18\b \x01(\v2\x0e.loom.v1.DraftR\x05draft\x12'\n" +
+	"\x06begins\x18\t \x01(\v2\x0f.loom.v1.ChangeR\x06begins\"u\n" +
 	"\vEdgeSettled\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\tR\x04edge\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
@@ -7107,7 +7204,7 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 84)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
 	(*ModelBlocked)(nil),          // 1: loom.v1.ModelBlocked
@@ -7129,313 +7226,318 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*GapNoted)(nil),              // 17: loom.v1.GapNoted
 	(*PlanAdopted)(nil),           // 18: loom.v1.PlanAdopted
 	(*ChildStarted)(nil),          // 19: loom.v1.ChildStarted
-	(*ExecutionForked)(nil),       // 20: loom.v1.ExecutionForked
-	(*LimitLifted)(nil),           // 21: loom.v1.LimitLifted
-	(*CallReserved)(nil),          // 22: loom.v1.CallReserved
-	(*CallSettled)(nil),           // 23: loom.v1.CallSettled
-	(*RolesReported)(nil),         // 24: loom.v1.RolesReported
-	(*BeadUpdated)(nil),           // 25: loom.v1.BeadUpdated
-	(*GovernorTripped)(nil),       // 26: loom.v1.GovernorTripped
-	(*GovernorRenewed)(nil),       // 27: loom.v1.GovernorRenewed
-	(*BeadFiled)(nil),             // 28: loom.v1.BeadFiled
-	(*BeadOccurred)(nil),          // 29: loom.v1.BeadOccurred
-	(*BeadStatusChanged)(nil),     // 30: loom.v1.BeadStatusChanged
-	(*SubmissionRejected)(nil),    // 31: loom.v1.SubmissionRejected
-	(*ExecutionStarted)(nil),      // 32: loom.v1.ExecutionStarted
-	(*EdgeSettled)(nil),           // 33: loom.v1.EdgeSettled
-	(*NodeSkipped)(nil),           // 34: loom.v1.NodeSkipped
-	(*AttemptDispatched)(nil),     // 35: loom.v1.AttemptDispatched
-	(*AttemptClaimed)(nil),        // 36: loom.v1.AttemptClaimed
-	(*ClaimReleased)(nil),         // 37: loom.v1.ClaimReleased
-	(*AttemptParked)(nil),         // 38: loom.v1.AttemptParked
-	(*TaskGiven)(nil),             // 39: loom.v1.TaskGiven
-	(*TaskEnded)(nil),             // 40: loom.v1.TaskEnded
-	(*AttemptEnded)(nil),          // 41: loom.v1.AttemptEnded
-	(*RetryScheduled)(nil),        // 42: loom.v1.RetryScheduled
-	(*NodeCompleted)(nil),         // 43: loom.v1.NodeCompleted
-	(*ReworkStarted)(nil),         // 44: loom.v1.ReworkStarted
-	(*ApprovalRequested)(nil),     // 45: loom.v1.ApprovalRequested
-	(*ApprovalDecided)(nil),       // 46: loom.v1.ApprovalDecided
-	(*ApprovalSigned)(nil),        // 47: loom.v1.ApprovalSigned
-	(*ApprovalRefused)(nil),       // 48: loom.v1.ApprovalRefused
-	(*ApprovalLapsed)(nil),        // 49: loom.v1.ApprovalLapsed
-	(*ExecutionEnded)(nil),        // 50: loom.v1.ExecutionEnded
-	(*ChangeProposed)(nil),        // 51: loom.v1.ChangeProposed
-	(*CandidateMade)(nil),         // 52: loom.v1.CandidateMade
-	(*Landed)(nil),                // 53: loom.v1.Landed
-	(*DecisionAdded)(nil),         // 54: loom.v1.DecisionAdded
-	(*DecisionLinked)(nil),        // 55: loom.v1.DecisionLinked
-	(*DecisionSuperseded)(nil),    // 56: loom.v1.DecisionSuperseded
-	(*DecisionAbandoned)(nil),     // 57: loom.v1.DecisionAbandoned
-	(*DecisionsImported)(nil),     // 58: loom.v1.DecisionsImported
-	(*BallotOpened)(nil),          // 59: loom.v1.BallotOpened
-	(*VoteCast)(nil),              // 60: loom.v1.VoteCast
-	(*BallotReferred)(nil),        // 61: loom.v1.BallotReferred
-	(*BallotClosed)(nil),          // 62: loom.v1.BallotClosed
-	(*LockRequested)(nil),         // 63: loom.v1.LockRequested
-	(*LockGranted)(nil),           // 64: loom.v1.LockGranted
-	(*LockRenewed)(nil),           // 65: loom.v1.LockRenewed
-	(*LockReleased)(nil),          // 66: loom.v1.LockReleased
-	(*LockExpired)(nil),           // 67: loom.v1.LockExpired
-	(*LockCoupled)(nil),           // 68: loom.v1.LockCoupled
-	(*TrainTested)(nil),           // 69: loom.v1.TrainTested
-	(*LockWithdrawn)(nil),         // 70: loom.v1.LockWithdrawn
-	(*TurnStarted)(nil),           // 71: loom.v1.TurnStarted
-	(*TurnCompacted)(nil),         // 72: loom.v1.TurnCompacted
-	(*MessageHeard)(nil),          // 73: loom.v1.MessageHeard
-	(*ExecutionTold)(nil),         // 74: loom.v1.ExecutionTold
-	(*ModelAnswered)(nil),         // 75: loom.v1.ModelAnswered
-	(*ToolIntended)(nil),          // 76: loom.v1.ToolIntended
-	(*ToolFinished)(nil),          // 77: loom.v1.ToolFinished
-	(*PermissionSet)(nil),         // 78: loom.v1.PermissionSet
-	(*PermissionRevoked)(nil),     // 79: loom.v1.PermissionRevoked
-	(*ToolsTrusted)(nil),          // 80: loom.v1.ToolsTrusted
-	(*ToolsDistrusted)(nil),       // 81: loom.v1.ToolsDistrusted
-	nil,                           // 82: loom.v1.PlanAdopted.EdgesEntry
-	(*timestamppb.Timestamp)(nil), // 83: google.protobuf.Timestamp
-	(*Identity)(nil),              // 84: loom.v1.Identity
-	(*KeyEnrolled)(nil),           // 85: loom.v1.KeyEnrolled
-	(*JournalCut)(nil),            // 86: loom.v1.JournalCut
-	(*RoleScaled)(nil),            // 87: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 88: loom.v1.HostDrained
-	(*MembersChanged)(nil),        // 89: loom.v1.MembersChanged
-	(*MemoryKept)(nil),            // 90: loom.v1.MemoryKept
-	(*MemoryMerged)(nil),          // 91: loom.v1.MemoryMerged
-	(*MemoryChanged)(nil),         // 92: loom.v1.MemoryChanged
-	(*MemoryPromoted)(nil),        // 93: loom.v1.MemoryPromoted
-	(*MemoryForgotten)(nil),       // 94: loom.v1.MemoryForgotten
-	(*MemoryExpired)(nil),         // 95: loom.v1.MemoryExpired
-	(*MemoryDropped)(nil),         // 96: loom.v1.MemoryDropped
-	(*MemoryOffered)(nil),         // 97: loom.v1.MemoryOffered
-	(*MailSent)(nil),              // 98: loom.v1.MailSent
-	(*AgentLife)(nil),             // 99: loom.v1.AgentLife
-	(*KeyRevoked)(nil),            // 100: loom.v1.KeyRevoked
-	(*KeyAwaited)(nil),            // 101: loom.v1.KeyAwaited
-	(*SessionAdvanced)(nil),       // 102: loom.v1.SessionAdvanced
-	(*ModelBlock)(nil),            // 103: loom.v1.ModelBlock
-	(*Landing)(nil),               // 104: loom.v1.Landing
-	(*ProjectConfig)(nil),         // 105: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 106: loom.v1.Definition
-	(*SignedCommand)(nil),         // 107: loom.v1.SignedCommand
-	(*Error)(nil),                 // 108: loom.v1.Error
-	(*Pause)(nil),                 // 109: loom.v1.Pause
-	(PauseScope)(0),               // 110: loom.v1.PauseScope
-	(*Draft)(nil),                 // 111: loom.v1.Draft
-	(GateAction)(0),               // 112: loom.v1.GateAction
-	(*Plan)(nil),                  // 113: loom.v1.Plan
-	(*ForkPoint)(nil),             // 114: loom.v1.ForkPoint
-	(*Execution)(nil),             // 115: loom.v1.Execution
-	(*Budget)(nil),                // 116: loom.v1.Budget
-	(*CallReservation)(nil),       // 117: loom.v1.CallReservation
-	(*Usage)(nil),                 // 118: loom.v1.Usage
-	(*HostRoles)(nil),             // 119: loom.v1.HostRoles
-	(*Bead)(nil),                  // 120: loom.v1.Bead
-	(BeadStatus)(0),               // 121: loom.v1.BeadStatus
-	(*Claimant)(nil),              // 122: loom.v1.Claimant
-	(*TeamTask)(nil),              // 123: loom.v1.TeamTask
-	(*Outcome)(nil),               // 124: loom.v1.Outcome
-	(*Approval)(nil),              // 125: loom.v1.Approval
-	(ApprovalDecision)(0),         // 126: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 127: loom.v1.ExecutionStatus
-	(*Change)(nil),                // 128: loom.v1.Change
-	(*Candidate)(nil),             // 129: loom.v1.Candidate
-	(*DecisionNode)(nil),          // 130: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 131: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 132: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 133: loom.v1.Ballot
-	(*Vote)(nil),                  // 134: loom.v1.Vote
-	(BallotStatus)(0),             // 135: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 136: loom.v1.LockClaim
-	(*Car)(nil),                   // 137: loom.v1.Car
-	(*BlobRef)(nil),               // 138: loom.v1.BlobRef
-	(*Compaction)(nil),            // 139: loom.v1.Compaction
-	(*Said)(nil),                  // 140: loom.v1.Said
-	(*ModelAnswer)(nil),           // 141: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 142: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 143: loom.v1.ToolResult
-	(*Permission)(nil),            // 144: loom.v1.Permission
-	(*Toolkit)(nil),               // 145: loom.v1.Toolkit
+	(*ChildDelivered)(nil),        // 20: loom.v1.ChildDelivered
+	(*ExecutionForked)(nil),       // 21: loom.v1.ExecutionForked
+	(*LimitLifted)(nil),           // 22: loom.v1.LimitLifted
+	(*CallReserved)(nil),          // 23: loom.v1.CallReserved
+	(*CallSettled)(nil),           // 24: loom.v1.CallSettled
+	(*RolesReported)(nil),         // 25: loom.v1.RolesReported
+	(*BeadUpdated)(nil),           // 26: loom.v1.BeadUpdated
+	(*GovernorTripped)(nil),       // 27: loom.v1.GovernorTripped
+	(*GovernorRenewed)(nil),       // 28: loom.v1.GovernorRenewed
+	(*BeadFiled)(nil),             // 29: loom.v1.BeadFiled
+	(*BeadOccurred)(nil),          // 30: loom.v1.BeadOccurred
+	(*BeadStatusChanged)(nil),     // 31: loom.v1.BeadStatusChanged
+	(*SubmissionRejected)(nil),    // 32: loom.v1.SubmissionRejected
+	(*ExecutionStarted)(nil),      // 33: loom.v1.ExecutionStarted
+	(*EdgeSettled)(nil),           // 34: loom.v1.EdgeSettled
+	(*NodeSkipped)(nil),           // 35: loom.v1.NodeSkipped
+	(*AttemptDispatched)(nil),     // 36: loom.v1.AttemptDispatched
+	(*AttemptClaimed)(nil),        // 37: loom.v1.AttemptClaimed
+	(*ClaimReleased)(nil),         // 38: loom.v1.ClaimReleased
+	(*AttemptParked)(nil),         // 39: loom.v1.AttemptParked
+	(*TaskGiven)(nil),             // 40: loom.v1.TaskGiven
+	(*TaskEnded)(nil),             // 41: loom.v1.TaskEnded
+	(*AttemptEnded)(nil),          // 42: loom.v1.AttemptEnded
+	(*RetryScheduled)(nil),        // 43: loom.v1.RetryScheduled
+	(*NodeCompleted)(nil),         // 44: loom.v1.NodeCompleted
+	(*ReworkStarted)(nil),         // 45: loom.v1.ReworkStarted
+	(*ApprovalRequested)(nil),     // 46: loom.v1.ApprovalRequested
+	(*ApprovalDecided)(nil),       // 47: loom.v1.ApprovalDecided
+	(*ApprovalSigned)(nil),        // 48: loom.v1.ApprovalSigned
+	(*ApprovalRefused)(nil),       // 49: loom.v1.ApprovalRefused
+	(*ApprovalLapsed)(nil),        // 50: loom.v1.ApprovalLapsed
+	(*ExecutionEnded)(nil),        // 51: loom.v1.ExecutionEnded
+	(*ChangeProposed)(nil),        // 52: loom.v1.ChangeProposed
+	(*CandidateMade)(nil),         // 53: loom.v1.CandidateMade
+	(*Landed)(nil),                // 54: loom.v1.Landed
+	(*DecisionAdded)(nil),         // 55: loom.v1.DecisionAdded
+	(*DecisionLinked)(nil),        // 56: loom.v1.DecisionLinked
+	(*DecisionSuperseded)(nil),    // 57: loom.v1.DecisionSuperseded
+	(*DecisionAbandoned)(nil),     // 58: loom.v1.DecisionAbandoned
+	(*DecisionsImported)(nil),     // 59: loom.v1.DecisionsImported
+	(*BallotOpened)(nil),          // 60: loom.v1.BallotOpened
+	(*VoteCast)(nil),              // 61: loom.v1.VoteCast
+	(*BallotReferred)(nil),        // 62: loom.v1.BallotReferred
+	(*BallotClosed)(nil),          // 63: loom.v1.BallotClosed
+	(*LockRequested)(nil),         // 64: loom.v1.LockRequested
+	(*LockGranted)(nil),           // 65: loom.v1.LockGranted
+	(*LockRenewed)(nil),           // 66: loom.v1.LockRenewed
+	(*LockReleased)(nil),          // 67: loom.v1.LockReleased
+	(*LockExpired)(nil),           // 68: loom.v1.LockExpired
+	(*LockCoupled)(nil),           // 69: loom.v1.LockCoupled
+	(*TrainTested)(nil),           // 70: loom.v1.TrainTested
+	(*LockWithdrawn)(nil),         // 71: loom.v1.LockWithdrawn
+	(*TurnStarted)(nil),           // 72: loom.v1.TurnStarted
+	(*TurnCompacted)(nil),         // 73: loom.v1.TurnCompacted
+	(*MessageHeard)(nil),          // 74: loom.v1.MessageHeard
+	(*ExecutionTold)(nil),         // 75: loom.v1.ExecutionTold
+	(*ModelAnswered)(nil),         // 76: loom.v1.ModelAnswered
+	(*ToolIntended)(nil),          // 77: loom.v1.ToolIntended
+	(*ToolFinished)(nil),          // 78: loom.v1.ToolFinished
+	(*PermissionSet)(nil),         // 79: loom.v1.PermissionSet
+	(*PermissionRevoked)(nil),     // 80: loom.v1.PermissionRevoked
+	(*ToolsTrusted)(nil),          // 81: loom.v1.ToolsTrusted
+	(*ToolsDistrusted)(nil),       // 82: loom.v1.ToolsDistrusted
+	nil,                           // 83: loom.v1.PlanAdopted.EdgesEntry
+	(*timestamppb.Timestamp)(nil), // 84: google.protobuf.Timestamp
+	(*Identity)(nil),              // 85: loom.v1.Identity
+	(*KeyEnrolled)(nil),           // 86: loom.v1.KeyEnrolled
+	(*JournalCut)(nil),            // 87: loom.v1.JournalCut
+	(*RoleScaled)(nil),            // 88: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 89: loom.v1.HostDrained
+	(*MembersChanged)(nil),        // 90: loom.v1.MembersChanged
+	(*MemoryKept)(nil),            // 91: loom.v1.MemoryKept
+	(*MemoryMerged)(nil),          // 92: loom.v1.MemoryMerged
+	(*MemoryChanged)(nil),         // 93: loom.v1.MemoryChanged
+	(*MemoryPromoted)(nil),        // 94: loom.v1.MemoryPromoted
+	(*MemoryForgotten)(nil),       // 95: loom.v1.MemoryForgotten
+	(*MemoryExpired)(nil),         // 96: loom.v1.MemoryExpired
+	(*MemoryDropped)(nil),         // 97: loom.v1.MemoryDropped
+	(*MemoryOffered)(nil),         // 98: loom.v1.MemoryOffered
+	(*MailSent)(nil),              // 99: loom.v1.MailSent
+	(*AgentLife)(nil),             // 100: loom.v1.AgentLife
+	(*KeyRevoked)(nil),            // 101: loom.v1.KeyRevoked
+	(*KeyAwaited)(nil),            // 102: loom.v1.KeyAwaited
+	(*SessionAdvanced)(nil),       // 103: loom.v1.SessionAdvanced
+	(*ModelBlock)(nil),            // 104: loom.v1.ModelBlock
+	(*Landing)(nil),               // 105: loom.v1.Landing
+	(*ProjectConfig)(nil),         // 106: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 107: loom.v1.Definition
+	(*SignedCommand)(nil),         // 108: loom.v1.SignedCommand
+	(*Error)(nil),                 // 109: loom.v1.Error
+	(*Pause)(nil),                 // 110: loom.v1.Pause
+	(PauseScope)(0),               // 111: loom.v1.PauseScope
+	(*Draft)(nil),                 // 112: loom.v1.Draft
+	(GateAction)(0),               // 113: loom.v1.GateAction
+	(*Plan)(nil),                  // 114: loom.v1.Plan
+	(*Outcome)(nil),               // 115: loom.v1.Outcome
+	(*ForkPoint)(nil),             // 116: loom.v1.ForkPoint
+	(*Execution)(nil),             // 117: loom.v1.Execution
+	(*Budget)(nil),                // 118: loom.v1.Budget
+	(*CallReservation)(nil),       // 119: loom.v1.CallReservation
+	(*Usage)(nil),                 // 120: loom.v1.Usage
+	(*HostRoles)(nil),             // 121: loom.v1.HostRoles
+	(*Bead)(nil),                  // 122: loom.v1.Bead
+	(BeadStatus)(0),               // 123: loom.v1.BeadStatus
+	(*Change)(nil),                // 124: loom.v1.Change
+	(*Claimant)(nil),              // 125: loom.v1.Claimant
+	(*TeamTask)(nil),              // 126: loom.v1.TeamTask
+	(*Approval)(nil),              // 127: loom.v1.Approval
+	(ApprovalDecision)(0),         // 128: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 129: loom.v1.ExecutionStatus
+	(*Candidate)(nil),             // 130: loom.v1.Candidate
+	(*DecisionNode)(nil),          // 131: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 132: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 133: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 134: loom.v1.Ballot
+	(*Vote)(nil),                  // 135: loom.v1.Vote
+	(BallotStatus)(0),             // 136: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 137: loom.v1.LockClaim
+	(*Car)(nil),                   // 138: loom.v1.Car
+	(*BlobRef)(nil),               // 139: loom.v1.BlobRef
+	(*Compaction)(nil),            // 140: loom.v1.Compaction
+	(*Said)(nil),                  // 141: loom.v1.Said
+	(*ModelAnswer)(nil),           // 142: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 143: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 144: loom.v1.ToolResult
+	(*Permission)(nil),            // 145: loom.v1.Permission
+	(*Toolkit)(nil),               // 146: loom.v1.Toolkit
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	83,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	84,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
-	83,  // 2: loom.v1.Event.wall:type_name -> google.protobuf.Timestamp
+	84,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	85,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	84,  // 2: loom.v1.Event.wall:type_name -> google.protobuf.Timestamp
 	4,   // 3: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
 	6,   // 4: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
-	28,  // 5: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
-	29,  // 6: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
-	30,  // 7: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
-	31,  // 8: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
-	25,  // 9: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
-	26,  // 10: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
-	27,  // 11: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
+	29,  // 5: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
+	30,  // 6: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
+	31,  // 7: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
+	32,  // 8: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
+	26,  // 9: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
+	27,  // 10: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
+	28,  // 11: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
 	1,   // 12: loom.v1.Event.model_blocked:type_name -> loom.v1.ModelBlocked
 	2,   // 13: loom.v1.Event.model_unblocked:type_name -> loom.v1.ModelUnblocked
 	7,   // 14: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
 	9,   // 15: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
-	85,  // 16: loom.v1.Event.key_enrolled:type_name -> loom.v1.KeyEnrolled
+	86,  // 16: loom.v1.Event.key_enrolled:type_name -> loom.v1.KeyEnrolled
 	8,   // 17: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	86,  // 18: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
+	87,  // 18: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
 	10,  // 19: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
 	11,  // 20: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
-	87,  // 21: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	88,  // 22: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	89,  // 23: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
-	24,  // 24: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
-	78,  // 25: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
-	79,  // 26: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
-	80,  // 27: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
-	81,  // 28: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
-	45,  // 29: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
-	46,  // 30: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
-	48,  // 31: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
-	49,  // 32: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
-	32,  // 33: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
-	20,  // 34: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
+	88,  // 21: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	89,  // 22: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	90,  // 23: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
+	25,  // 24: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
+	79,  // 25: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
+	80,  // 26: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
+	81,  // 27: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
+	82,  // 28: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
+	46,  // 29: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
+	47,  // 30: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
+	49,  // 31: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
+	50,  // 32: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
+	33,  // 33: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
+	21,  // 34: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
 	12,  // 35: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
-	74,  // 36: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
-	50,  // 37: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
-	33,  // 38: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
-	34,  // 39: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
-	43,  // 40: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
-	44,  // 41: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
+	75,  // 36: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
+	51,  // 37: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
+	34,  // 38: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
+	35,  // 39: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
+	44,  // 40: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
+	45,  // 41: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
 	16,  // 42: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
 	17,  // 43: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
-	21,  // 44: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
+	22,  // 44: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
 	18,  // 45: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
 	19,  // 46: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
-	39,  // 47: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
-	40,  // 48: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
-	35,  // 49: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
-	36,  // 50: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
-	37,  // 51: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
-	38,  // 52: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
-	41,  // 53: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
-	42,  // 54: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
-	51,  // 55: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
-	52,  // 56: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
-	69,  // 57: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
-	53,  // 58: loom.v1.Event.landed:type_name -> loom.v1.Landed
-	3,   // 59: loom.v1.Event.landing_settled:type_name -> loom.v1.LandingSettled
-	71,  // 60: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
-	75,  // 61: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
-	76,  // 62: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
-	77,  // 63: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
-	72,  // 64: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
-	73,  // 65: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
-	22,  // 66: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
-	23,  // 67: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
-	54,  // 68: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
-	55,  // 69: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
-	56,  // 70: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
-	57,  // 71: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
-	58,  // 72: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
-	59,  // 73: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
-	60,  // 74: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
-	61,  // 75: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
-	62,  // 76: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
-	63,  // 77: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
-	64,  // 78: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
-	65,  // 79: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
-	66,  // 80: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
-	67,  // 81: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
-	70,  // 82: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
-	68,  // 83: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
-	90,  // 84: loom.v1.Event.memory_kept:type_name -> loom.v1.MemoryKept
-	91,  // 85: loom.v1.Event.memory_merged:type_name -> loom.v1.MemoryMerged
-	92,  // 86: loom.v1.Event.memory_changed:type_name -> loom.v1.MemoryChanged
-	93,  // 87: loom.v1.Event.memory_promoted:type_name -> loom.v1.MemoryPromoted
-	94,  // 88: loom.v1.Event.memory_forgotten:type_name -> loom.v1.MemoryForgotten
-	95,  // 89: loom.v1.Event.memory_expired:type_name -> loom.v1.MemoryExpired
-	96,  // 90: loom.v1.Event.memory_dropped:type_name -> loom.v1.MemoryDropped
-	97,  // 91: loom.v1.Event.memory_offered:type_name -> loom.v1.MemoryOffered
-	98,  // 92: loom.v1.Event.mail_sent:type_name -> loom.v1.MailSent
-	99,  // 93: loom.v1.Event.agent_started:type_name -> loom.v1.AgentLife
-	99,  // 94: loom.v1.Event.agent_restarted:type_name -> loom.v1.AgentLife
-	99,  // 95: loom.v1.Event.agent_crashed:type_name -> loom.v1.AgentLife
-	99,  // 96: loom.v1.Event.agent_given_up:type_name -> loom.v1.AgentLife
-	99,  // 97: loom.v1.Event.agent_drained:type_name -> loom.v1.AgentLife
-	13,  // 98: loom.v1.Event.execution_closing:type_name -> loom.v1.ExecutionClosing
-	15,  // 99: loom.v1.Event.draft_kept:type_name -> loom.v1.DraftKept
-	14,  // 100: loom.v1.Event.checks_taken:type_name -> loom.v1.ChecksTaken
-	100, // 101: loom.v1.Event.key_revoked:type_name -> loom.v1.KeyRevoked
-	101, // 102: loom.v1.Event.key_awaited:type_name -> loom.v1.KeyAwaited
-	47,  // 103: loom.v1.Event.approval_signed:type_name -> loom.v1.ApprovalSigned
-	102, // 104: loom.v1.Event.session_advanced:type_name -> loom.v1.SessionAdvanced
-	5,   // 105: loom.v1.Event.project_removed:type_name -> loom.v1.ProjectRemoved
-	103, // 106: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
-	103, // 107: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
-	104, // 108: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
-	105, // 109: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	106, // 110: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	107, // 111: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	108, // 112: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	109, // 113: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	110, // 114: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	111, // 115: loom.v1.DraftKept.draft:type_name -> loom.v1.Draft
-	112, // 116: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	106, // 117: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
-	113, // 118: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
-	82,  // 119: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
-	114, // 120: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	115, // 121: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	116, // 122: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	83,  // 123: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	116, // 124: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	116, // 125: loom.v1.LimitLifted.day:type_name -> loom.v1.Budget
-	117, // 126: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	118, // 127: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	119, // 128: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	120, // 129: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	83,  // 130: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	120, // 131: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	121, // 132: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	108, // 133: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	111, // 134: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
-	83,  // 135: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	122, // 136: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	83,  // 137: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	103, // 138: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
-	123, // 139: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	124, // 140: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	124, // 141: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	83,  // 142: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	125, // 143: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	126, // 144: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	107, // 145: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	126, // 146: loom.v1.ApprovalSigned.decision:type_name -> loom.v1.ApprovalDecision
-	107, // 147: loom.v1.ApprovalSigned.signed:type_name -> loom.v1.SignedCommand
-	108, // 148: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	127, // 149: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	128, // 150: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	129, // 151: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	104, // 152: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	130, // 153: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	131, // 154: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	131, // 155: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	132, // 156: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	133, // 157: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	134, // 158: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	135, // 159: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	83,  // 160: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	136, // 161: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	83,  // 162: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	83,  // 163: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	137, // 164: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	138, // 165: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	139, // 166: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	140, // 167: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	140, // 168: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	141, // 169: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	142, // 170: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	143, // 171: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	144, // 172: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	145, // 173: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
-	174, // [174:174] is the sub-list for method output_type
-	174, // [174:174] is the sub-list for method input_type
-	174, // [174:174] is the sub-list for extension type_name
-	174, // [174:174] is the sub-list for extension extendee
-	0,   // [0:174] is the sub-list for field type_name
+	20,  // 47: loom.v1.Event.child_delivered:type_name -> loom.v1.ChildDelivered
+	40,  // 48: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
+	41,  // 49: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
+	36,  // 50: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
+	37,  // 51: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
+	38,  // 52: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
+	39,  // 53: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
+	42,  // 54: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
+	43,  // 55: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
+	52,  // 56: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
+	53,  // 57: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
+	70,  // 58: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
+	54,  // 59: loom.v1.Event.landed:type_name -> loom.v1.Landed
+	3,   // 60: loom.v1.Event.landing_settled:type_name -> loom.v1.LandingSettled
+	72,  // 61: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
+	76,  // 62: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
+	77,  // 63: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
+	78,  // 64: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
+	73,  // 65: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
+	74,  // 66: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
+	23,  // 67: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
+	24,  // 68: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
+	55,  // 69: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
+	56,  // 70: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
+	57,  // 71: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
+	58,  // 72: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
+	59,  // 73: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
+	60,  // 74: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
+	61,  // 75: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
+	62,  // 76: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
+	63,  // 77: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
+	64,  // 78: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
+	65,  // 79: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
+	66,  // 80: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
+	67,  // 81: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
+	68,  // 82: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
+	71,  // 83: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
+	69,  // 84: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
+	91,  // 85: loom.v1.Event.memory_kept:type_name -> loom.v1.MemoryKept
+	92,  // 86: loom.v1.Event.memory_merged:type_name -> loom.v1.MemoryMerged
+	93,  // 87: loom.v1.Event.memory_changed:type_name -> loom.v1.MemoryChanged
+	94,  // 88: loom.v1.Event.memory_promoted:type_name -> loom.v1.MemoryPromoted
+	95,  // 89: loom.v1.Event.memory_forgotten:type_name -> loom.v1.MemoryForgotten
+	96,  // 90: loom.v1.Event.memory_expired:type_name -> loom.v1.MemoryExpired
+	97,  // 91: loom.v1.Event.memory_dropped:type_name -> loom.v1.MemoryDropped
+	98,  // 92: loom.v1.Event.memory_offered:type_name -> loom.v1.MemoryOffered
+	99,  // 93: loom.v1.Event.mail_sent:type_name -> loom.v1.MailSent
+	100, // 94: loom.v1.Event.agent_started:type_name -> loom.v1.AgentLife
+	100, // 95: loom.v1.Event.agent_restarted:type_name -> loom.v1.AgentLife
+	100, // 96: loom.v1.Event.agent_crashed:type_name -> loom.v1.AgentLife
+	100, // 97: loom.v1.Event.agent_given_up:type_name -> loom.v1.AgentLife
+	100, // 98: loom.v1.Event.agent_drained:type_name -> loom.v1.AgentLife
+	13,  // 99: loom.v1.Event.execution_closing:type_name -> loom.v1.ExecutionClosing
+	15,  // 100: loom.v1.Event.draft_kept:type_name -> loom.v1.DraftKept
+	14,  // 101: loom.v1.Event.checks_taken:type_name -> loom.v1.ChecksTaken
+	101, // 102: loom.v1.Event.key_revoked:type_name -> loom.v1.KeyRevoked
+	102, // 103: loom.v1.Event.key_awaited:type_name -> loom.v1.KeyAwaited
+	48,  // 104: loom.v1.Event.approval_signed:type_name -> loom.v1.ApprovalSigned
+	103, // 105: loom.v1.Event.session_advanced:type_name -> loom.v1.SessionAdvanced
+	5,   // 106: loom.v1.Event.project_removed:type_name -> loom.v1.ProjectRemoved
+	104, // 107: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
+	104, // 108: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
+	105, // 109: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
+	106, // 110: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	107, // 111: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	108, // 112: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	109, // 113: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	110, // 114: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	111, // 115: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	112, // 116: loom.v1.DraftKept.draft:type_name -> loom.v1.Draft
+	113, // 117: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	107, // 118: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
+	114, // 119: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
+	83,  // 120: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
+	115, // 121: loom.v1.ChildDelivered.outcome:type_name -> loom.v1.Outcome
+	84,  // 122: loom.v1.ChildDelivered.deadline:type_name -> google.protobuf.Timestamp
+	116, // 123: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	117, // 124: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	118, // 125: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	84,  // 126: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	118, // 127: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	118, // 128: loom.v1.LimitLifted.day:type_name -> loom.v1.Budget
+	119, // 129: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	120, // 130: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	121, // 131: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	122, // 132: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	84,  // 133: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	122, // 134: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	123, // 135: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	109, // 136: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	112, // 137: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
+	124, // 138: loom.v1.ExecutionStarted.begins:type_name -> loom.v1.Change
+	84,  // 139: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	125, // 140: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	84,  // 141: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	104, // 142: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
+	126, // 143: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	115, // 144: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	115, // 145: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	84,  // 146: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	127, // 147: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	128, // 148: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	108, // 149: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	128, // 150: loom.v1.ApprovalSigned.decision:type_name -> loom.v1.ApprovalDecision
+	108, // 151: loom.v1.ApprovalSigned.signed:type_name -> loom.v1.SignedCommand
+	109, // 152: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	129, // 153: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	124, // 154: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	130, // 155: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	105, // 156: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	131, // 157: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	132, // 158: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	132, // 159: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	133, // 160: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	134, // 161: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	135, // 162: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	136, // 163: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	84,  // 164: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	137, // 165: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	84,  // 166: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	84,  // 167: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	138, // 168: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	139, // 169: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	140, // 170: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	141, // 171: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	141, // 172: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	142, // 173: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	143, // 174: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	144, // 175: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	145, // 176: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	146, // 177: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
+	178, // [178:178] is the sub-list for method output_type
+	178, // [178:178] is the sub-list for method input_type
+	178, // [178:178] is the sub-list for extension type_name
+	178, // [178:178] is the sub-list for extension extendee
+	0,   // [0:178] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -7504,6 +7606,7 @@ func file_loom_v1_event_proto_init() {
 		(*Event_LimitLifted)(nil),
 		(*Event_PlanAdopted)(nil),
 		(*Event_ChildStarted)(nil),
+		(*Event_ChildDelivered)(nil),
 		(*Event_TaskGiven)(nil),
 		(*Event_TaskEnded)(nil),
 		(*Event_AttemptDispatched)(nil),
@@ -7570,7 +7673,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   83,
+			NumMessages:   84,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

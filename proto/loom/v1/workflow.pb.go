@@ -2876,7 +2876,9 @@ type Execution struct {
 	// The draft of an earlier execution of its bead that it goes on with.
 	Draft *Draft `protobuf:"bytes,46,opt,name=draft,proto3" json:"draft,omitempty"`
 	// Where its work is. Set in answers to queries, not kept.
-	State         WorkState `protobuf:"varint,47,opt,name=state,proto3,enum=loom.v1.WorkState" json:"state,omitempty"`
+	State WorkState `protobuf:"varint,47,opt,name=state,proto3,enum=loom.v1.WorkState" json:"state,omitempty"`
+	// The change that it began with, as one that works for another: without files.
+	Begins        *Change `protobuf:"bytes,48,opt,name=begins,proto3" json:"begins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3238,6 +3240,13 @@ func (x *Execution) GetState() WorkState {
 		return x.State
 	}
 	return WorkState_WORK_STATE_UNSPECIFIED
+}
+
+func (x *Execution) GetBegins() *Change {
+	if x != nil {
+		return x.Begins
+	}
+	return nil
 }
 
 // Gap is something that an execution went on without.
@@ -3684,7 +3693,10 @@ type Attempt struct {
 	// While it is parked for its "team": beads of the tasks that it waits for.
 	Awaits []string `protobuf:"bytes,26,rep,name=awaits,proto3" json:"awaits,omitempty"`
 	// What model calls of it that are under way can use.
-	Reserved      []*CallReservation `protobuf:"bytes,27,rep,name=reserved,proto3" json:"reserved,omitempty"`
+	Reserved []*CallReservation `protobuf:"bytes,27,rep,name=reserved,proto3" json:"reserved,omitempty"`
+	// What the child execution delivered, until it is taken over and in the record:
+	// its words, and its change, without files. From then on the attempt is an agent's.
+	Given         *Outcome `protobuf:"bytes,28,opt,name=given,proto3" json:"given,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3904,6 +3916,13 @@ func (x *Attempt) GetAwaits() []string {
 func (x *Attempt) GetReserved() []*CallReservation {
 	if x != nil {
 		return x.Reserved
+	}
+	return nil
+}
+
+func (x *Attempt) GetGiven() *Outcome {
+	if x != nil {
+		return x.Given
 	}
 	return nil
 }
@@ -6372,7 +6391,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12.\n" +
 	"\aoutcome\x18\x04 \x01(\x0e2\x14.loom.v1.EdgeOutcomeR\aoutcome\x12\x1c\n" +
-	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xac\x10\n" +
+	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xd5\x10\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x18\n" +
@@ -6429,7 +6448,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04plan\x18, \x01(\v2\r.loom.v1.PlanR\x04plan\x12'\n" +
 	"\aclosing\x18- \x01(\v2\r.loom.v1.MarkR\aclosing\x12$\n" +
 	"\x05draft\x18. \x01(\v2\x0e.loom.v1.DraftR\x05draft\x12(\n" +
-	"\x05state\x18/ \x01(\x0e2\x12.loom.v1.WorkStateR\x05state\x1aL\n" +
+	"\x05state\x18/ \x01(\x0e2\x12.loom.v1.WorkStateR\x05state\x12'\n" +
+	"\x06begins\x180 \x01(\v2\x0f.loom.v1.ChangeR\x06begins\x1aL\n" +
 	"\n" +
 	"NodesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12(\n" +
@@ -6475,7 +6495,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x05gated\x18\x0e \x01(\bR\x05gated\x12\x14\n" +
 	"\x05halts\x18\x0f \x01(\bR\x05halts\x12\x1d\n" +
 	"\n" +
-	"moved_from\x18\x10 \x01(\tR\tmovedFrom\"\x86\b\n" +
+	"moved_from\x18\x10 \x01(\tR\tmovedFrom\"\xae\b\n" +
 	"\aAttempt\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
@@ -6508,7 +6528,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04todo\x18\x18 \x01(\v2\x11.loom.v1.TodoListR\x04todo\x12'\n" +
 	"\x05tasks\x18\x19 \x03(\v2\x11.loom.v1.TeamTaskR\x05tasks\x12\x16\n" +
 	"\x06awaits\x18\x1a \x03(\tR\x06awaits\x124\n" +
-	"\breserved\x18\x1b \x03(\v2\x18.loom.v1.CallReservationR\breserved\"h\n" +
+	"\breserved\x18\x1b \x03(\v2\x18.loom.v1.CallReservationR\breserved\x12&\n" +
+	"\x05given\x18\x1c \x01(\v2\x10.loom.v1.OutcomeR\x05given\"h\n" +
 	"\n" +
 	"ModelBlock\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x12\n" +
@@ -7008,84 +7029,86 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	76,  // 56: loom.v1.Execution.closing:type_name -> loom.v1.Mark
 	78,  // 57: loom.v1.Execution.draft:type_name -> loom.v1.Draft
 	10,  // 58: loom.v1.Execution.state:type_name -> loom.v1.WorkState
-	70,  // 59: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
-	12,  // 60: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	70,  // 61: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	79,  // 62: loom.v1.Pause.by:type_name -> loom.v1.Identity
-	11,  // 63: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	41,  // 64: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	41,  // 65: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	46,  // 66: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	70,  // 67: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	16,  // 68: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	70,  // 69: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	70,  // 70: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	45,  // 71: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	70,  // 72: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	46,  // 73: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	70,  // 74: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	70,  // 75: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	70,  // 76: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	72,  // 77: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	42,  // 78: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
-	80,  // 79: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
-	43,  // 80: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
-	44,  // 81: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
-	46,  // 82: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
-	45,  // 83: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
-	13,  // 84: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	71,  // 85: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	51,  // 86: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	55,  // 87: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	57,  // 88: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	59,  // 89: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	49,  // 90: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
-	48,  // 91: loom.v1.Outcome.document:type_name -> loom.v1.ShownDocument
-	47,  // 92: loom.v1.Outcome.left:type_name -> loom.v1.NamedBlob
-	50,  // 93: loom.v1.Outcome.judged:type_name -> loom.v1.JudgedRule
-	81,  // 94: loom.v1.NamedBlob.content:type_name -> loom.v1.BlobRef
-	1,   // 95: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
-	14,  // 96: loom.v1.JudgedRule.state:type_name -> loom.v1.RuleState
-	53,  // 97: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	81,  // 98: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	52,  // 99: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
-	15,  // 100: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
-	70,  // 101: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	56,  // 102: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
-	55,  // 103: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	59,  // 104: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	81,  // 105: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	16,  // 106: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	51,  // 107: loom.v1.Approval.change:type_name -> loom.v1.Change
-	41,  // 108: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	17,  // 109: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	70,  // 110: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	17,  // 111: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	79,  // 112: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	70,  // 113: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	60,  // 114: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	64,  // 115: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	82,  // 116: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	75,  // 117: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	70,  // 118: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
-	75,  // 119: loom.v1.Approval.grants:type_name -> loom.v1.Budget
-	22,  // 120: loom.v1.Approval.plan:type_name -> loom.v1.Plan
-	41,  // 121: loom.v1.Approval.work:type_name -> loom.v1.Attempt
-	74,  // 122: loom.v1.Approval.usage:type_name -> loom.v1.Usage
-	63,  // 123: loom.v1.Approval.considered:type_name -> loom.v1.Considered
-	62,  // 124: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
-	17,  // 125: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
-	70,  // 126: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
-	83,  // 127: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
-	84,  // 128: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
-	45,  // 129: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	70,  // 130: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	40,  // 131: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	132, // [132:132] is the sub-list for method output_type
-	132, // [132:132] is the sub-list for method input_type
-	132, // [132:132] is the sub-list for extension type_name
-	132, // [132:132] is the sub-list for extension extendee
-	0,   // [0:132] is the sub-list for field type_name
+	51,  // 59: loom.v1.Execution.begins:type_name -> loom.v1.Change
+	70,  // 60: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	12,  // 61: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
+	70,  // 62: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	79,  // 63: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	11,  // 64: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
+	41,  // 65: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	41,  // 66: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	46,  // 67: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	70,  // 68: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	16,  // 69: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	70,  // 70: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	70,  // 71: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	45,  // 72: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	70,  // 73: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	46,  // 74: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	70,  // 75: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	70,  // 76: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	70,  // 77: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	72,  // 78: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	42,  // 79: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
+	80,  // 80: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
+	43,  // 81: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
+	44,  // 82: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
+	46,  // 83: loom.v1.Attempt.given:type_name -> loom.v1.Outcome
+	46,  // 84: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
+	45,  // 85: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
+	13,  // 86: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	71,  // 87: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	51,  // 88: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	55,  // 89: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	57,  // 90: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	59,  // 91: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	49,  // 92: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
+	48,  // 93: loom.v1.Outcome.document:type_name -> loom.v1.ShownDocument
+	47,  // 94: loom.v1.Outcome.left:type_name -> loom.v1.NamedBlob
+	50,  // 95: loom.v1.Outcome.judged:type_name -> loom.v1.JudgedRule
+	81,  // 96: loom.v1.NamedBlob.content:type_name -> loom.v1.BlobRef
+	1,   // 97: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
+	14,  // 98: loom.v1.JudgedRule.state:type_name -> loom.v1.RuleState
+	53,  // 99: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	81,  // 100: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	52,  // 101: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
+	15,  // 102: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
+	70,  // 103: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	56,  // 104: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
+	55,  // 105: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	59,  // 106: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	81,  // 107: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	16,  // 108: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	51,  // 109: loom.v1.Approval.change:type_name -> loom.v1.Change
+	41,  // 110: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	17,  // 111: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	70,  // 112: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	17,  // 113: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	79,  // 114: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	70,  // 115: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	60,  // 116: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	64,  // 117: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	82,  // 118: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	75,  // 119: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	70,  // 120: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
+	75,  // 121: loom.v1.Approval.grants:type_name -> loom.v1.Budget
+	22,  // 122: loom.v1.Approval.plan:type_name -> loom.v1.Plan
+	41,  // 123: loom.v1.Approval.work:type_name -> loom.v1.Attempt
+	74,  // 124: loom.v1.Approval.usage:type_name -> loom.v1.Usage
+	63,  // 125: loom.v1.Approval.considered:type_name -> loom.v1.Considered
+	62,  // 126: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
+	17,  // 127: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
+	70,  // 128: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
+	83,  // 129: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
+	84,  // 130: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
+	45,  // 131: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	70,  // 132: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	40,  // 133: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	134, // [134:134] is the sub-list for method output_type
+	134, // [134:134] is the sub-list for method input_type
+	134, // [134:134] is the sub-list for extension type_name
+	134, // [134:134] is the sub-list for extension extendee
+	0,   // [0:134] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
