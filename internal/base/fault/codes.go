@@ -286,6 +286,7 @@ var codes = map[string]Exit{
 	// Storage and broker.
 	"journal/moved":       Conflict,
 	"journal/unknown":     Unavailable,
+	"journal/archived":    Unavailable,
 	"journal/closed":      Unavailable,
 	"journal/full":        Limit,
 	"journal/too-large":   Limit,

@@ -22,9 +22,9 @@ func (a *Commands) sources() *cobra.Command {
 	return &cobra.Command{
 		Use: "sources " + console.ExecutionArg + " [NUMBER] [flags]", Short: "list what was read outside, or print what one source said",
 		Args: cobra.RangeArgs(1, 2),
-		Long: `Sources lists what the tools of an execution have read outside of the workspace,
-as Markdown: address, when, by which tool, and the SHA-256 of what came. The
-runtime makes the list, and no model. With a NUMBER of it, it prints the words
+		Long: `Sources lists what tools have read outside of the workspace, as Markdown: address,
+when, by which tool, and the SHA-256 of what came. It has all executions of the
+bead, and the work that was filed for it. The runtime makes it, and no model. With a NUMBER of it, it prints the words
 of that page as they were read, so that a citation can be held against them.`,
 		Example: "  loom execution sources desk-1-x1 > SOURCES.md\n  loom execution sources desk-1-x1 3\n  loom execution sources desk-1-x1 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -32,7 +32,6 @@ of that page as they were read, so that a citation can be held against them.`,
 				return err
 			}
 			return a.With(cmd.Context(), func(c *client.Client) error {
-				c.Cut = a.cut
 				list, err := sourcesOf(cmd.Context(), c, args[0])
 				if err != nil {
 					return err
@@ -46,20 +45,26 @@ of that page as they were read, so that a citation can be held against them.`,
 	}
 }
 
-// sourcesOf reads from the journal what an execution's tools have read; of a bead it is
-// that of its newest execution.
+// sourcesOf reads from the journal what was read for the bead of an execution.
 func sourcesOf(ctx context.Context, c *client.Client, id string) ([]sourcelist.Entry, error) {
 	v, err := c.Execution(ctx, &loomv1.Query{Id: id})
 	if err != nil {
 		return nil, err
 	}
-	var list sourcelist.List
-	q := &loomv1.NoticesRequest{Execution: v.Executions[0].Id, Kinds: []string{"tool-finished"}}
+	x := v.Executions[0]
+	tree := sourcelist.Of(x.Bead)
+	archive := ""
+	c.Cut = func(cut *loomv1.JournalCut) { archive = cut.Archive }
+	q := &loomv1.NoticesRequest{Project: x.Project, Kinds: []string{"bead-filed", "tool-finished"}}
 	err = c.Follow(ctx, q, false, func(n *loomv1.Notice) error {
-		list.Add(n.Event)
+		tree.Add(n.Event)
 		return nil
 	})
-	return list.Entries(), err
+	if err == nil && !tree.Whole() {
+		err = fault.New("journal/archived", "the journal was cut after work on %s had begun: the list would lack what was read before, and its numbers would be others", x.Bead).
+			At(console.ExecutionArg).Got(id).Want("restore archive %q elsewhere and ask there", archive)
+	}
+	return tree.Entries(), err
 }
 
 // printSource prints the words of one source.

@@ -71,6 +71,39 @@ func (l *List) Add(e *loomv1.Event) {
 // Entries returns what was read.
 func (l *List) Entries() []Entry { return l.entries }
 
+// Tree is what was read for a bead: in all its executions, and for beads that were filed
+// under it or about it.
+type Tree struct {
+	list  List
+	beads map[string]bool
+	whole bool
+}
+
+// Of returns the tree of a bead. It takes the events of the project from the first.
+func Of(bead string) *Tree { return &Tree{beads: map[string]bool{bead: true}} }
+
+// Add takes an event, and says whether it is about one of the beads.
+func (t *Tree) Add(e *loomv1.Event) bool {
+	if f := e.GetBeadFiled(); f != nil {
+		t.whole = t.whole || t.beads[f.Bead.Id]
+		if t.beads[f.Bead.Parent] || t.beads[f.Bead.About] {
+			t.beads[f.Bead.Id] = true
+		}
+	}
+	if !t.beads[e.GetBead()] {
+		return false
+	}
+	t.list.Add(e)
+	return true
+}
+
+// Whole says whether the events began before the bead: else something of what was read
+// may be missing, and numbers count from there.
+func (t *Tree) Whole() bool { return t.whole }
+
+// Entries returns what was read.
+func (t *Tree) Entries() []Entry { return t.list.entries }
+
 // Markdown is a list as a document that can stand beside a report.
 func Markdown(list []Entry) string {
 	var b strings.Builder
@@ -83,10 +116,13 @@ func Markdown(list []Entry) string {
 		if title == "" {
 			title = e.Address
 		}
-		fmt.Fprintf(&b, "%d. %s\n   <%s>\n   %s by %s at %s, %d bytes, sha256 %s\n", e.Number, escaped.Replace(title), e.Address, e.At.Format(time.RFC3339), e.Tool, e.Node, e.Size, e.SHA256)
+		fmt.Fprintf(&b, "%d. %s\n   <%s>\n   %s by %s at %s, %d bytes, sha256 %s\n", e.Number, escaped.Replace(title), linked.Replace(e.Address), e.At.Format(time.RFC3339), e.Tool, e.Node, e.Size, e.SHA256)
 	}
 	return b.String()
 }
+
+// linked keeps an address within its brackets.
+var linked = strings.NewReplacer("<", "%3C", ">", "%3E", " ", "%20", "\n", "%0A", "\r", "%0D", "\t", "%09")
 
 // escaped keeps a title that others wrote from being more than words.
 var escaped = strings.NewReplacer("\\", "\\\\", "[", "\\[", "]", "\\]", "<", "\\<", ">", "\\>", "*", "\\*", "_", "\\_", "`", "\\`", "!", "\\!", "#", "\\#", "&", "\\&")

@@ -27,6 +27,7 @@ type content struct {
 	parted bool            // the tables of such another file were asked for
 	blind  string          // why nothing can be looked for in it
 	left   []string        // what was left out of it
+	cut    bool            // whole lacks something, too
 	wrong  []Finding       // it is not what its name says
 }
 
@@ -128,7 +129,7 @@ func office(c *content, data []byte) {
 		c.not(0, "it is no %s: %s", c.kind, fault.From(err).Message)
 		return
 	}
-	c.blocks, c.left = d.Blocks, d.Left
+	c.blocks, c.left, c.cut = d.Blocks, d.Left, len(d.Left) > 0
 	c.text = d.Markdown()
 	c.bound()
 	if d.Format == "xlsx" {

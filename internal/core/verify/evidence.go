@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -24,19 +25,31 @@ type Evidence struct {
 	other map[string]*source
 }
 
+// maxEvidence is how many bytes of files are read for verdicts that name none. The rest
+// counts where it is named.
+const maxEvidence = 32 << 20
+
 // source is a text that quotations are looked for in.
 type source struct {
 	name, text string
 	numbers    map[string]bool
-	partial    bool // it has more than could be read
+	// unread says that it has more than could be read. Who names such a file is believed
+	// in what is not found; in the name of others it vouches for nothing.
+	unread bool
 }
 
 // NewEvidence takes the named files, which a verdict need not name, and what was said of
 // them. A file that is no text, or that cannot be read, has nothing to quote.
 func NewEvidence(files fs.FS, names []string, said string) *Evidence {
 	e := &Evidence{files: files, other: map[string]*source{}}
+	room := int64(maxEvidence)
 	for _, name := range names {
-		if s := e.read(name); s != nil {
+		info, err := fs.Stat(files, name)
+		if err != nil || info.Size() > room {
+			continue
+		}
+		if s := e.read(name); s != nil && s.text != "" {
+			room -= info.Size()
 			e.own = append(e.own, s)
 		}
 	}
@@ -46,10 +59,13 @@ func NewEvidence(files fs.FS, names []string, said string) *Evidence {
 	return e
 }
 
-func newSource(name, text string, partial bool) *source {
-	s := &source{name: name, text: even(text), numbers: map[string]bool{}, partial: partial}
+func newSource(name, text string, unread bool) *source {
+	s := &source{name: name, text: even(text), numbers: map[string]bool{}, unread: unread}
 	for _, n := range number.FindAllString(text, -1) {
 		s.numbers[plainNumber(n)] = true
+		for part := range strings.SplitSeq(n, ",") { // three cells of a row, or one number
+			s.numbers[plainNumber(part)] = true
+		}
 	}
 	return s
 }
@@ -65,9 +81,9 @@ func (e *Evidence) read(name string) *source {
 	}
 	c := lookInto(name, data)
 	if c.blind != "" {
-		return nil
+		return newSource(name, "", true)
 	}
-	return newSource(name, c.whole, len(c.blocks) > 0 && len(c.left) > 0)
+	return newSource(name, c.whole, c.cut)
 }
 
 // Empty says that there is no text that anything could be quoted from.
@@ -87,19 +103,21 @@ func (e *Evidence) Quotes(words string) bool {
 // Wrong says why words are no evidence for what is said to be so, or not so; "" if they
 // are. A quotation must be in the file that is named beside it, or, where none is, in one of
 // those that the verdict is about; so must the numbers of what is said to be so. What is
-// said not to be so may quote what is missing, as long as it does not say in which file it
-// stands.
+// said not to be so may quote what is missing, and name a file that is missing, as long as
+// it does not say in which file it stands. Where nothing can be read, words are believed.
 func (e *Evidence) Wrong(holds bool, words string) string {
 	words = strings.TrimSpace(words)
 	if words == "" {
 		return "there is no evidence"
 	}
-	quoted, named, missing := e.cited(words)
+	quoted, named, missing := e.cited(holds, words)
 	switch {
 	case missing != "":
 		return fmt.Sprintf("there is no file %s", missing)
 	case !holds:
 		return e.wrongRefusal(quoted)
+	case e.Empty() && len(named) == 0:
+		return ""
 	}
 	proof := false
 	for _, q := range quoted {
@@ -107,7 +125,10 @@ func (e *Evidence) Wrong(holds bool, words string) string {
 		if len(in) == 0 {
 			in = e.own
 		}
-		if !found(in, q.text) {
+		switch {
+		case stitched(q.text):
+			return fmt.Sprintf("%s leaves too much out: each part between dots has %d characters or more", short(fmt.Sprintf("%q", q.text)), LeastQuotation)
+		case !found(in, q.text, len(q.in) > 0):
 			return fmt.Sprintf("%s not in %s", short(fmt.Sprintf("%q", q.text)), namesOf(in))
 		}
 		proof = proof || slices.ContainsFunc(in, func(s *source) bool { return s.counts(q.text) })
@@ -116,7 +137,7 @@ func (e *Evidence) Wrong(holds bool, words string) string {
 	if len(in) == 0 {
 		in = e.own
 	}
-	if n := absent(in, words); n != "" {
+	if n := absent(in, words, len(named) > 0); n != "" {
 		return fmt.Sprintf("the number %s is not in %s", n, namesOf(in))
 	}
 	if !proof && !e.Quotes(words) && !e.Empty() {
@@ -129,7 +150,7 @@ func (e *Evidence) Wrong(holds bool, words string) string {
 // file they stand.
 func (e *Evidence) wrongRefusal(quoted []quotation) string {
 	for _, q := range quoted {
-		if q.said != nil && !found([]*source{q.said}, q.text) {
+		if q.said != nil && !found([]*source{q.said}, q.text, true) {
 			return fmt.Sprintf("%s not in %s", short(fmt.Sprintf("%q", q.text)), q.said.name)
 		}
 	}
@@ -146,25 +167,30 @@ type quotation struct {
 var (
 	marks     = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "‟", `"`, "«", `"`, "»", `"`, "`", `"`, "‘", "'", "’", "'", "‚", "'", "–", "-", "—", "-", "‑", "-", "−", "-", "…", "...")
 	quoteMark = regexp.MustCompile(`"([^"]+)"`)
+	address   = regexp.MustCompile(`\b[a-z][a-z0-9+.-]*://\S+`)
 	fileName  = regexp.MustCompile(`[A-Za-z0-9_][A-Za-z0-9_./-]*\.[A-Za-z][A-Za-z0-9]{0,7}`)
 	// standsIn is what is between a file's name and what is said to stand in it.
 	standsIn = regexp.MustCompile(`^(?::\d+)?(?:,? lines? [\d-]+)?\s*(?::|says:?|has:?|reads:?)\s*$`)
-	number   = regexp.MustCompile(`\d[\d,]*(?:\.\d+)?`)
-	notData  = regexp.MustCompile(`(?i)\[\d+\]|\b(?:lines?|rows?|pages?|slides?|sections?|columns?)\s+\d+(?:\s*(?:-|to|and)\s*\d+)?|[A-Za-z_][\w./-]*:\d+`)
+	// number has groups of three digits, or none.
+	number  = regexp.MustCompile(`\d{1,3}(?:,\d{3})+(?:\.\d+)?\b|\d+(?:\.\d+)?`)
+	notData = regexp.MustCompile(`(?i)\[\d+\]|\b(?:lines?|rows?|pages?|slides?|sections?|columns?)\s+\d+(?:\s*(?:-|to|and)\s*\d+)?|[A-Za-z_][\w./-]*:\d+`)
 )
 
-// cited takes evidence apart; missing is a document that it names and that there is not.
-func (e *Evidence) cited(words string) (list []quotation, named []*source, missing string) {
+// cited takes evidence apart; missing is a document that there is not, and that it names
+// for what holds, or quotes.
+func (e *Evidence) cited(holds bool, words string) (list []quotation, named []*source, missing string) {
 	words = marks.Replace(words)
+	// In addresses of the web are no names of files.
+	local := address.ReplaceAllStringFunc(words, func(a string) string { return strings.Repeat(" ", len(a)) })
 	type place struct {
 		from, to int
 		s        *source
 	}
 	var places []place
-	for _, at := range fileName.FindAllStringIndex(words, -1) {
+	for _, at := range fileName.FindAllStringIndex(local, -1) {
 		name := words[at[0]:at[1]]
 		s := e.named(name)
-		if s == nil && readers[kindOf(name)] != nil && !e.there(name) && !within(words, at[0]) {
+		if s == nil && readers[kindOf(name)] != nil && !e.there(name) && !within(words, at[0]) && (holds || quotes(words[at[1]:])) {
 			return nil, nil, name
 		}
 		if s != nil {
@@ -195,6 +221,12 @@ func (e *Evidence) cited(words string) (list []quotation, named []*source, missi
 		}
 	}
 	return list, named, ""
+}
+
+// quotes says whether words behind a file's name say what stands in it.
+func quotes(behind string) bool {
+	between, _, quoted := strings.Cut(behind, `"`)
+	return quoted && standsIn.MatchString(between)
 }
 
 // within says whether a place is inside of quotation marks.
@@ -231,25 +263,78 @@ func (e *Evidence) there(name string) bool {
 	return err == nil
 }
 
-func found(in []*source, text string) bool {
-	return len(in) == 0 || slices.ContainsFunc(in, func(s *source) bool { return s.partial || s.has(text) })
+// found says whether words stand in one of the texts, or, where these are named, may stand
+// in what could not be read of one.
+func found(in []*source, text string, named bool) bool {
+	return len(in) == 0 || slices.ContainsFunc(in, func(s *source) bool { return named && s.unread || s.has(text) })
+}
+
+// parts are those of a quotation between dots, which stand for what was left out.
+func parts(words string) (list []string) {
+	for part := range strings.SplitSeq(even(words), "...") {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
+// stitched says whether a quotation is made of parts so short that they stand anywhere.
+func stitched(words string) bool {
+	list := parts(words)
+	return len(list) > 1 && slices.ContainsFunc(list, func(p string) bool { return utf8.RuneCountInString(p) < LeastQuotation })
 }
 
 // has says whether words stand in a text, also with dots in place of what was left out.
 func (s *source) has(words string) bool {
-	rest, some := s.text, false
-	for part := range strings.SplitSeq(even(words), "...") {
-		part = strings.TrimSpace(part)
-		if part == "" {
-			continue
-		}
-		at := strings.Index(rest, part)
+	from, list := 0, parts(words)
+	for _, part := range list {
+		at := s.index(part, from)
 		if at < 0 {
 			return false
 		}
-		rest, some = rest[at+len(part):], true
+		from = at + len(part)
 	}
-	return some
+	return len(list) > 0
+}
+
+// index is where a part stands that neither begins nor ends inside of a word or a number,
+// or -1: "known" is not in "unknown", nor "15" in "1500" or "15.5".
+func (s *source) index(part string, from int) int {
+	for {
+		at := strings.Index(s.text[from:], part)
+		if at < 0 {
+			return -1
+		}
+		at += from
+		end := at + len(part)
+		if !joined(s.text[:at], part) && !joined(part, s.text[end:]) {
+			return at
+		}
+		from = at + 1
+	}
+}
+
+// joined says whether two pieces of a text are cut inside of a word or a number. Only
+// scripts with small letters have words that are told apart so.
+func joined(before, behind string) bool {
+	l, _ := utf8.DecodeLastRuneInString(before)
+	r, size := utf8.DecodeRuneInString(behind)
+	switch {
+	case unicode.IsLower(l) && unicode.IsLower(r), unicode.IsDigit(l) && unicode.IsDigit(r):
+		return true
+	case l == '.': // of a fraction
+		return unicode.IsDigit(r) && endsInDigit(strings.TrimSuffix(before, "."))
+	case r == '.':
+		next, _ := utf8.DecodeRuneInString(behind[size:])
+		return unicode.IsDigit(l) && unicode.IsDigit(next)
+	}
+	return false
+}
+
+func endsInDigit(s string) bool {
+	r, _ := utf8.DecodeLastRuneInString(s)
+	return unicode.IsDigit(r)
 }
 
 // counts says whether words are long enough to be evidence of a text.
@@ -277,7 +362,7 @@ func quotations(words string) (list []string) {
 
 // absent is a number of evidence that no text has, or "". Small whole numbers count things
 // and are not looked for; nor are those of lines and sources.
-func absent(in []*source, words string) string {
+func absent(in []*source, words string, named bool) string {
 	words = fileName.ReplaceAllString(notData.ReplaceAllString(marks.Replace(words), " "), " ")
 	for _, at := range number.FindAllStringIndex(words, -1) {
 		n := words[at[0]:at[1]]
@@ -286,11 +371,18 @@ func absent(in []*source, words string) string {
 		if len(plain) < 3 && !measured {
 			continue
 		}
-		if len(in) > 0 && !slices.ContainsFunc(in, func(s *source) bool { return s.partial || s.numbers[plain] }) {
+		if len(in) > 0 && !slices.ContainsFunc(in, func(s *source) bool { return named && s.unread || s.numbers[plain] || s.cells(n) }) {
 			return n
 		}
 	}
 	return ""
+}
+
+// cells says whether a text has all that stands between the commas of a number: then it
+// may be a row that was copied.
+func (s *source) cells(n string) bool {
+	list := strings.Split(n, ",")
+	return len(list) > 1 && !slices.ContainsFunc(list, func(c string) bool { return !s.numbers[plainNumber(c)] })
 }
 
 // plainNumber spells a number without separators, and without zeros at its end.

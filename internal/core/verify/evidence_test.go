@@ -45,7 +45,7 @@ func TestPROC05_WrongEvidenceNeverCounts(t *testing.T) {
 		{true, `"the" "is" "rent"`, "it quotes nothing"},
 		{true, `report.md: "it takes 6,000 a month", which are 72,000 a year`, "the number 72,000 is not in report.md"},
 		{true, `facts.csv: "people, a day" and a margin of 12.75`, "the number 12.75 is not in facts.csv"},
-		{true, `report.md: "Costs are not known ... 31 %"`, "not in report.md"},
+		{true, `report.md: "Costs are not known ... 31 %"`, "leaves too much out"},
 		{true, `report.md: "the rent is 900", a margin of 35 %`, "the number 35 is not in report.md"},
 		{true, `report.md: "nobody asked … the rent is 900"`, "not in report.md"}, // in the wrong order
 		{true, `deck.docx: "The line carried fewer people than ever"`, "not in deck.docx"},
@@ -54,6 +54,10 @@ func TestPROC05_WrongEvidenceNeverCounts(t *testing.T) {
 		{false, `report.md: "The moon is green", without a source`, "not in report.md"},
 		{false, `report.md:4 says "costs are 5,000"`, "not in report.md"},
 		{false, `costs.csv: "rent,900"`, "there is no file costs.csv"},
+		{true, `report.md: "c … o … s … t … s"`, "leaves too much out"},
+		{true, `report.md: "shop … rent"`, "leaves too much out"},
+		{true, `report.md: "the rent is 9"`, "not in report.md"},
+		{true, `report.md: "known - nobody asks"`, "not in report.md"},
 	} {
 		if why := evidence(t).Wrong(tt.holds, tt.words); !strings.Contains(strings.ToLower(why), strings.ToLower(tt.why)) || why == "" {
 			t.Errorf("Wrong(%t, %s) = %q, want %q", tt.holds, tt.words, why, tt.why)
@@ -83,9 +87,64 @@ func TestPROC05_TrueEvidenceCounts(t *testing.T) {
 		{false, `report.md has no heading "Risks and mitigations"`},
 		{false, `looked for a source of the 6,000 and for 4,711 and found none`},
 		{false, `report.md: "Costs are not known", which the goal asks for`},
+		{false, `report.md links to sources.md, which does not exist`},
+		{false, `report.md has "the rent is 900" and no source (such as https://example.com/a.pdf)`},
+		{true, `report.md: "the rent is 900" (https://example.com/a.pdf)`},
+		{true, `scan.pdf: "Total 5,000", a rent of 900`},
 	} {
 		if why := evidence(t).Wrong(tt.holds, tt.words); why != "" {
 			t.Errorf("Wrong(%t, %s) = %q", tt.holds, tt.words, why)
+		}
+	}
+}
+
+// A row of a table is copied with its commas, and a number of thousands has them, too.
+func TestPROC05_NumbersOfRows(t *testing.T) {
+	e := verify.NewEvidence(fstest.MapFS{
+		"sizes.csv": {Data: []byte("low,base,high\n2024,1500,300\n12,500,300\n")},
+		"deep.json": {Data: []byte("[2024,1500,12.5]")},
+	}, []string{"sizes.csv", "deep.json"}, "")
+	for words, why := range map[string]string{
+		`sizes.csv: "2024,1500,300"; revenue is 1500`: "",
+		`sizes.csv: "2024,1500"`:                      "",
+		`sizes.csv: "12,500,300", of which 500`:       "",
+		`deep.json: "2024,1500"; it is 12.50`:         "",
+		`sizes.csv: "2024,1500,300"; it is 3000`:      "the number 3000 is not in sizes.csv",
+		`sizes.csv: "2024,1500,300"; it is 15,000`:    "the number 15,000 is not in sizes.csv",
+	} {
+		if got := e.Wrong(true, words); got != why {
+			t.Errorf("Wrong(%s) = %q, want %q", words, got, why)
+		}
+	}
+}
+
+// Where nothing can be read, there is nothing to copy, and a verdict is believed; a file
+// that was read in part vouches for nothing that does not name it.
+func TestPROC05_WhatCannotBeReadVouchesForNothingElse(t *testing.T) {
+	blind := verify.NewEvidence(fstest.MapFS{"scan.pdf": {Data: []byte(soundPDF)}}, []string{"scan.pdf"}, "the scan is done")
+	for _, words := range []string{`scan.pdf: "Total 5,000"`, `the total is 5,000`} {
+		if why := blind.Wrong(true, words); why != "" {
+			t.Errorf("Wrong(%s) = %q", words, why)
+		}
+	}
+	if why := blind.Wrong(true, `bill.pdf: "Total 5,000"`); why != "there is no file bill.pdf" {
+		t.Errorf("a file that is not there: %q", why)
+	}
+	var rows strings.Builder
+	for n := range 2100 {
+		rows.WriteString(row(n+1, "cell"))
+	}
+	long := verify.NewEvidence(fstest.MapFS{
+		"long.xlsx": {Data: workbook(t, [2]string{"Sheet", rows.String()})},
+		"report.md": {Data: []byte("The rent is 900 a month.\n")},
+	}, []string{"long.xlsx", "report.md"}, "")
+	for words, want := range map[string]string{
+		`"The moon is green"`:                "not in",
+		`long.xlsx: "cell of the last row"`:  "",
+		`report.md: "The rent is 900", 4711`: "the number 4711 is not in report.md",
+	} {
+		if why := long.Wrong(true, words); want == "" && why != "" || !strings.Contains(why, want) {
+			t.Errorf("Wrong(%s) = %q, want %q", words, why, want)
 		}
 	}
 }

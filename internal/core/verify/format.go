@@ -123,10 +123,8 @@ func openFence(text string) int {
 		trimmed := strings.TrimSpace(line)
 		switch {
 		case mark == "" && (strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~")):
-			mark, open = trimmed[:3], n
-			for len(mark) < len(trimmed) && trimmed[len(mark)] == mark[0] {
-				mark += mark[:1]
-			}
+			long := len(trimmed) - len(strings.TrimLeft(trimmed, trimmed[:1]))
+			mark, open = trimmed[:long], n
 		case mark != "" && strings.HasPrefix(trimmed, mark) && strings.Trim(trimmed, mark[:1]) == "":
 			mark, open = "", 0
 		}

@@ -86,9 +86,8 @@ type errand struct {
 	ceo    *client.Client
 	key    *ceokey.Key
 	bead   string
-	beads  map[string]bool // the bead, and those that work for it or ask about it
 	waits  bool
-	read   sourcelist.List
+	read   *sourcelist.Tree
 	// when this run of it began, beside what an earlier one has left
 	started time.Time
 }
@@ -162,7 +161,7 @@ func (e *errand) submit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.bead, e.beads = reply.Bead, map[string]bool{reply.Bead: true}
+	e.bead, e.read = reply.Bead, sourcelist.Of(reply.Bead)
 	e.View.Say("filed " + reply.Bead + " for process " + e.Submission.Process)
 	return nil
 }
@@ -172,11 +171,10 @@ var errOver = errors.New("over")
 // follow shows every event and answers approvals until the bead rests.
 func (e *errand) follow(ctx context.Context) error {
 	err := e.client.Follow(ctx, &loomv1.NoticesRequest{Project: e.ws.id}, true, func(n *loomv1.Notice) error {
-		if !e.ours(n.Event) {
-			return nil
+		if !e.read.Add(n.Event) {
+			return nil // other work of the directory is nobody's business here
 		}
 		e.View.Event(n)
-		e.read.Add(n.Event)
 		switch f := n.Event.Fact.(type) {
 		case *loomv1.Event_AttemptParked:
 			if b := f.AttemptParked.Block; b != nil && n.Event.Time.AsTime().After(e.started) {
@@ -195,15 +193,6 @@ func (e *errand) follow(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-// ours says whether an event is about the errand: other work of the directory
-// is nobody's business here.
-func (e *errand) ours(n *loomv1.Event) bool {
-	if f := n.GetBeadFiled(); f != nil && (e.beads[f.Bead.Parent] || e.beads[f.Bead.About]) {
-		e.beads[f.Bead.Id] = true
-	}
-	return e.beads[n.Bead]
 }
 
 // standing ends the errand when its bead has.
