@@ -32,5 +32,8 @@ func gapLine(b *loomv1.Brief, g *loomv1.Gap) string {
 			return fmt.Sprintf("%s is there, and nobody could judge it", of)
 		}
 	}
+	if b.Execution.Nodes[g.Node].GetStatus() == loomv1.NodeStatus_NODE_STATUS_SUCCEEDED {
+		return g.Node + " is there, with a gap" // that the process had which did its work
+	}
 	return "nothing came of " + g.Node
 }

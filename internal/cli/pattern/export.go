@@ -78,13 +78,16 @@ func (m *minutes) line(format string, args ...any) {
 	fmt.Fprintf(m, "%s\n\n", console.Line(fmt.Sprintf(format, args...), 2000))
 }
 
+// unmarked keeps what somebody said from being markup that leaves its quotation.
+var unmarked = strings.NewReplacer("&", "&amp;", "<", "&lt;")
+
 // quote writes what somebody said, line by line.
 func (m *minutes) quote(said string) {
 	if said == "" {
 		return
 	}
 	for l := range strings.Lines(console.Printable(strings.TrimSpace(said)) + "\n") {
-		fmt.Fprintf(m, "> %s\n", strings.TrimRight(l, "\n"))
+		fmt.Fprintf(m, "> %s\n", unmarked.Replace(strings.TrimRight(l, "\n")))
 	}
 	m.WriteByte('\n')
 }

@@ -248,6 +248,7 @@ func (t *trial) options(top, name string, test *processes.Test, policy scripted.
 	}
 	var err error
 	o.Config.Sources, err = means.Sources(t.Console, given)
+	o.Config.Sources.AlphaVantageKey, o.Config.Sources.FREDKey = "", "" // nor whom the environment has a key of
 	return o, err
 }
 

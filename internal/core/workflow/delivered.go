@@ -22,7 +22,7 @@ func Delivered(s loomv1.ExecutionStatus) bool {
 func (r Run) done() error {
 	status, reasons := loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED, []string{}
 	if len(r.X.Gaps) > 0 {
-		status, reasons = loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED_WITH_GAPS, append(reasons, "without "+strings.Join(gapNodes(r.X), ", "))
+		status, reasons = loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED_WITH_GAPS, append(reasons, gapReasons(r.X)...)
 	}
 	if nothing := Nothing(r.X); nothing != "" {
 		reasons = append(reasons, nothing)
@@ -30,15 +30,27 @@ func (r Run) done() error {
 	return r.end(status, cut(strings.Join(reasons, "; "), SummaryBytes))
 }
 
-// gapNodes are the nodes that an execution has gaps of, in the order in which these
-// were noted.
-func gapNodes(x *loomv1.Execution) (nodes []string) {
+// gapReasons name the nodes that an execution has gaps of, in the order in which these
+// were noted: those that it went on without, and those that are there all the same,
+// because the gap is of the process which did the work.
+func gapReasons(x *loomv1.Execution) (reasons []string) {
+	var without, within []string
 	for _, g := range x.Gaps {
-		if !slices.Contains(nodes, g.Node) {
-			nodes = append(nodes, g.Node)
+		list := &without
+		if x.Nodes[g.Node].GetStatus() == loomv1.NodeStatus_NODE_STATUS_SUCCEEDED {
+			list = &within
+		}
+		if !slices.Contains(*list, g.Node) {
+			*list = append(*list, g.Node)
 		}
 	}
-	return nodes
+	if len(without) > 0 {
+		reasons = append(reasons, "without "+strings.Join(without, ", "))
+	}
+	if len(within) > 0 {
+		reasons = append(reasons, "with gaps in "+strings.Join(within, ", "))
+	}
+	return reasons
 }
 
 // nothingDelivered says whether an outcome says so, of what the phases have delivered.

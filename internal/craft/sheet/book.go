@@ -151,7 +151,7 @@ func (b *Book) raw(name string) (list [][]string, err error) {
 		if n > 0 && len(list) > 0 && len(row) > len(list[0]) {
 			return nil, fault.New("table/invalid", "row %d of the sheet %q has %d values under %d columns", n+1, name, len(row), len(list[0]))
 		}
-		if list = append(list, row); len(row) > 0 {
+		if list = append(list, slices.Clone(row)); len(row) > 0 { // without the empty cells behind it
 			last = len(list)
 		}
 	}

@@ -63,30 +63,56 @@ func (w *Writer) ready(ctx context.Context, id string, def *loomv1.Definition) e
 				Want("its package has %s", strings.Join(names, ", "))
 		}
 	}
-	return w.setUp(def)
+	return w.setUp(id, def)
 }
 
 // setUp refuses a definition that requires tools which no host has set up that runs
-// agents, all of them at once. Another host's tools are believed: which of them comes to
-// an attempt is not known yet.
-func (w *Writer) setUp(def *loomv1.Definition) error {
+// agents for the project, all of them at once. Which host comes to an attempt is not known
+// yet. While no host runs agents, those are asked that could.
+func (w *Writer) setUp(id string, def *loomv1.Definition) error {
 	var missing []*fault.Error
+	lacks := w.crews(id)
 	for _, name := range def.GetGuide().GetRequiredTools() {
-		why := w.config.Lacking[name]
-		if why == nil || w.elsewhere(name) {
-			continue
+		if !slices.ContainsFunc(lacks, func(lacks func(string) bool) bool { return !lacks(name) }) {
+			missing = append(missing, w.missing(def, name))
 		}
-		missing = append(missing, fault.New("process/tool-missing", "process %q requires %s: %s", def.Name, name, why.Message).
-			At("tools.required").Want("%s", why.Hint))
 	}
 	return fault.Join(missing)
 }
 
-// elsewhere reports whether another host that runs agents has a tool set up.
-func (w *Writer) elsewhere(name string) bool {
-	return slices.ContainsFunc(w.config.Hosts(), func(p *loomv1.HostPresence) bool {
-		return p.Alive && p.Host != w.config.Host && len(p.Roles) > 0 && !slices.Contains(p.Lacks, name)
-	})
+func (w *Writer) missing(def *loomv1.Definition, name string) *fault.Error {
+	e := fault.New("process/tool-missing", "process %q requires %s, and no host that runs agents has it", def.Name, name).At("tools.required")
+	if why := w.config.Lacking[name]; why != nil {
+		return fault.New("process/tool-missing", "process %q requires %s: %s", def.Name, name, why.Message).At(e.Where).Want("%s", why.Hint)
+	}
+	return e.Want("it is set up on this host: have agents here with \"loom scale ROLE=NUMBER\", or set it up where they are")
+}
+
+// crews says of each host that runs agents for a project which tools it lacks.
+func (w *Writer) crews(id string) (working []func(string) bool) {
+	here := func(name string) bool { return w.config.Lacking[name] != nil }
+	could := []func(string) bool{here}
+	seen := false
+	for _, p := range w.config.Hosts() {
+		if !p.Alive || len(p.Projects) > 0 && !slices.Contains(p.Projects, id) {
+			continue
+		}
+		lacks := func(name string) bool { return slices.Contains(p.Lacks, name) }
+		if p.Host == w.config.Host {
+			lacks, seen = here, true
+		}
+		could = append(could, lacks)
+		if slices.ContainsFunc(p.Roles, func(r *loomv1.RoleCount) bool { return r.Desired > 0 }) {
+			working = append(working, lacks)
+		}
+	}
+	if len(working) == 0 {
+		return could
+	}
+	if !seen { // it has not announced itself yet
+		working = append(working, here)
+	}
+	return working
 }
 
 // trustedTools are what agents call the tools of a definition: those that the

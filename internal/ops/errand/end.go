@@ -25,23 +25,26 @@ func (r *Result) Exit(allowGaps bool) fault.Exit {
 	return fault.Done
 }
 
-// unverified returns the files of phases that nobody could judge.
+// unverified returns the files of phases that nobody could judge. Of a file that several
+// phases deliver, the last that is judged decides.
 func unverified(def *loomv1.Definition, x *loomv1.Execution) map[string]bool {
-	names := map[string]bool{}
+	judged := map[string]bool{} // by phase: whether one of its judges has not said anything
 	for _, n := range def.GetNodes() {
 		part, judge := n.GetPhase().GetPart(), x.Nodes[n.Id]
-		judges := part == loomv1.PhasePart_PHASE_PART_CHECK || part == loomv1.PhasePart_PHASE_PART_VOTE
-		if !judges || judge.GetStatus() == loomv1.NodeStatus_NODE_STATUS_SUCCEEDED || workflow.FoundWrong(judge) {
+		if part == loomv1.PhasePart_PHASE_PART_CHECK || part == loomv1.PhasePart_PHASE_PART_VOTE {
+			silent := judge.GetStatus() != loomv1.NodeStatus_NODE_STATUS_SUCCEEDED && !workflow.FoundWrong(judge)
+			judged[n.Phase.Of] = judged[n.Phase.Of] || silent
+		}
+	}
+	names := map[string]bool{}
+	for _, n := range def.GetNodes() {
+		silent, is := judged[n.Id]
+		if !is || x.Nodes[n.Id].GetStatus() != loomv1.NodeStatus_NODE_STATUS_SUCCEEDED {
 			continue
 		}
-		for _, of := range def.GetNodes() {
-			if of.Id != n.Phase.Of {
-				continue
-			}
-			if phase, err := verify.InContext(of.Phase, x.Context); err == nil {
-				for _, d := range verify.Deliverables(phase) {
-					names[d.Name] = true
-				}
+		if phase, err := verify.InContext(n.Phase, x.Context); err == nil {
+			for _, d := range verify.Deliverables(phase) {
+				names[d.Name] = silent
 			}
 		}
 	}
