@@ -129,7 +129,7 @@ func examine(r *loomv1.Rule, there []*content, output string, files fs.FS, run R
 		}
 		found = append(found, lookAt(k, r, c, files, run)...)
 		for _, left := range c.left {
-			found = append(found, Finding{Rule: r.Name, Severity: isWarning, File: c.name, Text: left})
+			found = append(found, Finding{Rule: r.Name, Severity: isWarning, File: c.name, Text: unseen + "a part; " + left})
 		}
 	}
 	return found

@@ -65,3 +65,22 @@ func TestPROC05_ReportOfRules(t *testing.T) {
 		t.Errorf("%v", vote)
 	}
 }
+
+// A rule that found nothing in the part that it looked at is not broken, and not held.
+func TestPROC05_APartThatWasNotLookedAtIsNotJudged(t *testing.T) {
+	long := strings.Repeat("All is said here.\n", 20_000)
+	p := &loomv1.Phase{Deliverables: []string{"notes.md"}}
+	rules := []*loomv1.Rule{{Name: "done", Check: "TBD", Type: loomv1.RuleType_RULE_TYPE_REGEX, Severity: severe}}
+	for text, want := range map[string]loomv1.RuleState{
+		long:             loomv1.RuleState_RULE_STATE_NOT_JUDGED,
+		"TBD\n" + long:   loomv1.RuleState_RULE_STATE_BROKEN,
+		"All is said.\n": loomv1.RuleState_RULE_STATE_HELD,
+	} {
+		found := verify.Phase(fstest.MapFS{"notes.md": {Data: []byte(text)}}, "p", p, rules, "", verify.Run{})
+		for _, j := range verify.Report("p", p, rules, found, true) {
+			if j.Rule == "done" && j.State != want {
+				t.Errorf("of %d bytes the rule is %v, want %v: %s", len(text), j.State, want, j.Evidence)
+			}
+		}
+	}
+}
