@@ -28,6 +28,9 @@ const DefaultHTTP = "127.0.0.1:7420"
 // urlFile says where HTTP is served, in the data directory, while it is.
 const urlFile = "http.url"
 
+// pageFile says where browsers of this machine find it.
+const pageFile = "page.url"
+
 // startWeb serves HTTP, if that is configured.
 func (h *Host) startWeb(ctx context.Context) error {
 	if h.config.HTTP == "" {
@@ -49,12 +52,16 @@ func (h *Host) startWeb(ctx context.Context) error {
 	h.mu.Lock()
 	h.web = s
 	h.mu.Unlock()
+	if err := h.dir.WriteFile([]byte(s.PageURL()+"\n"), pageFile); err != nil {
+		return err
+	}
 	return h.dir.WriteFile([]byte(s.URL()+"\n"), urlFile)
 }
 
 func (h *Host) stopWeb(ctx context.Context) {
 	if h.web != nil {
 		_ = os.Remove(h.dir.Path(urlFile)) // one that stays is found out by connecting
+		_ = os.Remove(h.dir.Path(pageFile))
 		h.web.Stop(ctx)
 	}
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,6 +60,9 @@ func (j *job) collect(ctx context.Context, tree *git.Worktree) (*loomv1.Outcome,
 		return out, err
 	}
 	n := out.GetChange().GetFilesTotal()
+	if begins := j.brief.Execution.GetBegins(); begins != nil && out.GetChange().GetPatchDigest() == begins.PatchDigest {
+		n = 0 // it is what another had made already
+	}
 	if n == 0 && !j.delivered() {
 		return noted(j.failure(fault.New(workflow.NothingDelivered, "no phase delivered anything"), ""), verify.Text(found)), nil
 	}
@@ -115,7 +119,7 @@ func (j *job) leaveOut(ctx context.Context, tree *git.Worktree) (left []string, 
 		return nil, err
 	}
 	defer root.Close()
-	base, done, err := j.checkoutOf(ctx, j.cone().With(names), tree.Base(), tree.Base())
+	base, done, err := j.checkoutOf(ctx, j.cone().With(names), cmp.Or(j.brief.Execution.GetBegins().GetCommit(), tree.Base()), tree.Base())
 	if err != nil {
 		return nil, err
 	}

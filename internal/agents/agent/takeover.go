@@ -38,6 +38,9 @@ func (j *job) taken(ctx context.Context, tree *git.Worktree) (*loomv1.Outcome, e
 	if err != nil {
 		return nil, err
 	}
+	if own == nil { // a workspace that was made anew, as on another host
+		own = standing(j.brief.Execution)
+	}
 	if own != nil {
 		parts = []*loomv1.Change{own, given}
 	}

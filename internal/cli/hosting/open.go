@@ -46,13 +46,13 @@ in the CEO's name ("loom key list"), which may be the browser's own.`,
 	f := cmd.Flags()
 	f.StringSliceVar(&o.scopes, "scope", nil, "what it may do: `SCOPE`, comma-separated (default: all)")
 	f.DurationVar(&o.life, "expires", session.Life, "`TIME` that the session lasts, at most 168h")
-	f.StringVar(&o.host, "host", "", "`NAME` that the browser knows the host by (default: localhost)")
+	f.StringVar(&o.host, "host", "", "`NAME` that the browser knows the host by")
 	f.BoolVar(&o.noBrowser, "no-browser", false, "print the link, and show it nowhere")
 	return cmd
 }
 
 func (a *Commands) open(ctx context.Context, o openFlags) error {
-	base, err := os.ReadFile(filepath.Join(a.Data, "http.url"))
+	base, err := os.ReadFile(filepath.Join(a.Data, "page.url"))
 	if err != nil {
 		return fault.New("host/not-running", "no host of this data directory serves HTTP").At(a.Data).Want("loom up, with --http")
 	}

@@ -86,7 +86,13 @@ func (d *decision) startChild(x *loomv1.Execution, a *loomv1.Attempt) error {
 	if err := d.run(x).ChildStarted(a.Id, b.Id, b.Id+"-x1"); err != nil {
 		return err
 	}
-	return d.begin(b.Id, &loomv1.ExecutionStarted{Parent: x.Id, ParentAttempt: a.Id, Depth: x.Depth + 1, Begins: bare(x.Change)})
+	started := &loomv1.ExecutionStarted{Parent: x.Id, ParentAttempt: a.Id, Depth: x.Depth + 1}
+	if workflow.Nested(x) || d.run(x).LandsAfter(a.Node) {
+		started.Begins = bare(standing(x))
+	} else {
+		started.Lands = true
+	}
+	return d.begin(b.Id, started)
 }
 
 // noChild says why no child can begin for an attempt, if none can.
@@ -129,6 +135,15 @@ func (d *decision) endChild(child *loomv1.Execution) error {
 	return d.run(x).ChildEnded(child.ParentAttempt, d.s.result(child))
 }
 
+// standing is the change that an execution stands on: its own, else the one that it
+// began with; nil for none.
+func standing(x *loomv1.Execution) *loomv1.Change {
+	if x.Change != nil {
+		return x.Change
+	}
+	return x.Begins
+}
+
 // bare is a change without its files, as work begins with it.
 func bare(c *loomv1.Change) *loomv1.Change {
 	if c == nil {
@@ -138,9 +153,9 @@ func bare(c *loomv1.Change) *loomv1.Change {
 }
 
 // delivers is the change that an ended child gives to its parent, nil where it has
-// made none. Where it began with one of its parent's, it is what it has beyond that.
+// made none, or has landed it. Where it began with one of its parent's, it is what it has beyond that.
 func (s *State) delivers(child *loomv1.Execution) *loomv1.Change {
-	if child.Change == nil || child.Change.PatchDigest == child.Begins.GetPatchDigest() {
+	if !workflow.Nested(child) || child.Change == nil || child.Change.PatchDigest == child.Begins.GetPatchDigest() {
 		return nil
 	}
 	c := bare(child.Change)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -194,18 +195,20 @@ func TestPROC06_ManyChildrenBeginAFewAtATime(t *testing.T) {
 	}
 }
 
-// whole stores a process that has a part done by another, and asks whether to deliver.
-func (d *desk) whole() *loomv1.SubmitReply {
-	d.t.Helper()
+// duties are the nodes that bring a change to the target.
+func duties() []*loomv1.NodeDefinition {
 	kind := func(id, role string, k loomv1.NodeKind) *loomv1.NodeDefinition {
 		return &loomv1.NodeDefinition{Id: id, Role: role, Kind: k}
 	}
-	duties := func() []*loomv1.NodeDefinition {
-		return []*loomv1.NodeDefinition{
-			kind("commit", "engineering-manager", loomv1.NodeKind_NODE_KIND_COMMIT), kind("verify", "qa-engineer", loomv1.NodeKind_NODE_KIND_VERIFY),
-			kind("land", "engineering-manager", loomv1.NodeKind_NODE_KIND_LAND),
-		}
+	return []*loomv1.NodeDefinition{
+		kind("commit", "engineering-manager", loomv1.NodeKind_NODE_KIND_COMMIT), kind("verify", "qa-engineer", loomv1.NodeKind_NODE_KIND_VERIFY),
+		kind("land", "engineering-manager", loomv1.NodeKind_NODE_KIND_LAND),
 	}
+}
+
+// whole stores a process that has a part done by another, and asks whether to deliver.
+func (d *desk) whole() *loomv1.SubmitReply {
+	d.t.Helper()
 	ask := &loomv1.NodeDefinition{Id: "ok", Type: loomv1.NodeType_NODE_TYPE_APPROVAL, Role: "ceo"}
 	d.store(line("inner", "1.0", append([]*loomv1.NodeDefinition{task("write", "backend-engineer")}, duties()...)...))
 	d.store(line("outer", "1.0", append([]*loomv1.NodeDefinition{task("begin", "project-manager"), part("do", "inner"), ask}, duties()...)...))
@@ -278,5 +281,45 @@ func TestPROC06_WhatAChildMadeIsApprovedWithItsParents(t *testing.T) {
 		if want := map[bool][]string{false: {f.Execution}}[refused]; !slices.Equal(landed, want) {
 			t.Errorf("refused %t: %v landed, want %v", refused, landed, want)
 		}
+	}
+}
+
+// Where no landing follows, nobody could land for a child what it makes: it lands it by
+// itself, as anybody would, and begins with nothing of its parent's.
+func TestPROC06_AChildOfWhatLandsNothingLandsByItself(t *testing.T) {
+	d := newDesk(t)
+	d.configured(func(c *loomv1.ProjectConfig) { c.Checks = []string{"go test ./..."} })
+	d.store(line("inner", "1.0", append([]*loomv1.NodeDefinition{task("write", "backend-engineer")}, duties()...)...))
+	d.store(line("bare", "1.0", task("begin", "project-manager"), part("do", "inner")))
+	f := d.file(&loomv1.Submission{Goal: "mend another", Process: "bare"})
+	d.work("project-manager", proposed("p1"))
+	child := d.execution(d.execution(f.Execution).Nodes["do"].Attempt.Child)
+	if !child.Lands || child.Begins != nil {
+		t.Errorf("it lands by itself: %t, and begins with %v", child.Lands, child.Begins)
+	}
+	d.restart()
+	if !d.execution(child.Id).Lands {
+		t.Error("a restart has it forgotten")
+	}
+}
+
+// What a child holds of its parent, which was not approved, goes nowhere else: its
+// draft is not gone on with, and it is not forked. A child of the child begins with it.
+func TestPROC06_WhatAChildBeganWithGoesNowhereElse(t *testing.T) {
+	d := newDesk(t)
+	d.store(line("deep", "1.0", task("dig", "backend-engineer")))
+	d.store(line("inner", "1.0", part("deeper", "deep"), task("write", "backend-engineer")))
+	d.configured(func(c *loomv1.ProjectConfig) { c.Checks = []string{"go test ./..."} })
+	d.store(line("outer", "1.0", append([]*loomv1.NodeDefinition{task("begin", "project-manager"), part("do", "inner")}, duties()...)...))
+	f := d.file(&loomv1.Submission{Goal: "mend it", Process: "outer"})
+	d.work("project-manager", proposed("p1"))
+	child := d.execution(d.execution(f.Execution).Nodes["do"].Attempt.Child)
+	inmost := d.execution(child.Nodes["deeper"].Attempt.Child)
+	if child.Begins.GetPatchDigest() != "p1" || inmost.Begins.GetPatchDigest() != "p1" {
+		t.Errorf("they begin with %v and %v, want p1", child.Begins, inmost.Begins)
+	}
+	_, err := d.do(forks(&loomv1.ForkExecution{Execution: child.Id, Node: "write", Request: "r"}))
+	if fault.Code(err) != "bead/invalid" {
+		t.Errorf("it is forked: %v", err)
 	}
 }

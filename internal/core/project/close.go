@@ -76,6 +76,9 @@ func (d *decision) draftOf(b *loomv1.Bead, c *loomv1.ReopenBead) (*loomv1.Draft,
 	case b.Draft == nil:
 		return nil, fault.New("bead/invalid", "there is no draft of bead %q", b.Id).At("resume").
 			Want("it is kept a moment after work that has changed something was closed; begin anew without --resume")
+	case d.s.execution(b.Draft.Execution).GetBegins() != nil:
+		return nil, fault.New("bead/invalid", "the draft of bead %q has in it what the bead that it is a part of had made, which could land unseen", b.Id).At("resume").
+			Want("begin anew without --resume, or go on with bead %q", b.Parent)
 	case d.s.blocker(b) != nil:
 		return nil, fault.New("bead/invalid", "nobody could go on with the draft of bead %q: it %s", b.Id, whyBlocked(d.s.blocker(b))).At("resume")
 	}

@@ -54,6 +54,8 @@ func (d *decision) checkFork(x *loomv1.Execution, c *loomv1.ForkExecution) error
 		return fault.New("command/malformed", "a fork has a request id of %d bytes", len(c.Request)).At("request").Want("1 to %d bytes", MaxKey)
 	case len(c.Reason) > MaxReason:
 		return fault.New("submit/too-large", "reason has %d bytes, the most is %d", len(c.Reason), MaxReason).At("reason")
+	case x.Begins != nil:
+		return fault.New("bead/invalid", "execution %q has in it what the one that it works for had made, which could land unseen", x.Id).At("execution").Want("fork execution %q", x.Parent)
 	case def.Node(c.Node) == nil:
 		return fault.New("workflow/node", "workflow %q has no such node", x.Definition).At("node").Got(c.Node).Want("%s", suggest.Among(c.Node, nodesOf(def)))
 	case c.State != nil && (c.State.Id != x.Id || c.State.DefinitionHash != x.DefinitionHash):

@@ -186,7 +186,7 @@ func (f folder) started(s *loomv1.ExecutionStarted) error {
 	x.StartedAt = f.e.Time
 	x.Checks, x.ProjectChecks = slices.Clone(s.GetChecks()), slices.Clone(s.GetChecks())
 	x.Parent, x.ParentAttempt, x.Depth = s.GetParent(), s.GetParentAttempt(), s.GetDepth()
-	x.Draft, x.Begins = s.GetDraft(), s.GetBegins()
+	x.Draft, x.Begins, x.Lands = s.GetDraft(), s.GetBegins(), s.GetLands()
 	f.prepare()
 	return nil
 }

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -43,7 +44,7 @@ func (r Run) ChildEnded(attempt string, out *loomv1.Outcome) error {
 		return invalid("status", "a child execution succeeds or fails")
 	}
 	gaps := out.Gaps[:min(len(out.Gaps), MaxGaps)]
-	out = trimmed(&loomv1.Outcome{Status: out.Status, Summary: out.Summary, Notes: out.Notes, Code: out.Code, Gaps: gaps, Change: out.Change})
+	out = trimmed(&loomv1.Outcome{Status: out.Status, Summary: out.Summary, Notes: out.Notes, Code: out.Code, Gaps: gaps, Change: out.Change, Sources: out.Sources})
 	if out.Status != success {
 		out.Change = nil
 	}
@@ -94,9 +95,19 @@ func takenOver(a *loomv1.Attempt, out *loomv1.Outcome) *loomv1.Outcome {
 	return whole
 }
 
-// Nested says whether an execution works for another. It never lands on the target:
-// what it has made is the other's to take over, and the outermost one's to land.
-func Nested(x *loomv1.Execution) bool { return x.GetParent() != "" }
+// Nested says whether an execution works for another that can land what it makes. It
+// never lands on the target: that is the other's to take over, and the outermost one's to
+// land.
+func Nested(x *loomv1.Execution) bool { return x.GetParent() != "" && !x.GetLands() }
+
+// LandsAfter says whether a landing follows a node, so that what is made there can still
+// come to the target.
+func (r Run) LandsAfter(id string) bool {
+	at := slices.IndexFunc(r.Def.order, func(n *node) bool { return n.Id == id })
+	return at >= 0 && slices.ContainsFunc(r.Def.order, func(n *node) bool {
+		return n.Kind == loomv1.NodeKind_NODE_KIND_LAND && n.follows(r.Def.order[at])
+	})
+}
 
 // leftToParent says whether a node is a landing that belongs to the execution that
 // this one works for.

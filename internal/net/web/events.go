@@ -102,7 +102,7 @@ func (st *stream) run(ctx context.Context, page *loomv1.NoticesReply, wake <-cha
 		if st.flush() != nil {
 			return
 		}
-		if page.GetEnd() && !st.wait(ctx, wake, heart.C) || st.stopped() {
+		if page.GetEnd() && !st.wait(ctx, wake, heart.C) || !page.GetEnd() && !st.due(heart.C) || st.stopped() {
 			return
 		}
 		var err error
@@ -136,6 +136,17 @@ func (st *stream) wait(ctx context.Context, wake <-chan struct{}, heart <-chan t
 		return true // see stopped
 	case <-ctx.Done():
 		return false
+	}
+}
+
+// due looks after a stream that has not come to the end yet, when it is time to. It
+// returns false when the stream is over.
+func (st *stream) due(heart <-chan time.Time) bool {
+	select {
+	case <-heart:
+		return st.beat()
+	default:
+		return true
 	}
 }
 

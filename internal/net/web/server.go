@@ -118,6 +118,7 @@ type Server struct {
 	log      *slog.Logger
 	http     *http.Server
 	listener net.Listener
+	named    bool               // "localhost" leads to nobody else
 	stop     context.CancelFunc // ends streams
 	streams  context.Context
 	hosts    []string // names that a request may be for
@@ -153,12 +154,42 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	s.serving.Go(func() {
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			s.log.Error("HTTP is not served any more", "error", err)
-		}
-	})
+	serve := func(l net.Listener) {
+		s.serving.Go(func() {
+			if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				s.log.Error("HTTP is not served any more", "error", err)
+			}
+		})
+	}
+	serve(listener)
+	twin, named := c.twin(ctx, listener.Addr())
+	if s.named = named; twin != nil {
+		serve(twin)
+	}
 	return s, nil
+}
+
+// twin listens on the other loopback address at the same port, where the first is on one
+// of them, and reports whether "localhost" then leads to nobody else: browsers try both
+// addresses, and any account of the machine could be at the one that was left free. A
+// machine without the other family has nobody there.
+func (c Config) twin(ctx context.Context, first net.Addr) (l net.Listener, named bool) {
+	host, port, _ := net.SplitHostPort(first.String())
+	other, is := map[string]string{"127.0.0.1": "::1", "::1": "127.0.0.1"}[host]
+	if !is {
+		return nil, c.TLS != nil
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(other, port))
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		c.Logger.Warn("another program has the port on the other loopback address: browsers are sent to the address, not to localhost", "address", net.JoinHostPort(other, port))
+		return nil, false
+	case err != nil:
+		return nil, true
+	case c.TLS != nil:
+		l = tls.NewListener(l, c.TLS)
+	}
+	return l, true
 }
 
 func (c Config) listen(ctx context.Context) (net.Listener, error) {
@@ -212,6 +243,18 @@ func (s *Server) URL() string {
 		host = "127.0.0.1"
 	}
 	return s.scheme() + net.JoinHostPort(host, port)
+}
+
+// PageURL returns where browsers of this machine find the interface: by name, which
+// passkeys want, where nobody else can be there by that name.
+func (s *Server) PageURL() string {
+	base := s.URL()
+	for _, address := range []string{"127.0.0.1", "[::1]"} {
+		if rest, is := strings.CutPrefix(base, s.scheme()+address+":"); is && s.named {
+			return s.scheme() + "localhost:" + rest
+		}
+	}
+	return base
 }
 
 func (s *Server) scheme() string {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -19,13 +18,8 @@ const (
 )
 
 // SignIn returns the address at which a link is exchanged for a session, on a server
-// at base. A name is put in the place of loopback's address: passkeys have no others.
-func SignIn(base, link string) string {
-	for _, address := range []string{"127.0.0.1", "[::1]"} {
-		base = strings.Replace(base, "://"+address+":", "://localhost:", 1)
-	}
-	return base + signInPath + "?link=" + link
-}
+// at base.
+func SignIn(base, link string) string { return base + signInPath + "?link=" + link }
 
 // cookieName has the port in it: a browser keeps one set of cookies for all ports of a
 // name, and there may be several hosts.

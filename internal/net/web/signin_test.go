@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"os"
@@ -42,7 +43,7 @@ func link(t *testing.T, w *site, dir string, scopes ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimPrefix(web.SignIn(w.s.URL(), secret), strings.Replace(w.s.URL(), "127.0.0.1", "localhost", 1))
+	return strings.TrimPrefix(web.SignIn(w.s.URL(), secret), w.s.URL())
 }
 
 // signIn returns the header with the cookie of a new session.
@@ -54,6 +55,39 @@ func signIn(t *testing.T, w *site, dir string, scopes ...string) (header string,
 		t.Fatalf("sign in: %d %s, cookie %v", a.status, a.body, err)
 	}
 	return "Cookie: " + set.Name + "=" + set.Value, set
+}
+
+// Browsers are sent to a name only where no other account of the machine can be there by
+// that name.
+func TestSEC01_TheNameLeadsToNobodyElse(t *testing.T) {
+	probe, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Logf("no IPv6 here: %v", err)
+		w, _ := visited(t)
+		if !strings.HasPrefix(w.s.PageURL(), "http://localhost:") {
+			t.Errorf("browsers are sent to %s", w.s.PageURL())
+		}
+		return
+	}
+	defer probe.Close()
+	_, port, _ := net.SplitHostPort(probe.Addr().String())
+	taken := startAt(t, nil, func(c *web.Config) { c.Listen = "127.0.0.1:" + port })
+	if got, want := taken.s.PageURL(), "http://127.0.0.1:"+port; got != want {
+		t.Errorf("somebody else is at [::1]:%s, and browsers are sent to %s, want %s", port, got, want)
+	}
+	w, _ := visited(t)
+	if got := w.s.PageURL(); got != strings.Replace(w.s.URL(), "127.0.0.1", "localhost", 1) {
+		t.Errorf("browsers are sent to %s", got)
+	}
+	reply, err := http.Get(strings.Replace(w.s.URL(), "127.0.0.1", "[::1]", 1) + "/")
+	if err != nil {
+		t.Fatalf("the host is not at the other address: %v", err)
+	}
+	reply.Body.Close()
+	if l, err := net.Listen("tcp", strings.TrimPrefix(strings.Replace(w.s.URL(), "127.0.0.1", "[::1]", 1), "http://")); err == nil {
+		l.Close()
+		t.Error("somebody else can listen there")
+	}
 }
 
 func TestSEC01_TheLinkIsExchangedForACookie(t *testing.T) {

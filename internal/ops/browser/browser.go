@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// within bounds how long a program may take to hand an address to a browser.
-const within = 5 * time.Second
+// within is how long a program takes at most that only hands an address to a browser.
+var within = 5 * time.Second
 
 // Command is the program that hands an address to the browser: what BROWSER says, else
 // what the system has for it. "" means none: there is no program, or nowhere to show it.
@@ -35,9 +35,21 @@ func found(name string) string {
 	return path
 }
 
-// Show hands an address to the command, and returns when that has taken it.
+// Show hands an address to the command. It returns when that has ended, or goes on for
+// some seconds: then the command is the browser itself, and is left alone.
 func Show(ctx context.Context, command, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	return exec.CommandContext(ctx, command, address).Run()
+	shown := exec.Command(command, address)
+	if err := shown.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- shown.Wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(within):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

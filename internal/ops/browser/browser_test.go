@@ -3,7 +3,9 @@ package browser_test
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/loomrun/loom/internal/ops/browser"
 )
@@ -29,5 +31,27 @@ func TestUI01_TheAddressGoesToTheChosenBrowser(t *testing.T) {
 	t.Setenv("BROWSER", filepath.Join(dir, "none"))
 	if got := browser.Command(); got != "" {
 		t.Errorf("a browser that is not there: %q", got)
+	}
+}
+
+// A command that is the browser itself goes on, and is not ended for it.
+func TestUI01_ABrowserThatStaysIsLeftAlone(t *testing.T) {
+	defer browser.SetWithin(50 * time.Millisecond)()
+	dir := t.TempDir()
+	own, gate := filepath.Join(dir, "own"), filepath.Join(dir, "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(own, []byte("#!/bin/sh\nread _ < "+gate+"\necho over > "+gate+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := browser.Show(t.Context(), own, "http://localhost:7420/"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(gate, []byte("on\n"), 0o600); err != nil { // waits for its reader
+		t.Fatal(err)
+	}
+	if said, err := os.ReadFile(gate); err != nil || string(said) != "over\n" {
+		t.Errorf("it said %q, %v", said, err)
 	}
 }

@@ -3705,7 +3705,10 @@ type ExecutionStarted struct {
 	Draft *Draft `protobuf:"bytes,8,opt,name=draft,proto3" json:"draft,omitempty"`
 	// The change that an execution begins with that works for another: what that
 	// had when it began. Without files.
-	Begins        *Change `protobuf:"bytes,9,opt,name=begins,proto3" json:"begins,omitempty"`
+	Begins *Change `protobuf:"bytes,9,opt,name=begins,proto3" json:"begins,omitempty"`
+	// It lands what it makes by itself: the execution that it works for has no step
+	// left that could.
+	Lands         bool `protobuf:"varint,10,opt,name=lands,proto3" json:"lands,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3801,6 +3804,13 @@ func (x *ExecutionStarted) GetBegins() *Change {
 		return x.Begins
 	}
 	return nil
+}
+
+func (x *ExecutionStarted) GetLands() bool {
+	if x != nil {
+		return x.Lands
+	}
+	return false
 }
 
 // EdgeSettled takes an edge or marks it dead. A taken edge is a transition.
@@ -6984,7 +6994,7 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x04gaps\x18\x05 \x01(\rR\x04gaps\"T\n" +
 	"\x12SubmissionRejected\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x18\n" +
-	"\asubject\x18\x02 \x01(\tR\asubject\"\xb1\x02\n" +
+	"\asubject\x18\x02 \x01(\tR\asubject\"\xc7\x02\n" +
 	"\x10ExecutionStarted\x12\x1e\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\tR\n" +
@@ -6996,7 +7006,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x0eparent_attempt\x18\x06 \x01(\tR\rparentAttempt\x12\x14\n" +
 	"\x05depth\x18\a \x01(\rR\x05depth\x12$\n" +
 	"\x05draft\x18\b \x01(\v2\x0e.loom.v1.DraftR\x05draft\x12'\n" +
-	"\x06begins\x18\t \x01(\v2\x0f.loom.v1.ChangeR\x06begins\"u\n" +
+	"\x06begins\x18\t \x01(\v2\x0f.loom.v1.ChangeR\x06begins\x12\x14\n" +
+	"\x05lands\x18\n" +
+	" \x01(\bR\x05lands\"u\n" +
 	"\vEdgeSettled\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\tR\x04edge\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +

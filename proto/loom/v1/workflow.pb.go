@@ -2878,7 +2878,9 @@ type Execution struct {
 	// Where its work is. Set in answers to queries, not kept.
 	State WorkState `protobuf:"varint,47,opt,name=state,proto3,enum=loom.v1.WorkState" json:"state,omitempty"`
 	// The change that it began with, as one that works for another: without files.
-	Begins        *Change `protobuf:"bytes,48,opt,name=begins,proto3" json:"begins,omitempty"`
+	Begins *Change `protobuf:"bytes,48,opt,name=begins,proto3" json:"begins,omitempty"`
+	// It works for another that has no step left to land what it makes.
+	Lands         bool `protobuf:"varint,49,opt,name=lands,proto3" json:"lands,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3247,6 +3249,13 @@ func (x *Execution) GetBegins() *Change {
 		return x.Begins
 	}
 	return nil
+}
+
+func (x *Execution) GetLands() bool {
+	if x != nil {
+		return x.Lands
+	}
+	return false
 }
 
 // Gap is something that an execution went on without.
@@ -6391,7 +6400,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12.\n" +
 	"\aoutcome\x18\x04 \x01(\x0e2\x14.loom.v1.EdgeOutcomeR\aoutcome\x12\x1c\n" +
-	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xd5\x10\n" +
+	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xeb\x10\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x18\n" +
@@ -6449,7 +6458,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\aclosing\x18- \x01(\v2\r.loom.v1.MarkR\aclosing\x12$\n" +
 	"\x05draft\x18. \x01(\v2\x0e.loom.v1.DraftR\x05draft\x12(\n" +
 	"\x05state\x18/ \x01(\x0e2\x12.loom.v1.WorkStateR\x05state\x12'\n" +
-	"\x06begins\x180 \x01(\v2\x0f.loom.v1.ChangeR\x06begins\x1aL\n" +
+	"\x06begins\x180 \x01(\v2\x0f.loom.v1.ChangeR\x06begins\x12\x14\n" +
+	"\x05lands\x181 \x01(\bR\x05lands\x1aL\n" +
 	"\n" +
 	"NodesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12(\n" +
