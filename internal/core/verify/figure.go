@@ -92,7 +92,11 @@ func (c *content) figures(name string) (list []figure) {
 		if c.kind != "html" && len(pipeCells(line)) > 1 { // of a table
 			continue
 		}
-		for _, m := range p.FindAllStringSubmatch(line, -1) {
+		for _, at := range p.FindAllStringSubmatchIndex(line, -1) {
+			m := p.FindStringSubmatch(line[at[0]:at[1]])
+			if before := line[at[0]:at[2]]; figureName(before) == want && !strings.ContainsAny(before, ":=") { // in brackets, and not negative
+				m[1] = strings.Trim(m[1], "()")
+			}
 			f := figure{text: strings.TrimSpace(m[1] + m[2]), line: n}
 			if v, ok := cell(m[1]).(float64); ok && !isYear(m[1]) {
 				f.value = v * scales[strings.ToLower(m[2])]
@@ -115,7 +119,7 @@ func figurePattern(name string) *regexp.Regexp {
 		words = append(words, regexp.QuoteMeta(w))
 	}
 	return regexp.MustCompile(`(?i)(?:^|[^\pL\pN])` + strings.Join(words, `[^\pL\pN\n]{1,3}`) +
-		`(?:\b(?:in|for|by|fy)\s?(?:19|20)\d\d\b|[^0-9\n;.|$€£(-]){0,40}?([-(]?[$€£]?[-(]?\d[\d,]*(?:\.\d+)?\)?\s?%?)\s?(?:(k|m|mn|bn|thousand|million|billion|trillion)\b)?`)
+		`(?:\b(?:in|for|by|fy)\s?(?:19|20)\d\d\b|[^0-9\n;.|$€£(−–-]){0,40}?([-−–(]?[$€£]?[-−–(]?\d[\d,]*(?:\.\d+)?\)?\s?%?)\s?(?:(k|m|mn|bn|thousand|million|billion|trillion)\b)?`)
 }
 
 var year = lazy.Compile(`^(?:19|20)\d\d$`)

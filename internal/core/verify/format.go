@@ -122,9 +122,8 @@ func openFence(text string) int {
 		n++
 		trimmed := strings.TrimSpace(line)
 		switch {
-		case mark == "" && (strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~")):
-			long := len(trimmed) - len(strings.TrimLeft(trimmed, trimmed[:1]))
-			mark, open = trimmed[:long], n
+		case mark == "" && fence(trimmed) != "":
+			mark, open = fence(trimmed), n
 		case mark != "" && strings.HasPrefix(trimmed, mark) && strings.Trim(trimmed, mark[:1]) == "":
 			mark, open = "", 0
 		}

@@ -185,16 +185,28 @@ func eachToken(text string, give func(html.Token, int)) {
 	}
 }
 
+// fence is what a block of code begins with on a line: three marks or more, behind which
+// there is no other backtick; "" where none begins.
+func fence(line string) string {
+	if !strings.HasPrefix(line, "```") && !strings.HasPrefix(line, "~~~") {
+		return ""
+	}
+	rest := strings.TrimLeft(line, line[:1])
+	if line[0] == '`' && strings.Contains(rest, "`") {
+		return ""
+	}
+	return line[:len(line)-len(rest)]
+}
+
 // withoutCode blanks the blocks of code of a Markdown text; lines keep their numbers.
 func withoutCode(text string) string {
 	var b strings.Builder
 	mark := ""
 	for line := range strings.Lines(text) {
 		trimmed := strings.TrimSpace(line)
-		fence := strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~")
 		switch {
-		case mark == "" && fence:
-			mark = trimmed[:3]
+		case mark == "" && fence(trimmed) != "":
+			mark = fence(trimmed)
 		case mark != "" && strings.HasPrefix(trimmed, mark) && strings.Trim(trimmed, mark[:1]) == "":
 			mark = ""
 		case mark == "":

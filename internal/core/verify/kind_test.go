@@ -85,6 +85,8 @@ func TestPROC05_RuleTypes(t *testing.T) {
 		{"dates", told{"days": 30, "behind": []any{"as of"}}, "a.md", "founded 1 May 1998; price as of: 2026-06-29\n", nil, ""},
 		{"dates", told{"days": 30, "behind": []any{"as of"}}, "a.md", "founded 1 May 1998\n", nil, `a.md: r: found no date behind "as of", wanted one`},
 
+		{"dates", told{"days": 30}, "a.md", "x\n2019-06-01T00:00:00Z https://e.example/2019-05-01/x\n", nil, `a.md:2: r: found "2019-06-01", wanted 2026-05-31 or later`},
+
 		{"totals", nil, "a.csv", "item,amount\na,10\nb,20.5\nTotal,30.5\n", nil, ""},
 		{"totals", nil, "a.csv", "item,amount\na,10\nb,20\nSubtotal,30\nc,5\nSubtotal,5\nTotal,35\n", nil, ""},
 		{"totals", nil, "a.csv", "item,amount\na,10\nb,20\nTotal,31\n", nil, `a.csv:4: r: found 31 as the total of "amount", wanted 30, which is the sum`},
@@ -94,6 +96,7 @@ func TestPROC05_RuleTypes(t *testing.T) {
 
 		{"balance", nil, "a.csv", sheet, nil, ""},
 		{"balance", nil, "a.csv", sheet + "2025,100,60,30\n", nil, `a.csv:3: r: found assets 100, wanted 90, which is liabilities 60 plus equity 30`},
+		{"balance", nil, "a.csv", sheet + "2025,120 m,60,40\nnote,,,\n2026,120,60\n", nil, `warning format a.csv:5: the row has 3 cells, the header 4 | a.csv:3: r: found "120 m" as assets, wanted a number | a.csv:5: r: found "" as equity, wanted a number`},
 		{"balance", nil, "a.md", "| USD m | 2024 | 2025 |\n|-|-|-|\n| Total assets | 100 | 120 |\n| Total liabilities | 60 | 60 |\n| Shareholders' equity | 40 | 50 |\n", nil, `a.md:3: r: column "2025": found assets 120, wanted 110, which is liabilities 60 plus equity 50`},
 		{"balance", nil, "a.csv", "a,b\n1,2\n", nil, `a.csv: r: found no table with numbers for assets, liabilities, equity, wanted one`},
 
@@ -101,6 +104,10 @@ func TestPROC05_RuleTypes(t *testing.T) {
 		{"range", told{"figure": "wacc", "max": 0.2}, "a.csv", "case,wacc\nlow,0.08\nhigh,0.3\n", nil, `a.csv:3: r: found wacc 0.3, wanted of at most 0.2`},
 		{"range", told{"figure": "WACC", "min": 0.03}, "a.md", "nothing\n", nil, `a.md: r: found no WACC with a number, wanted one of at least 0.03`},
 		{"range", told{"figure": "net loss", "min": -10, "max": 0}, "a.md", "Net loss: (3.5) million\n", nil, `a.md:1: r: found net loss (3.5) million, wanted from -10 to 0`},
+
+		{"range", told{"figure": "WACC", "min": 0.03, "max": 0.2}, "a.md", "A WACC (8.5%) and a WACC of 9 %\n", nil, ""},
+		{"range", told{"figure": "free cash flow", "min": 0}, "a.md", "Free cash flow: −5 million\n", nil, `a.md:1: r: found free cash flow −5 million, wanted of at least 0`},
+		{"range", told{"figure": "rent", "min": 0}, "a.csv", "rent\n-$12\n12 €\n\"8,5\"\n", nil, `a.csv:2: r: found rent -$12, wanted of at least 0`},
 
 		{"same_value", told{"figure": "value per share", "files": []any{"v.csv"}}, "a.md", "A value per share of $41.20.\n", map[string]string{"v.csv": "case,value_per_share\nlow,35\nbase,41.2\n"}, ""},
 		{"same_value", told{"figure": "value per share", "files": []any{"v.csv"}}, "a.md", "x\nA value per share of $44.\n", map[string]string{"v.csv": "case,value_per_share\nlow,35\nbase,41.2\n"}, `a.md:2: r: found value per share $44, wanted 35 or 41.2 as in v.csv`},
@@ -113,6 +120,10 @@ func TestPROC05_RuleTypes(t *testing.T) {
 		{"placeholder", nil, "a.md", "[Insert name here]\nLorem ipsum\n[...] and {{name}}\n", nil, `a.md:1: r: found "[Insert name here]", wanted what belongs there | a.md:2: r: found "Lorem ipsum", wanted what belongs there | a.md:3: r: found "[...]", wanted what belongs there | a.md:3: r: found "{{name}}", wanted what belongs there`},
 		{"placeholder", told{"allow": []any{"TBD"}}, "a.csv", "a\nTBD\n#REF!\n", nil, `a.csv:3: r: found "#REF!", wanted what belongs there`},
 
+		{"placeholder", nil, "a.md", "````md\n```sh\nTBD\n```\n````\nTBD\n", nil, `a.md:6: r: found "TBD", wanted what belongs there`},
+		{"placeholder", nil, "a.md", "```foo``` is a command\nTBD\n", nil, `a.md:2: r: found "TBD", wanted what belongs there`},
+		{"schema", told{"schema": map[string]any{"properties": map[string]any{"n": map[string]any{"minimum": 1}}}}, "a.json", `{"n": 1e1000001}`, nil, `warning r a.json: not looked at: json: cannot unmarshal number 1e1000001 into Go value of type float64`},
+
 		{"citations", told{"least": 2}, "a.md", "So it is [1] (https://example.org/a), says doi:10.1234/abc.\n\n## Sources\n1. The page, https://example.org/a\n", nil, ""},
 		{"citations", nil, "a.md", "x\nSee https://made.up/page.\n", nil, `a.md:2: r: found the address https://made.up/page, which was not read in this run; wanted one of the 2 that were`},
 		{"citations", nil, "a.md", "It is so [2].\n\n# References\n1. https://example.org/a\n", nil, `a.md:1: r: found [2], wanted an entry [2] in its list of sources`},
@@ -122,6 +133,7 @@ func TestPROC05_RuleTypes(t *testing.T) {
 
 		{"links", nil, "a.md", "[b](b.md#part-two) [c](#top) [w](https://x.example) [s](b%2Emd)\n# Top\n", map[string]string{"b.md": "## Part two\n"}, ""},
 		{"links", nil, "a.md", "[b](c.md)\n[b](b.md#none)\n[x](/etc/x) [y](../y.md)\n", map[string]string{"b.md": "# One\n"}, `a.md:1: r: found the link "c.md", wanted a file of the workspace: there is no c.md | a.md:2: r: found the link "b.md#none", wanted a heading or id "none" in b.md | a.md:3: r: found the link "/etc/x", wanted one that is relative to the file | a.md:3: r: found the link "../y.md", wanted a file of the workspace: there is no ../y.md`},
+		{"links", nil, "a.md", "[b](c%23.md) [d](b.md#one-1) [e](b.md#one-2)\n", map[string]string{"b.md": "# One\n# One\n", "c#.md": ""}, `a.md:1: r: found the link "b.md#one-2", wanted a heading or id "one-2" in b.md`},
 		{"links", nil, "a.html", "<a href='b.html#x'>x</a>\n<img src=p.png>", map[string]string{"b.html": "<p id=x>"}, `a.html:2: r: found the link "p.png", wanted a file of the workspace: there is no p.png`},
 
 		{"schema", told{"schema": told{"type": "object", "required": []any{"name"}}}, "a.json", `{"name": "x"}`, nil, ""},

@@ -26,7 +26,8 @@ type look struct {
 	files fs.FS
 	run   Run
 	found []Finding
-	more  int // findings that are not told
+	more  int                        // findings that are not told
+	parts map[string]map[string]bool // of files that links lead to, by name; nil for one that has no parts
 }
 
 // wrong reports what breaks the rule: where, what was found and what is wanted.

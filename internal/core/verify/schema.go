@@ -11,7 +11,6 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
-	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/lang/strictyaml"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -63,11 +62,11 @@ func (l *look) schema(c *content) {
 		if err == nil {
 			v, place = doc.Value(), func(path []any) int { return doc.Line(path...) }
 		}
-		if c.kind == "json" {
-			v, err = jsonschema.UnmarshalJSON(strings.NewReader(c.whole))
+		if err == nil && c.kind == "json" {
+			err = json.Unmarshal([]byte(c.whole), &v) // numbers as floats: the library fails on long exponents
 		}
 		if err != nil {
-			l.unseen(c, "%s", fault.From(err).Message)
+			l.unseen(c, "%s", firstLine(err))
 			return
 		}
 		l.unfit(c, s.Validate(v), place, "")

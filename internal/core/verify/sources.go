@@ -301,8 +301,9 @@ func (l *look) leads(c *content, line int, to string) {
 	if to == "" || scheme.MatchString(to) {
 		return
 	}
-	name, anchor, _ := strings.Cut(unescaped(to), "#")
+	name, anchor, _ := strings.Cut(to, "#")
 	name, _, _ = strings.Cut(name, "?")
+	name, anchor = unescaped(name), unescaped(anchor)
 	at := path.Join(path.Dir(c.name), name)
 	switch {
 	case strings.HasPrefix(name, "/"):
@@ -317,35 +318,49 @@ func (l *look) leads(c *content, line int, to string) {
 	if anchor == "" {
 		return
 	}
-	there := c
-	if at != c.name {
-		data, err := fs.ReadFile(l.files, at)
-		if err != nil || len(data) > MaxFile {
-			return // a directory
+	parts, known := l.parts[at]
+	if !known {
+		parts = l.partsOf(c, at)
+		if l.parts == nil {
+			l.parts = map[string]map[string]bool{}
 		}
-		there = lookInto(at, data)
+		l.parts[at] = parts
 	}
-	if !there.anchored(anchor) {
+	if parts != nil && !parts[anchor] && !parts[strings.ToLower(anchor)] {
 		l.wrong(c, line, "found the link %q, wanted a heading or id %q in %s", short(to), short(anchor), at)
 	}
 }
 
-// anchored says whether a link can lead to a part of a file; of a file that has no parts
-// nothing is known.
-func (c *content) anchored(anchor string) bool {
-	if c.kind != "md" && c.kind != "html" {
-		return true
+// partsOf are the headings and ids that a link can lead to in a file, c's own or another;
+// nil of a file that has no parts, and of a directory.
+func (l *look) partsOf(c *content, at string) map[string]bool {
+	there := c
+	if at != c.name {
+		data, err := fs.ReadFile(l.files, at)
+		if err != nil || len(data) > MaxFile {
+			return nil
+		}
+		there = lookInto(at, data)
 	}
-	if slices.ContainsFunc(c.outline(), func(h heading) bool { return slug(h.text) == strings.ToLower(anchor) }) {
-		return true
+	if there.kind != "md" && there.kind != "html" {
+		return nil
 	}
-	named := false
-	eachToken(c.text, func(t html.Token, _ int) {
+	parts := map[string]bool{}
+	for _, h := range there.outline() {
+		name := slug(h.text)
+		for n := 1; parts[name]; n++ {
+			name = fmt.Sprintf("%s-%d", slug(h.text), n)
+		}
+		parts[name] = true
+	}
+	eachToken(there.text, func(t html.Token, _ int) {
 		for _, a := range t.Attr {
-			named = named || (a.Key == "id" || a.Key == "name") && a.Val == anchor
+			if a.Key == "id" || a.Key == "name" {
+				parts[a.Val] = true
+			}
 		}
 	})
-	return named
+	return parts
 }
 
 // slug is what links call a heading.

@@ -136,14 +136,34 @@ func (l *look) balanceDown(c *content, g grid, names []string) (found bool) {
 	}
 	for i, cells := range g.rows {
 		var v [3]float64
+		line, where := g.place(i)
 		if !numbersAt(cells, at[:], v[:]) {
+			l.someNumber(c, line, where, names, cells, at)
 			continue
 		}
-		line, where := g.place(i)
 		l.balanced(c, line, where, names, v)
 		found = true
 	}
 	return found
+}
+
+// someNumber reports a row in which one of the three is a number and another is not.
+func (l *look) someNumber(c *content, line int, where string, names, cells []string, at [3]int) {
+	some, not := false, -1
+	for i, col := range at {
+		is := numbersAt(cells, []int{col}, make([]float64, 1))
+		if some = some || is; !is && not < 0 {
+			not = i
+		}
+	}
+	if !some {
+		return // a row of words
+	}
+	has := ""
+	if at[not] < len(cells) {
+		has = cells[at[not]]
+	}
+	l.wrong(c, line, "%sfound %q as %s, wanted a number", where, short(has), names[not])
 }
 
 // balanceAcross is of a statement with a row for each of the three, and a column a period.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/lazy"
 	"github.com/loomrun/loom/internal/lang/condition"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -143,18 +144,35 @@ func rowOf(header, cells []string) map[string]any {
 	return row
 }
 
-// cell reads a number as people write them in tables: 1,234.5, $12, (12) for
-// what is negative, 12% for 0.12; anything else is text.
+// grouped are numbers with commas between groups of three digits; 0,5 is none.
+var grouped = lazy.Compile(`^\d{1,3}(?:,\d{3})+(?:\.\d+)?$`)
+
+// currencies are the signs that amounts have, and a blank.
+const currencies = "$€£ \u00a0"
+
+// cell reads a number as people write them in tables: 1,234.5, $12, 12 €, -$12 or (12)
+// for what is negative, 12% or 12 % for 0.12; anything else is text.
 func cell(s string) any {
 	s = strings.TrimSpace(s)
 	n, sign, scale := s, 1.0, 1.0
+	n = strings.TrimLeft(n, currencies)
 	if strings.HasPrefix(n, "(") && strings.HasSuffix(n, ")") {
 		n, sign = n[1:len(n)-1], -1
 	}
 	if strings.HasSuffix(n, "%") {
 		n, scale = n[:len(n)-1], 100
 	}
-	n = strings.ReplaceAll(strings.TrimLeft(n, "$€£"), ",", "")
+	n = strings.Trim(n, currencies)
+	for _, minus := range []string{"-", "−", "–"} {
+		if rest, is := strings.CutPrefix(n, minus); is {
+			n, sign = strings.TrimLeft(rest, currencies), -sign
+			break
+		}
+	}
+	if strings.HasPrefix(n, "-") || strings.Contains(n, ",") && !grouped.MatchString(n) {
+		return s
+	}
+	n = strings.ReplaceAll(n, ",", "")
 	v, err := strconv.ParseFloat(n, 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || strings.ContainsAny(n, "xXpP_") {
 		return s

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 
@@ -253,7 +254,7 @@ func datesSound(r *loomv1.Rule) []RuleFault {
 
 var (
 	months    = `(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?`
-	anyDate   = lazy.Compile(`(?i)\b(\d{4})-(\d\d)-(\d\d)\b|\b(\d{1,2})(?:st|nd|rd|th)?\s(` + months + `)\s(\d{4})\b|\b(` + months + `)\s(\d{1,2})(?:st|nd|rd|th)?,?\s(\d{4})\b`)
+	anyDate   = lazy.Compile(`(?i)\b(\d{4})-(\d\d)-(\d\d)(?:T|\b)|\b(\d{1,2})(?:st|nd|rd|th)?\s(` + months + `)\s(\d{4})\b|\b(` + months + `)\s(\d{1,2})(?:st|nd|rd|th)?,?\s(\d{4})\b`)
 	monthName = []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
 )
 
@@ -271,6 +272,9 @@ func datesOf(text string) (list []dated) {
 	for line := range strings.Lines(text) {
 		n++
 		for _, m := range anyDate.FindAllStringSubmatchIndex(line, -1) {
+			if from := strings.LastIndexAny(line[:m[0]], " \t(<[\"'") + 1; strings.Contains(line[from:m[0]], "://") {
+				continue // of an address
+			}
 			part := func(i int) string {
 				if m[2*i] < 0 {
 					return ""
@@ -283,7 +287,7 @@ func datesOf(text string) (list []dated) {
 				spelt = fmt.Sprintf("%s-%02d-%02s", part(6)+part(9), 1+slices.Index(monthName, month[:3]), part(4)+part(8))
 			}
 			at, err := time.Parse(day, spelt)
-			list = append(list, dated{at: at, text: part(0), from: m[0], line: n, notThere: err != nil})
+			list = append(list, dated{at: at, text: strings.TrimSuffix(part(0), "T"), from: m[0], line: n, notThere: err != nil})
 		}
 	}
 	return list
@@ -369,8 +373,9 @@ func (l *look) spelling(c *content) {
 
 // alone says whether a part of a line is no part of a longer word.
 func alone(line string, from, to int) bool {
-	before, after := []rune(line[:from]), []rune(line[to:])
-	return (len(before) == 0 || !isWordRune(before[len(before)-1])) && (len(after) == 0 || !isWordRune(after[0]))
+	before, _ := utf8.DecodeLastRuneInString(line[:from])
+	after, _ := utf8.DecodeRuneInString(line[to:])
+	return (from == 0 || !isWordRune(before)) && (to == len(line) || !isWordRune(after))
 }
 
 // inAddress says whether a place is inside of an address, a path or a mail address, which
