@@ -228,9 +228,19 @@ describe('people who mean no good', () => {
   });
 
   test('characters that hide others are shown', async () => {
-    await between((v) => (v.diff = v.diff.replace('>=', '\u202e>=\u200b')), async () => {
+    const hidden = ['\u202e', '\u200b', '\u{e0041}', '\u{e0100}', '\uffa0', '\u034f', '\u17b4', '\u2800', '\u3164', '\r'];
+    const codes = hidden.map((c) => 'U+' + c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0'));
+    const text = hidden.join('a') + '\té ü';
+    const marked = (at) => page.locator(at + ' .odd').evaluateAll((all) => all.map((n) => n.dataset.code));
+    await between((v, a) => {
+      v.diff = v.diff.replace('>=', text);
+      a.permission = { role: 'coder', tool: 'shell', arguments: `{\n${text}\n}` };
+    }, async () => {
       await page.getByText('Do not sign this.').waitFor();
-      assert.deepEqual(await page.locator('.odd').evaluateAll((all) => all.map((n) => n.dataset.code)), ['U+202E', 'U+200B']);
+      assert.deepEqual(await marked('.diff'), codes);
+      assert.deepEqual(await marked('.arguments'), codes);
+      assert.deepEqual(await marked('details.card'), codes);
+      assert.equal(await page.locator('.arguments').textContent(), `{\n${text}\n}`);
     });
   });
 
@@ -293,5 +303,166 @@ describe('people who mean no good', () => {
     assert.equal(await page.getByRole('button', { name: 'Approve' }).count(), 0);
     await host.loom('approve', 'shop-2');
     await page.getByText('See how it goes on').waitFor();
+  });
+});
+
+describe('what there is, is what is shown', () => {
+  const host = new Host();
+  let context, page, seen;
+
+  before(async () => {
+    await host.start();
+    ({ context, page, seen } = await browse(host));
+    await page.goto(await host.link());
+    await page.getByText('Nothing. What needs your word').waitFor();
+  });
+  after(async () => {
+    await context?.close();
+    await host.stop();
+  });
+
+  const go = (view) => page.evaluate((v) => (location.hash = v), view);
+
+  /** The page with a host that answers some questions as it is told, until it is done. */
+  async function told(answers, act) {
+    const pattern = /\/api\/v1\//;
+    await page.route(pattern, async (route) => {
+      const url = new URL(route.request().url());
+      const answer = answers[url.pathname.replace('/api/v1/', '')];
+      if (!answer) return route.fallback();
+      await answer(url.searchParams, route).then((json) => json && route.fulfill({ json })).catch(() => {});
+    });
+    try {
+      await go('#/keys-of-nothing');
+      await page.reload();
+      await act();
+    } finally {
+      await page.unroute(pattern);
+    }
+  }
+
+  test('of several projects, what runs, waits and cannot go on', async () => {
+    const execution = (id, more) => ({ id, bead: id.replace(/-x1$/, ''), project: id[0], definition: 'fix', status: 'EXECUTION_STATUS_RUNNING', started_at: '2026-01-02T12:00:00Z', ...more });
+    const ended = (n) => execution(`a-${n}-x1`, { status: 'EXECUTION_STATUS_COMPLETED', ended_at: '2026-01-02T12:00:01Z' });
+    const approval = (id, at) => ({ id, kind: 'APPROVAL_KIND_APPROVAL', intent: 'land ' + id, asked_at: at });
+    const block = (message) => ({ model: 'big', code: 'model/no-credit', message });
+    const failed = { status: 'EXECUTION_STATUS_FAILED', reason: 'gave up', bead: 'b-7', ended_at: '2026-01-02T12:00:01Z' };
+    await told({
+      projects: async () => ({ projects: [{ id: 'a' }, { id: 'b' }] }),
+      executions: async (q) => {
+        const all = [...Array(200).keys()].map((n) => ended(900 - n));
+        if (q.get('filter') !== 'running') return q.get('project') === 'b' ? { executions: [execution('b-7-x1', failed), execution('b-7-x2', failed)] } : { executions: all.slice(0, Number(q.get('limit'))) };
+        return q.get('after') ? { executions: [execution('b-1-x1')] } : { executions: [execution('a-2-x1', { parent: 'a-1-x1' })], next: 'a-2-x1' };
+      },
+      inbox: async (q) => {
+        if (q.get('project') === 'b') return { waiting: 1, approvals: [approval('b-3', '2026-01-01T12:00:00Z')], blocks: [block('b has no credit')] };
+        const all = [1, 2, 3, 4, 5, 6].map((n) => approval('a-' + n, `2026-01-02T12:00:0${n}Z`));
+        return { waiting: q.get('project') ? 6 : 7, approvals: all.slice(0, Number(q.get('limit'))), blocks: q.get('project') ? [block('a has no credit')] : [] };
+      },
+    }, async () => {
+      const runs = page.getByRole('region', { name: 'Runs' }), wrong = page.getByRole('region', { name: 'Went wrong' });
+      await runs.locator('a[href="#/beads/b-1-x1"]').waitFor();
+      assert.equal(await runs.locator('a[href="#/beads/a-2-x1"]').count(), 0);
+      assert.equal(await page.getByText('No work is under way').count(), 0);
+      assert.equal(await wrong.getByText('model big cannot be asked').count(), 1);
+      assert.equal(await wrong.getByText('b-7 failed').count(), 2);
+      const waits = page.getByRole('region', { name: 'Waits for you' });
+      assert.deepEqual(await waits.locator('.what').allTextContents(), ['land b-3', 'land a-1', 'land a-2', 'land a-3', 'land a-4']);
+      assert.equal(await waits.locator('.tag').textContent(), '7');
+    });
+    assert.deepEqual(seen.errors, []);
+  });
+
+  test('work that is listed on further pages', async () => {
+    const bead = (n) => ({ id: 'a-' + n, type: 'BEAD_TYPE_TASK', status: 'BEAD_STATUS_OPEN', goal: 'goal ' + n, updated_at: '2026-01-02T12:00:00Z' });
+    const page100 = (from) => [...Array(100).keys()].map((n) => bead(from - n));
+    await told({ beads: async (q) => (q.get('after') ? { beads: page100(100) } : { beads: page100(200), next: 'a-101' }) }, async () => {
+      await go('#/beads');
+      await page.getByText('goal 101', { exact: true }).waitFor();
+      assert.equal(await page.getByText('goal 100', { exact: true }).count(), 0);
+      await page.getByRole('button', { name: 'Show more' }).click();
+      await page.getByText('goal 1', { exact: true }).waitFor();
+      await page.getByRole('button', { name: 'Show more' }).waitFor({ state: 'hidden' });
+    });
+  });
+
+  test('steps of other work, and late replies, are not shown', async () => {
+    let free;
+    const held = new Promise((r) => (free = r));
+    const execution = (id, more) => ({ executions: [{ id: id + '-x1', bead: id, project: 'a', definition: 'fix', version: '1', started_at: '2026-01-02T12:00:00Z', ...more }], definition: { nodes: [] } });
+    const bead = (id) => ({ beads: [{ id, status: 'BEAD_STATUS_IN_PROGRESS', goal: 'the goal of ' + id, execution: id + '-x1' }] });
+    await told({
+      'executions/a-1-x1': async () => execution('a-1', { landing: { commit: 'c0ffee0000' } }),
+      'executions/a-2-x1': async () => (await held, execution('a-2', { landing: { commit: 'badc0de000' } })),
+      'executions/a-3-x1': async () => execution('a-3'),
+      'beads/a-1': async () => bead('a-1'), 'beads/a-2': async () => bead('a-2'), 'beads/a-3': async () => bead('a-3'), 'beads/a-4': async () => (await held, bead('a-4')),
+    }, async () => {
+      await go('#/beads/a-1-x1');
+      await page.getByText('✓ landed c0ffee0000').waitFor();
+      await go('#/beads/a-2-x1');
+      await page.getByText('✓ landed').waitFor({ state: 'detached' });
+      await go('#/beads/a-4'); // which leads on to its execution
+      await go('#/beads/a-3-x1');
+      await page.getByText('the goal of a-3').waitFor();
+      const late = page.waitForResponse(/executions\/a-2-x1/), led = page.waitForResponse(/beads\/a-4/);
+      free();
+      await Promise.all([late, led]);
+      await page.waitForTimeout(300);
+      assert.equal(await page.getByRole('heading', { level: 1 }).textContent(), 'the goal of a-3');
+      assert.equal(await page.getByText('✓ landed').count(), 0);
+    });
+  });
+
+  test('one signature of two is one of two', async () => {
+    const approval = { id: 'shop-900', kind: 'APPROVAL_KIND_APPROVAL', question: 'Shall we?', keys: 2, options: ['APPROVAL_DECISION_APPROVE', 'APPROVAL_DECISION_REJECT'], asked_at: '2026-01-02T12:00:00Z' };
+    approval.digest = await digest(approval);
+    const by = (key) => ({ key, decision: 'APPROVAL_DECISION_APPROVE', at: '2026-01-02T12:00:00Z' });
+    let now = approval, own = '', sent = 0;
+    await told({
+      'inbox/shop-900': async () => ({ approvals: [now] }),
+      keys: async () => ({ keys: own ? [{ name: 'mine', public_key: own }] : [] }),
+      commands: async () => {
+        sent++;
+        now = { ...approval, signed: [by('mine')] };
+        return {};
+      },
+    }, async () => {
+      await go('#/inbox/shop-900');
+      await page.getByText('0 of 2 keys have signed').waitFor();
+      await page.getByRole('button', { name: 'Make a key in this browser' }).click();
+      await page.locator('pre.command').waitFor();
+      own = await page.evaluate(async () => {
+        const open = indexedDB.open('loom', 1);
+        await new Promise((done) => (open.onsuccess = done));
+        const got = open.result.transaction('keys').objectStore('keys').get('ceo');
+        await new Promise((done) => (got.onsuccess = done));
+        return btoa(String.fromCharCode(...got.result.raw));
+      });
+      await page.getByRole('button', { name: 'I have run it' }).click();
+      await page.getByRole('button', { name: 'Approve and sign' }).click();
+      await page.getByText('Signed: 1 of 2 keys have signed, and it waits for more.').waitFor();
+      await page.getByText('1 of 2 keys have signed: mine').waitFor();
+      assert.equal(sent, 1);
+      assert.equal(await page.getByText('it goes on.').count(), 0);
+      assert.equal(await page.locator('.said.good').count(), 0);
+      // The other key signs elsewhere.
+      now = { ...approval, signed: [by('mine'), by('theirs')], decision: 'APPROVAL_DECISION_APPROVE', decided_at: '2026-01-02T12:01:00Z' };
+      await host.report(fault);
+      await page.locator('.said.good', { hasText: 'Signed: it goes on.' }).waitFor();
+    });
+  });
+
+  test('a session goes on until the host has ended it', async () => {
+    await page.goto(host.url + '/');
+    await page.route(/session\/end/, (route) => route.abort());
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText('You are still signed in').waitFor();
+    assert.equal(await page.getByText('You have signed out').count(), 0);
+    assert.doesNotMatch(await host.loom('auth', 'session', 'list'), /nobody is signed in/);
+    await page.unroute(/session\/end/);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText('You have signed out').waitFor();
+    assert.match(await host.loom('auth', 'session', 'list'), /nobody is signed in/);
+    assert.deepEqual(seen.errors, []);
   });
 });

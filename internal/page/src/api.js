@@ -30,5 +30,28 @@ export const get = (path, query = {}) => {
 export const post = (path, body) =>
   ask(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
 
+/** What the pages of a list have under a name, each once, until there are enough or no
+ * more: as entries, with next where to go on. */
+export async function pages(path, name, query, enough = Infinity, wanted = () => true) {
+  const entries = new Map();
+  for (let after; ; ) {
+    const v = await get(path, { ...query, after });
+    for (const one of (v[name] ?? []).filter(wanted)) entries.set(one.id, one);
+    after = v.next;
+    if (!after || entries.size >= enough) return { entries: [...entries.values()], next: after ?? '' };
+  }
+}
+
+/** Tells replies that came in the order in which they were asked for from those that a
+ * newer one has overtaken: it returns a function to call when one asks, which returns one
+ * to call with the reply, which says whether it is the newest so far. */
+export function inOrder() {
+  let asked = 0, shown = 0;
+  return () => {
+    const n = ++asked;
+    return () => n > shown && ((shown = n), true);
+  };
+}
+
 /** The project of a bead, an approval or an execution. */
 export const projectOf = (id) => id.replace(/(-x\d+)?$/, '').replace(/-\d+$/, '');
