@@ -119,7 +119,7 @@ func figurePattern(name string) *regexp.Regexp {
 		words = append(words, regexp.QuoteMeta(w))
 	}
 	return regexp.MustCompile(`(?i)(?:^|[^\pL\pN])` + strings.Join(words, `[^\pL\pN\n]{1,3}`) +
-		`(?:\b(?:in|for|by|fy)\s?(?:19|20)\d\d\b|[^0-9\n;.|$€£(−–-]){0,40}?([-−–(]?[$€£]?[-−–(]?\d[\d,]*(?:\.\d+)?\)?\s?%?)\s?(?:(k|m|mn|bn|thousand|million|billion|trillion)\b)?`)
+		`(?:\b(?:in|for|by|fy)\s?(?:19|20)\d\d\b|[^0-9\n;.|$€£(−–-]){0,40}?([-−–(]?[$€£]?[-−–(]?\d(?:[\d,]*\d)?(?:\.\d+)?\)?\s?%?)\s?(?:(k|m|mn|bn|thousand|million|billion|trillion)\b)?`)
 }
 
 var year = lazy.Compile(`^(?:19|20)\d\d$`)
