@@ -22,10 +22,11 @@ func (a *Commands) sources() *cobra.Command {
 	return &cobra.Command{
 		Use: "sources " + console.ExecutionArg + " [NUMBER] [flags]", Short: "list what was read outside, or print what one source said",
 		Args: cobra.RangeArgs(1, 2),
-		Long: `Sources lists what tools have read outside of the workspace, as Markdown: address,
-when, by which tool, and the SHA-256 of what came. It has all executions of the
-bead, and the work that was filed for it. The runtime makes it, and no model. With a NUMBER of it, it prints the words
-of that page as they were read, so that a citation can be held against them.`,
+		Long: `Sources lists what tools have read outside of the workspace, as Markdown:
+address, when, by which tool, and the SHA-256 of what came. It has all
+executions of the bead, and the work that was filed for it. The runtime makes
+the list, and no model. With a NUMBER of it, it prints the words of that page
+as they were read, so that a citation can be held against them.`,
 		Example: "  loom execution sources desk-1-x1 > SOURCES.md\n  loom execution sources desk-1-x1 3\n  loom execution sources desk-1-x1 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := console.CheckID(console.ExecutionArg, args[0]); err != nil {
