@@ -38,7 +38,7 @@ func found(name string) string {
 // Show hands an address to the command. It returns when that has ended, or goes on for
 // some seconds: then the command is the browser itself, and is left alone.
 func Show(ctx context.Context, command, address string) error {
-	shown := exec.Command(command, address)
+	shown := exec.CommandContext(context.WithoutCancel(ctx), command, address)
 	if err := shown.Start(); err != nil {
 		return err
 	}
