@@ -37,31 +37,44 @@ func Compile(expression string) *Regexp {
 	return r
 }
 
+// MatchString is that of [regexp.Regexp].
 func (r *Regexp) MatchString(s string) bool  { return r.get().MatchString(s) }
+// Match is that of [regexp.Regexp].
 func (r *Regexp) Match(b []byte) bool        { return r.get().Match(b) }
+// FindString is that of [regexp.Regexp].
 func (r *Regexp) FindString(s string) string { return r.get().FindString(s) }
+// String is that of [regexp.Regexp].
 func (r *Regexp) String() string             { return r.get().String() }
 
+// FindStringIndex is that of [regexp.Regexp].
 func (r *Regexp) FindStringIndex(s string) []int { return r.get().FindStringIndex(s) }
 
+// FindStringSubmatch is that of [regexp.Regexp].
 func (r *Regexp) FindStringSubmatch(s string) []string { return r.get().FindStringSubmatch(s) }
 
+// FindStringSubmatchIndex is that of [regexp.Regexp].
 func (r *Regexp) FindStringSubmatchIndex(s string) []int { return r.get().FindStringSubmatchIndex(s) }
 
+// FindAllString is that of [regexp.Regexp].
 func (r *Regexp) FindAllString(s string, n int) []string { return r.get().FindAllString(s, n) }
 
+// FindAllStringIndex is that of [regexp.Regexp].
 func (r *Regexp) FindAllStringIndex(s string, n int) [][]int { return r.get().FindAllStringIndex(s, n) }
 
+// FindAllStringSubmatch is that of [regexp.Regexp].
 func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 	return r.get().FindAllStringSubmatch(s, n)
 }
 
+// FindAllStringSubmatchIndex is that of [regexp.Regexp].
 func (r *Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
 	return r.get().FindAllStringSubmatchIndex(s, n)
 }
 
+// ReplaceAllString is that of [regexp.Regexp].
 func (r *Regexp) ReplaceAllString(s, with string) string { return r.get().ReplaceAllString(s, with) }
 
+// ReplaceAllStringFunc is that of [regexp.Regexp].
 func (r *Regexp) ReplaceAllStringFunc(s string, with func(string) string) string {
 	return r.get().ReplaceAllStringFunc(s, with)
 }
