@@ -38,13 +38,16 @@ func Compile(expression string) *Regexp {
 }
 
 // MatchString is that of [regexp.Regexp].
-func (r *Regexp) MatchString(s string) bool  { return r.get().MatchString(s) }
+func (r *Regexp) MatchString(s string) bool { return r.get().MatchString(s) }
+
 // Match is that of [regexp.Regexp].
-func (r *Regexp) Match(b []byte) bool        { return r.get().Match(b) }
+func (r *Regexp) Match(b []byte) bool { return r.get().Match(b) }
+
 // FindString is that of [regexp.Regexp].
 func (r *Regexp) FindString(s string) string { return r.get().FindString(s) }
+
 // String is that of [regexp.Regexp].
-func (r *Regexp) String() string             { return r.get().String() }
+func (r *Regexp) String() string { return r.get().String() }
 
 // FindStringIndex is that of [regexp.Regexp].
 func (r *Regexp) FindStringIndex(s string) []int { return r.get().FindStringIndex(s) }
