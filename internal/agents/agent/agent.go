@@ -286,21 +286,13 @@ func (j *job) open(ctx context.Context) (*git.Worktree, error) {
 		}
 	}
 	if c := x.GetBegins(); c != nil {
-		there, err := j.repo.Workspaces.Inherit(ctx, x.Id, c.Commit)
-		if err != nil {
+		if err := j.inherit(ctx, c.Commit, "the change that execution %s began with", x.Id); err != nil {
 			return nil, err
-		}
-		if !there {
-			return nil, fault.New("git/failed", "the change that execution %s began with is no longer kept", x.Id).Got(c.Commit)
 		}
 	}
 	if d := x.GetDraft(); d != nil {
-		there, err := j.repo.Workspaces.Inherit(ctx, x.Id, d.Commit)
-		if err != nil {
+		if err := j.inherit(ctx, d.Commit, "the draft of execution %s", d.Execution); err != nil {
 			return nil, err
-		}
-		if !there {
-			return nil, fault.New("git/failed", "the draft of execution %s is no longer kept", d.Execution).Got(d.Commit)
 		}
 	}
 	shared := j.Shared != nil && j.Shared() && j.brief.Node.Phase == nil // phases change one worktree side by side: that of one host
@@ -314,6 +306,15 @@ func (j *job) open(ctx context.Context) (*git.Worktree, error) {
 		j.share = tree.Share
 	}
 	return tree, err
+}
+
+// inherit has the execution's worktree begin with a commit, which must still be kept.
+func (j *job) inherit(ctx context.Context, commit, what, of string) error {
+	there, err := j.repo.Workspaces.Inherit(ctx, j.brief.Execution.Id, commit)
+	if err == nil && !there {
+		err = fault.New("git/failed", what+" is no longer kept", of).Got(commit)
+	}
+	return err
 }
 
 // changes reports whether the role may change files.

@@ -10,6 +10,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/team"
 	"github.com/loomrun/loom/internal/core/turn"
+	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -42,7 +43,7 @@ func joinText(files []string) string {
 // the newest tip of the target. The text says what it has beyond that tip.
 func (j *job) seen(ctx context.Context) (commit, text string, err error) {
 	changes := team.Parts(j.brief.Attempt.Tasks)
-	if c := standing(j.brief.Execution); len(changes) == 0 && c != nil {
+	if c := workflow.Standing(j.brief.Execution); len(changes) == 0 && c != nil {
 		changes = []*loomv1.Change{c}
 	}
 	if len(changes) == 0 {

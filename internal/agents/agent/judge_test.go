@@ -12,6 +12,16 @@ import (
 	"github.com/loomrun/loom/roles"
 )
 
+// at has a brief be about a node of a definition.
+func at(br *loomv1.Brief, def *loomv1.Definition, node string) {
+	br.Definition, br.Attempt.Node = def, node
+	for _, n := range def.Nodes {
+		if n.Id == node {
+			br.Node = n
+		}
+	}
+}
+
 // judged describes the attempt of a verifier on what a phase has delivered.
 func judged(t *testing.T, text string) *loomv1.Brief {
 	t.Helper()
@@ -20,13 +30,11 @@ func judged(t *testing.T, text string) *loomv1.Brief {
 		t.Fatal(err)
 	}
 	br := brief("qa-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
-	br.Definition, br.Attempt.Node, br.Execution.Nodes = def, "memo-check", map[string]*loomv1.NodeState{}
+	br.Execution.Nodes = map[string]*loomv1.NodeState{}
 	for _, n := range def.Nodes {
 		br.Execution.Nodes[n.Id] = &loomv1.NodeState{}
-		if n.Id == "memo-check" {
-			br.Node = n
-		}
 	}
+	at(br, def, "memo-check")
 	br.Execution.Nodes["memo"] = &loomv1.NodeState{Status: loomv1.NodeStatus_NODE_STATUS_SUCCEEDED, Outcome: &loomv1.Outcome{Status: loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, Summary: "the memo is written"}}
 	return br
 }
@@ -86,12 +94,8 @@ func TestPROC05_EvidenceIsLookedUp(t *testing.T) {
 // What a phase delivers that is not what its name says is told where it calls finish.
 func TestPROC05_AWrongFormatIsToldInTheSameTurn(t *testing.T) {
 	br := judged(t, strings.Replace(memoProcess, "memo.md", "memo.json", 1))
-	br.Attempt.Node, br.Attempt.Role = "memo", "analyst"
-	for _, n := range br.Definition.Nodes {
-		if n.Id == "memo" {
-			br.Node = n
-		}
-	}
+	br.Attempt.Role = "analyst"
+	at(br, br.Definition, "memo")
 	br.Execution.Nodes["memo"] = &loomv1.NodeState{}
 	write := func(text string) *model.Response {
 		return says(call("file_write", map[string]any{"path": "memo.json", "content": text}))

@@ -174,12 +174,8 @@ verification:
 		return write("Nine pence.\n"), nil
 	})
 	br := brief("analyst", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
-	br.Definition, br.Attempt.Node, br.Execution.Nodes = def, "facts", map[string]*loomv1.NodeState{"facts": {}}
-	for _, n := range def.Nodes {
-		if n.Id == "facts" {
-			br.Node = n
-		}
-	}
+	br.Execution.Nodes = map[string]*loomv1.NodeState{"facts": {}}
+	at(br, def, "facts")
 	out := b.must(br)
 	if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || len(told) != 3 {
 		t.Fatalf("after %d answers: %v", len(told), out)
@@ -303,12 +299,8 @@ verification:
 			call(turn.FinishName, map[string]any{"status": "success", "summary": "done"})), nil
 	})
 	br := brief("analyst", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
-	br.Definition, br.Attempt.Node, br.Execution.Nodes = def, "facts", map[string]*loomv1.NodeState{"facts": {}}
-	for _, n := range def.Nodes {
-		if n.Id == "facts" {
-			br.Node = n
-		}
-	}
+	br.Execution.Nodes = map[string]*loomv1.NodeState{"facts": {}}
+	at(br, def, "facts")
 	out := b.must(br)
 	if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || len(told) != 2 {
 		t.Fatalf("after %d answers: %v\n%s", len(told), out, strings.Join(told, "\n----\n"))

@@ -207,7 +207,7 @@ func (j *job) proposed(ctx context.Context, phase string) (dir string, done func
 	x := j.brief.Execution
 	commit := x.Nodes[phase].GetOutcome().GetChange().GetCommit()
 	if commit == "" {
-		commit = standing(x).GetCommit()
+		commit = workflow.Standing(x).GetCommit()
 	}
 	if commit == "" {
 		if commit, err = j.repo.Source.Tip(ctx, j.brief.Project.TargetBranch); err != nil {

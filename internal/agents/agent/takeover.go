@@ -7,6 +7,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/team"
+	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -39,7 +40,7 @@ func (j *job) taken(ctx context.Context, tree *git.Worktree) (*loomv1.Outcome, e
 		return nil, err
 	}
 	if own == nil { // a workspace that was made anew, as on another host
-		own = standing(j.brief.Execution)
+		own = workflow.Standing(j.brief.Execution)
 	}
 	if own != nil {
 		parts = []*loomv1.Change{own, given}
@@ -60,13 +61,4 @@ func (j *job) taken(ctx context.Context, tree *git.Worktree) (*loomv1.Outcome, e
 		out.Change.Makers = team.Unique(append(slices.Clone(j.brief.Execution.GetChange().GetMakers()), given.GetMakers()...))
 	}
 	return out, err
-}
-
-// standing is the change that an execution stands on: its own, else the one that it
-// began with; nil for none.
-func standing(x *loomv1.Execution) *loomv1.Change {
-	if c := x.GetChange(); c != nil {
-		return c
-	}
-	return x.GetBegins()
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/lazy"
+	"github.com/loomrun/loom/internal/base/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -71,6 +72,19 @@ type Route struct {
 	Body    string   // the field of the answer that is the whole body, or empty
 	Media   string   // the field of the answer that says what kind of document the body is, or empty
 	Page    bool     // a browser may show the body
+}
+
+// CheckScopes refuses, as usage/argument, scopes that something cannot have, and none.
+func CheckScopes(what string, scopes, allowed []string) error {
+	if len(scopes) == 0 {
+		return fault.New("usage/argument", "a %s needs a scope", what).At("scope").Want("one of %s", strings.Join(allowed, ", "))
+	}
+	for _, s := range scopes {
+		if !slices.Contains(allowed, s) {
+			return fault.New("usage/argument", "no such scope; no scope can approve").At("scope").Got(s).Want("%s", suggest.Among(s, allowed))
+		}
+	}
+	return nil
 }
 
 // Verb is a way to ask a service over the Model Context Protocol.

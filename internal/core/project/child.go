@@ -88,7 +88,7 @@ func (d *decision) startChild(x *loomv1.Execution, a *loomv1.Attempt) error {
 	}
 	started := &loomv1.ExecutionStarted{Parent: x.Id, ParentAttempt: a.Id, Depth: x.Depth + 1}
 	if workflow.Nested(x) || d.run(x).LandsAfter(a.Node) {
-		started.Begins = bare(standing(x))
+		started.Begins = bare(workflow.Standing(x))
 	} else {
 		started.Lands = true
 	}
@@ -133,15 +133,6 @@ func (d *decision) endChild(child *loomv1.Execution) error {
 	}
 	defer d.about(x)()
 	return d.run(x).ChildEnded(child.ParentAttempt, d.s.result(child))
-}
-
-// standing is the change that an execution stands on: its own, else the one that it
-// began with; nil for none.
-func standing(x *loomv1.Execution) *loomv1.Change {
-	if x.Change != nil {
-		return x.Change
-	}
-	return x.Begins
 }
 
 // bare is a change without its files, as work begins with it.

@@ -190,12 +190,10 @@ func (d *decision) taskBead(x *loomv1.Execution, a *loomv1.Attempt, call string,
 // own work began with.
 func (s *State) beginning(x *loomv1.Execution, a *loomv1.Attempt) (list []*loomv1.Change) {
 	parts := team.Parts(a.Tasks)
-	switch {
+	switch stands := workflow.Standing(x); {
 	case len(parts) > 0:
-	case x.Change != nil:
-		parts = append(parts, x.Change)
-	case x.Begins != nil:
-		parts = append(parts, x.Begins)
+	case stands != nil:
+		parts = append(parts, stands)
 	default:
 		parts = s.bead(x.Bead).GetDelegation().GetChanges()
 	}

@@ -190,7 +190,7 @@ func (e *Evidence) cited(holds bool, words string) (list []quotation, named []*s
 	for _, at := range fileName.FindAllStringIndex(local, -1) {
 		name := words[at[0]:at[1]]
 		s := e.named(name)
-		if s == nil && readers[kindOf(name)] != nil && !e.there(name) && !within(words, at[0]) && (holds || quotes(words[at[1]:])) {
+		if s == nil && readers[kindOf(name)] != nil && !there(e.files, name) && !within(words, at[0]) && (holds || quotes(words[at[1]:])) {
 			return nil, nil, name
 		}
 		if s != nil {
@@ -216,7 +216,7 @@ func (e *Evidence) cited(holds bool, words string) (list []quotation, named []*s
 				break
 			}
 		}
-		if q.text != "" && e.named(q.text) == nil && !e.there(q.text) {
+		if q.text != "" && e.named(q.text) == nil && !there(e.files, q.text) {
 			list = append(list, q)
 		}
 	}
@@ -255,11 +255,11 @@ func (e *Evidence) named(name string) *source {
 const maxNamed = 64
 
 // there says whether there is a file, whatever it holds.
-func (e *Evidence) there(name string) bool {
+func there(files fs.FS, name string) bool {
 	if !fs.ValidPath(name) {
 		return false
 	}
-	_, err := fs.Stat(e.files, name)
+	_, err := fs.Stat(files, name)
 	return err == nil
 }
 

@@ -93,14 +93,12 @@ func (c *content) figures(name string) (list []figure) {
 			continue
 		}
 		for _, at := range p.FindAllStringSubmatchIndex(line, -1) {
-			m := p.FindStringSubmatch(line[at[0]:at[1]])
+			written, scale := group(line, at, 1), group(line, at, 2)
 			if before := line[at[0]:at[2]]; figureName(before) == want && !strings.ContainsAny(before, ":=") { // in brackets, and not negative
-				m[1] = strings.Trim(m[1], "()")
+				written = strings.Trim(written, "()")
 			}
-			f := figure{text: strings.TrimSpace(m[1] + m[2]), line: n}
-			if v, ok := cell(m[1]).(float64); ok && !isYear(m[1]) {
-				f.value = v * scales[strings.ToLower(m[2])]
-				list = append(list, f)
+			if v, ok := cell(written).(float64); ok && !isYear(written) {
+				list = append(list, figure{value: v * scales[strings.ToLower(scale)], text: strings.TrimSpace(written + scale), line: n})
 			}
 		}
 	}

@@ -116,16 +116,16 @@ func markdown(c *content, data []byte) {
 }
 
 // openFence is the line on which a block of code begins that does not end, or 0.
-func openFence(text string) int {
-	open, n, mark := 0, 0, ""
+func openFence(text string) (open int) {
+	var f fences
+	n := 0
 	for line := range strings.Lines(text) {
 		n++
-		trimmed := strings.TrimSpace(line)
-		switch {
-		case mark == "" && fence(trimmed) != "":
-			mark, open = fence(trimmed), n
-		case mark != "" && strings.HasPrefix(trimmed, mark) && strings.Trim(trimmed, mark[:1]) == "":
-			mark, open = "", 0
+		was := f.mark
+		if f.code(line); f.mark == "" {
+			open = 0
+		} else if was == "" {
+			open = n
 		}
 	}
 	return open

@@ -198,22 +198,32 @@ func fence(line string) string {
 	return line[:len(line)-len(rest)]
 }
 
+// fences tells the blocks of code of a Markdown text, line by line.
+type fences struct {
+	mark string // of the block that is open
+}
+
+// code says whether a line is of a block of code; those with its marks are.
+func (f *fences) code(line string) bool {
+	line = strings.TrimSpace(line)
+	switch was := f.mark; {
+	case was == "":
+		f.mark = fence(line)
+		return f.mark != ""
+	case strings.HasPrefix(line, was) && strings.Trim(line, was[:1]) == "":
+		f.mark = ""
+	}
+	return true
+}
+
 // withoutCode blanks the blocks of code of a Markdown text; lines keep their numbers.
 func withoutCode(text string) string {
 	var b strings.Builder
-	mark := ""
+	var f fences
 	for line := range strings.Lines(text) {
-		trimmed := strings.TrimSpace(line)
-		switch {
-		case mark == "" && fence(trimmed) != "":
-			mark = fence(trimmed)
-		case mark != "" && strings.HasPrefix(trimmed, mark) && strings.Trim(trimmed, mark[:1]) == "":
-			mark = ""
-		case mark == "":
+		if !f.code(line) {
 			b.WriteString(line)
-			continue
-		}
-		if strings.HasSuffix(line, "\n") {
+		} else if strings.HasSuffix(line, "\n") {
 			b.WriteByte('\n')
 		}
 	}

@@ -209,21 +209,12 @@ func (s *cites) listed(n int, key, written string) {
 // file says whether words name a file of the workspace.
 func (s *cites) file(words string) bool {
 	for _, name := range fileName.FindAllString(words, -1) {
-		if s.l.there(name) {
+		if there(s.l.files, name) {
 			s.found[name] = true
 			return true
 		}
 	}
 	return false
-}
-
-// there says whether the workspace has a file.
-func (l *look) there(name string) bool {
-	if !fs.ValidPath(name) {
-		return false
-	}
-	_, err := fs.Stat(l.files, name)
-	return err == nil
 }
 
 // numbersIn are the numbers of "1, 3-5".
@@ -311,7 +302,7 @@ func (l *look) leads(c *content, line int, to string) {
 		return
 	case name == "":
 		at = c.name
-	case !l.there(at):
+	case !there(l.files, at):
 		l.wrong(c, line, "found the link %q, wanted a file of the workspace: there is no %s", short(to), short(at))
 		return
 	}

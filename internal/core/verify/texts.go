@@ -267,20 +267,23 @@ type dated struct {
 	notThere bool // as 31 February
 }
 
+// group is what a group of an expression matched of a text, by the places that it gives.
+func group(text string, places []int, i int) string {
+	if places[2*i] < 0 {
+		return ""
+	}
+	return text[places[2*i]:places[2*i+1]]
+}
+
 func datesOf(text string) (list []dated) {
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
 		for _, m := range anyDate.FindAllStringSubmatchIndex(line, -1) {
-			if from := strings.LastIndexAny(line[:m[0]], " \t(<[\"'") + 1; strings.Contains(line[from:m[0]], "://") {
+			if strings.Contains(line[wordAt(line, m[0]):m[0]], "://") {
 				continue // of an address
 			}
-			part := func(i int) string {
-				if m[2*i] < 0 {
-					return ""
-				}
-				return line[m[2*i]:m[2*i+1]]
-			}
+			part := func(i int) string { return group(line, m, i) }
 			spelt := part(1) + "-" + part(2) + "-" + part(3)
 			if part(1) == "" {
 				month := strings.ToLower(part(5) + part(7))
@@ -378,11 +381,13 @@ func alone(line string, from, to int) bool {
 	return (from == 0 || !isWordRune(before)) && (to == len(line) || !isWordRune(after))
 }
 
+// wordAt is where the word begins that a place of a line is in.
+func wordAt(line string, at int) int { return strings.LastIndexAny(line[:at], " \t(<[\"'") + 1 }
+
 // inAddress says whether a place is inside of an address, a path or a mail address, which
 // have spellings of their own.
 func inAddress(line string, at int) bool {
-	from := strings.LastIndexAny(line[:at], " \t(<[\"'") + 1
-	to := len(line)
+	from, to := wordAt(line, at), len(line)
 	if i := strings.IndexAny(line[at:], " \t)>]\"'\n"); i >= 0 {
 		to = at + i
 	}

@@ -100,6 +100,15 @@ func takenOver(a *loomv1.Attempt, out *loomv1.Outcome) *loomv1.Outcome {
 // land.
 func Nested(x *loomv1.Execution) bool { return x.GetParent() != "" && !x.GetLands() }
 
+// Standing is the change that an execution stands on: its own, else the one that it
+// began with; nil for none.
+func Standing(x *loomv1.Execution) *loomv1.Change {
+	if c := x.GetChange(); c != nil {
+		return c
+	}
+	return x.GetBegins()
+}
+
 // LandsAfter says whether a landing follows a node, so that what is made there can still
 // come to the target.
 func (r Run) LandsAfter(id string) bool {

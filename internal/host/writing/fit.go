@@ -81,11 +81,11 @@ func (w *Writer) setUp(id string, def *loomv1.Definition) error {
 }
 
 func (w *Writer) missing(def *loomv1.Definition, name string) *fault.Error {
-	e := fault.New("process/tool-missing", "process %q requires %s, and no host that runs agents has it", def.Name, name).At("tools.required")
-	if why := w.config.Lacking[name]; why != nil {
-		return fault.New("process/tool-missing", "process %q requires %s: %s", def.Name, name, why.Message).At(e.Where).Want("%s", why.Hint)
+	why, hint := "no host that runs agents has it", "it is set up on this host: have agents here with \"loom scale ROLE=NUMBER\", or set it up where they are"
+	if lacking := w.config.Lacking[name]; lacking != nil {
+		why, hint = lacking.Message, lacking.Hint
 	}
-	return e.Want("it is set up on this host: have agents here with \"loom scale ROLE=NUMBER\", or set it up where they are")
+	return fault.New("process/tool-missing", "process %q requires %s: %s", def.Name, name, why).At("tools.required").Want("%s", hint)
 }
 
 // crews says of each host that runs agents for a project which tools it lacks.

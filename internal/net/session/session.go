@@ -8,10 +8,6 @@
 package session
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base64"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -22,6 +18,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/privatefile"
 	"github.com/loomrun/loom/internal/base/suggest"
+	"github.com/loomrun/loom/internal/net/secret"
 )
 
 // Limits of sessions.
@@ -67,13 +64,8 @@ func file(dir string) privatefile.List[Session] {
 // returns the link's secret, which is kept nowhere. It returns usage/argument for
 // scopes or a life that cannot be, data/manifest when no host ever used the directory.
 func Invite(dir string, scopes []string, life time.Duration, now time.Time) (string, error) {
-	if len(scopes) == 0 {
-		return "", fault.New("usage/argument", "a session needs a scope").At("scope").Want("one of %s", strings.Join(Scopes(), ", "))
-	}
-	for _, s := range scopes {
-		if !slices.Contains(Scopes(), s) {
-			return "", fault.New("usage/argument", "no such scope; no scope can approve").At("scope").Got(s).Want("%s", suggest.Among(s, Scopes()))
-		}
+	if err := endpoint.CheckScopes("session", scopes, Scopes()); err != nil {
+		return "", err
 	}
 	if life == 0 {
 		life = Life
@@ -81,9 +73,9 @@ func Invite(dir string, scopes []string, life time.Duration, now time.Time) (str
 	if life < time.Minute || life > MaxLife {
 		return "", fault.New("usage/argument", "a session lasts at least a minute and at most %d days", int(MaxLife.Hours()/24)).At("expires").Got(life.String())
 	}
-	link := secret(32)
+	link := secret.New()
 	s := Session{
-		Name: hex.EncodeToString(chance(4)), Scopes: slices.Compact(slices.Sorted(slices.Values(scopes))), Hash: digest(link),
+		Name: hex.EncodeToString(secret.Random(4)), Scopes: slices.Compact(slices.Sorted(slices.Values(scopes))), Hash: secret.Digest(link),
 		Link: true, Life: life, Created: now.UTC().Truncate(time.Second), Expires: now.Add(LinkLife).UTC(),
 	}
 	return link, file(dir).Change(func(all []Session) ([]Session, error) {
@@ -97,7 +89,7 @@ func Invite(dir string, scopes []string, life time.Duration, now time.Time) (str
 // exchange makes a session of a link, which is worth nothing afterwards, and returns it
 // with its secret.
 func exchange(dir, link, browser string, now time.Time) (s Session, cookie string, err error) {
-	cookie = secret(32)
+	cookie = secret.New()
 	err = file(dir).Change(func(all []Session) ([]Session, error) {
 		all = living(all, now)
 		i := find(all, link)
@@ -105,7 +97,7 @@ func exchange(dir, link, browser string, now time.Time) (s Session, cookie strin
 			return nil, fault.New("session/link", "the link has been used, or is too old").Want("\"loom open\" makes another")
 		}
 		one := &all[i]
-		one.Hash, one.Link, one.Browser, one.Created = digest(cookie), false, named(browser), now.UTC().Truncate(time.Second)
+		one.Hash, one.Link, one.Browser, one.Created = secret.Digest(cookie), false, named(browser), now.UTC().Truncate(time.Second)
 		one.Expires, one.Life = one.Created.Add(one.Life), 0
 		s = *one
 		return all, nil
@@ -140,15 +132,9 @@ func living(all []Session, now time.Time) []Session {
 	return slices.DeleteFunc(slices.Clone(all), func(s Session) bool { return !now.Before(s.Expires) })
 }
 
-// find compares the secret with every session, whatever it finds, and returns the place
-// of its own, or -1.
-func find(all []Session, secret string) int {
-	hash := []byte(digest(secret))
-	found := -1
-	for i, s := range all {
-		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(hash, []byte(s.Hash)), i, found)
-	}
-	return found
+// find returns the place of the session or link with this secret, or -1.
+func find(all []Session, shown string) int {
+	return secret.Find(all, func(s Session) string { return s.Hash }, shown)
 }
 
 // named is what a browser calls itself, for people to read.
@@ -160,17 +146,4 @@ func named(browser string) string {
 		return r
 	}, browser)
 	return browser[:min(len(browser), mostBrowser)]
-}
-
-func chance(n int) []byte {
-	raw := make([]byte, n)
-	_, _ = rand.Read(raw) // it never fails
-	return raw
-}
-
-func secret(n int) string { return base64.RawURLEncoding.EncodeToString(chance(n)) }
-
-func digest(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
 }

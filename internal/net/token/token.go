@@ -9,17 +9,13 @@ package token
 
 import (
 	"cmp"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
+	"github.com/loomrun/loom/internal/net/secret"
 	"github.com/loomrun/loom/proto/subject"
 )
 
@@ -57,10 +53,8 @@ func Create(dir, name string, scopes []string, life time.Duration, now time.Time
 	if err != nil {
 		return Token{}, "", err
 	}
-	raw := make([]byte, 32)
-	_, _ = rand.Read(raw) // it never fails
-	secret := prefix + base64.RawURLEncoding.EncodeToString(raw)
-	t.Hash = digest(secret)
+	shown := prefix + secret.New()
+	t.Hash = secret.Digest(shown)
 	err = list(dir).Change(func(all []Token) ([]Token, error) {
 		if i := index(all, name); i >= 0 {
 			return nil, fault.New("token/exists", "there is a token of that name already").At("name").Got(name).Want("revoke it first, or choose another name")
@@ -72,20 +66,15 @@ func Create(dir, name string, scopes []string, life time.Duration, now time.Time
 		slices.SortFunc(all, func(a, b Token) int { return cmp.Compare(a.Name, b.Name) })
 		return all, nil
 	})
-	return t, secret, err
+	return t, shown, err
 }
 
 func fresh(name string, scopes []string, life time.Duration, now time.Time) (Token, error) {
 	if _, err := subject.Parse("name", name); err != nil {
 		return Token{}, err
 	}
-	if len(scopes) == 0 {
-		return Token{}, fault.New("usage/argument", "a token needs a scope").At("scope").Want("one of %s", strings.Join(Scopes(), ", "))
-	}
-	for _, s := range scopes {
-		if !slices.Contains(Scopes(), s) {
-			return Token{}, fault.New("usage/argument", "no such scope; no scope can approve").At("scope").Got(s).Want("%s", suggest.Among(s, Scopes()))
-		}
+	if err := endpoint.CheckScopes("token", scopes, Scopes()); err != nil {
+		return Token{}, err
 	}
 	if life == 0 {
 		life = MaxLife
@@ -114,9 +103,4 @@ func Revoke(dir, name string) error {
 
 func index(all []Token, name string) int {
 	return slices.IndexFunc(all, func(t Token) bool { return t.Name == name })
-}
-
-func digest(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
 }
