@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"slices"
 	"time"
 
 	"github.com/loomrun/loom/internal/core/workflow"
@@ -164,10 +165,34 @@ func (o *oracle) started(e *loomv1.Event, f *loomv1.ExecutionStarted) {
 		if x.depth != x.parent.depth+1 || x.depth > 8 {
 			o.broken(21, "%s begins in depth %d, its parent is in %d", x.id, x.depth, x.parent.depth)
 		}
+		x.nested = o.tasks[x.bead] != nil || x.parent.nested || landingFollows(x.parent.def, o.attempts[x.worksFor].node)
+		if x.nested == f.Lands {
+			o.broken(21, "%s works for %s: another lands what it makes is %t, it lands by itself is %t", x.id, x.worksFor, x.nested, f.Lands)
+		}
+		if !x.nested {
+			o.w.see("child lands")
+		}
 	}
 	if o.waitsFor(x.bead) {
 		o.broken(24, "%s begins though its bead is blocked", x.id)
 	}
+}
+
+// landingFollows says whether a path leads from a node to a landing.
+func landingFollows(def *loomv1.Definition, node string) bool {
+	seen, at := map[string]bool{}, []string{node}
+	for len(at) > 0 {
+		from := at[0]
+		at = at[1:]
+		for _, e := range def.Edges {
+			if e.From == from && !seen[e.To] {
+				seen[e.To], at = true, append(at, e.To)
+			}
+		}
+	}
+	return slices.ContainsFunc(def.Nodes, func(n *loomv1.NodeDefinition) bool {
+		return seen[n.Id] && n.Kind == loomv1.NodeKind_NODE_KIND_LAND
+	})
 }
 
 // begin is an execution of a bead that has none that runs.
@@ -273,7 +298,10 @@ func (o *oracle) childDelivered(e *loomv1.Event, f *loomv1.ChildDelivered) {
 		o.broken(21, "%s gives %q to %s and has %q", a.child, f.Outcome.GetChange().GetPatchDigest(), e.Attempt, c.patch)
 	}
 	o.w.see("child delivers")
-	a.given, a.role, a.deadline = true, f.Role, f.Deadline.AsTime()
+	a.given, a.role = true, f.Role
+	if f.Deadline.AsTime().After(a.end()) {
+		a.deadline, a.heldFor = f.Deadline.AsTime(), a.x.heldFor
+	}
 }
 
 // childStarted links an attempt with who does its work.

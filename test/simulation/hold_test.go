@@ -277,6 +277,9 @@ func (o *oracle) outstanding(x *execution) bool {
 	return slices.ContainsFunc(o.open, func(a *attempt) bool { return a.x == x })
 }
 
+// end is when an attempt times out, as far as its execution was held until now.
+func (a *attempt) end() time.Time { return a.deadline.Add(a.x.heldFor - a.heldFor) }
+
 // timedOut wants an attempt to have had all of its time, without that in which
 // its execution was held.
 func (o *oracle) timedOut(a *attempt, e *loomv1.Event) {
@@ -284,8 +287,8 @@ func (o *oracle) timedOut(a *attempt, e *loomv1.Event) {
 	if o.held(a.x) {
 		o.broken(24, "%s times out while its execution is held", e.Attempt)
 	}
-	if end := a.deadline.Add(a.x.heldFor - a.heldFor); o.now.Before(end) {
-		o.broken(24, "%s times out at %s, and it has time until %s", e.Attempt, o.now, end)
+	if o.now.Before(a.end()) {
+		o.broken(24, "%s times out at %s, and it has time until %s", e.Attempt, o.now, a.end())
 	}
 }
 

@@ -75,6 +75,7 @@ type execution struct {
 	dispatches uint64
 	parent     *execution
 	worksFor   string // attempt of the parent
+	nested     bool   // another lands what it makes
 	children   []*execution
 	depth      uint32
 	paused     bool

@@ -144,8 +144,8 @@ func (o *oracle) dispatched(x *execution, n *nodeOracle, e *loomv1.Event, d *loo
 		loomv1.NodeKind_NODE_KIND_COMMIT: "engineering-manager", loomv1.NodeKind_NODE_KIND_LAND: "engineering-manager",
 		loomv1.NodeKind_NODE_KIND_VERIFY: "qa-engineer",
 	}[n.def.Kind]
-	if n.def.Kind == loomv1.NodeKind_NODE_KIND_LAND && x.parent != nil {
-		o.broken(21, "%s works for another and is to land", e.Attempt)
+	if n.def.Kind == loomv1.NodeKind_NODE_KIND_LAND && x.nested {
+		o.broken(21, "%s works for another that can land, and is to land", e.Attempt)
 	}
 	if want != "" && d.Role != want {
 		o.broken(10, "%s is dispatched to %s", e.Attempt, d.Role)
@@ -348,7 +348,7 @@ func (o *oracle) reset(x *execution, nodes []string) {
 // and a landing to find that what the target has was verified.
 func (o *oracle) nothingLeft(x *execution, n *nodeOracle, e *loomv1.Event) {
 	lands := n.def.Kind == loomv1.NodeKind_NODE_KIND_LAND
-	if lands && x.parent != nil {
+	if lands && x.nested {
 		o.w.see("left to the parent")
 		return
 	}

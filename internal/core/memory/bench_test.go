@@ -3,13 +3,11 @@ package memory_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/core/memory"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -43,38 +41,6 @@ func letters(n uint64) string {
 		s += string(rune('a' + n%26))
 	}
 	return s + "q"
-}
-
-// TestMEM01_RetrievalOfManyStaysFast holds retrieval to 10 ms at 100,000 entries: the
-// median of 15 questions, each of other words. Each is asked up to 20 times and its best
-// time counts, because other programs share the machine.
-func TestMEM01_RetrievalOfManyStaysFast(t *testing.T) {
-	longtest.Skip(t)
-	const most = 10 * time.Millisecond
-	m, text := large(100_000)
-	m.Retrieve(memory.Question{Text: "w", Now: noon, Tokens: 1}) // builds the index
-	took := make([]time.Duration, 15)
-	for i := range took {
-		q := memory.Question{Text: text(40), Now: noon, Tokens: 1024}
-		took[i] = time.Hour
-		for tries := 0; tries < 20 && took[i] > most/2; tries++ {
-			start := time.Now()
-			if found := m.Retrieve(q); len(found.Items) == 0 {
-				t.Fatalf("nothing found for %q", q.Text)
-			}
-			took[i] = min(took[i], time.Since(start))
-		}
-	}
-	median := medianOf(took)
-	t.Logf("retrieval among 100,000 entries: median %v", median)
-	if median > most && !raceEnabled {
-		t.Errorf("the median is %v, want at most %v", median, most)
-	}
-}
-
-func medianOf(list []time.Duration) time.Duration {
-	slices.Sort(list)
-	return list[len(list)/2]
 }
 
 func BenchmarkRetrieve(b *testing.B) {

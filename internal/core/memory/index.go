@@ -103,9 +103,10 @@ func (x *index) remove(i int32, e *loomv1.MemoryEntry) {
 func byEntry(p posting, i int32) int { return cmp.Compare(p.entry, i) }
 
 // search yields the entries that have words of a text, and how well each matches by
-// BM25. It reads the rarest words first, and of the others only as many as it may;
-// the order of the words makes no difference.
-func (x *index) search(text string, yield func(entry int32, score float64)) {
+// BM25, and returns how many places of words it has read. It reads the rarest words
+// first, and of the others only as many as it may; the order of the words makes no
+// difference.
+func (x *index) search(text string, yield func(entry int32, score float64)) (reads int) {
 	seen := map[string]bool{}
 	type term struct {
 		word string
@@ -125,11 +126,11 @@ func (x *index) search(text string, yield func(entry int32, score float64)) {
 		return cmp.Or(cmp.Compare(len(a.list), len(b.list)), cmp.Compare(a.word, b.word))
 	})
 	mean := float64(x.words) / float64(max(x.docs, 1))
-	reads := 0
 	for _, t := range terms[:min(len(terms), mostTerms)] {
-		if reads += len(t.list); reads > mostReads && len(x.touched) > 0 {
+		if reads+len(t.list) > mostReads && len(x.touched) > 0 {
 			break
 		}
+		reads += len(t.list)
 		// Each product is rounded by itself, so that all hosts add up the same.
 		idf := math.Log(1 + float64(float64(x.docs-len(t.list))+0.5)/(float64(len(t.list))+0.5))
 		for _, p := range t.list {
@@ -146,4 +147,5 @@ func (x *index) search(text string, yield func(entry int32, score float64)) {
 		x.score[i] = 0
 	}
 	x.touched = x.touched[:0]
+	return reads
 }

@@ -268,6 +268,9 @@ func (r Run) noneLive(n *node, a *loomv1.Attempt) error {
 func (r Run) timeOut(n *node, a *loomv1.Attempt) error {
 	why := fmt.Sprintf("no outcome by %s, %s after it was dispatched",
 		a.Deadline.AsTime().Format(time.RFC3339), n.patience())
+	if a.Given != nil {
+		why = fmt.Sprintf("what its child delivered was not taken over by %s", a.Deadline.AsTime().Format(time.RFC3339))
+	}
 	out := &loomv1.Outcome{Status: failure, Code: "attempt/timeout", Summary: why}
 	if err := r.endAttempt(n, a, out, true); err != nil {
 		return err
