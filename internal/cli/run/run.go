@@ -45,7 +45,9 @@ func (a *Commands) Run() *cobra.Command {
 
 A directory that is no git repository is copied into one that Loom makes for
 itself, and only delivered files are written back: none over what you changed.
-Without --process it is loom.toml's, [process] default, or the workspace's only.`,
+Without --process it is loom.toml's, [process] default, or the workspace's only.
+
+Exit status: 0 delivered, 11 with gaps, 10 it waits for an answer, 1 failed.`,
 		Example: "  loom run \"Who else sells this, and for how much?\" --process competitive-intel\n  loom run \"Shall we buy it?\" --process ./ours.yaml --out result",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if s.Goal = strings.TrimSpace(strings.Join(args, " ")); s.Goal == "" {
