@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { digest } from '../../internal/page/src/digest.js';
+import { digest, sha256 } from '../../internal/page/src/digest.js';
 import { Host, browse, picture, until } from './host.mjs';
 
 const run = promisify(execFile);
@@ -31,6 +31,29 @@ async function sound(page, name) {
   }
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(wide <= 0, `${name} is ${wide} pixels too wide`);
+}
+
+/** The comment at a line that was begun becomes a request for changes, and the next
+ * proposal is looked at. */
+async function asksForChanges(page, host) {
+  await page.getByLabel('Comment at cart/cart.go:28', { exact: true }).last().press('End');
+  await page.keyboard.type(' so.');
+  await page.keyboard.press('Control+Enter');
+  await page.locator('[data-remark]', { hasText: 'Say why it is so.' }).waitFor();
+  await page.getByRole('button', { name: 'Approve', exact: true }).click();
+  await page.getByText('There are comments at lines').waitFor();
+  await page.getByRole('button', { name: 'Side by side' }).click();
+  await page.locator('.two [data-line]').first().waitFor();
+  await sound(page, 'approval-beside');
+  await page.getByRole('button', { name: 'Request changes and sign' }).click();
+  await page.getByText('Signed: it goes back with your comment.').waitFor();
+  const [answered] = JSON.parse(await host.loom('bead', 'show', 'shop-2', '--json')).beads;
+  assert.equal(answered.reason, 'good\n\ncart/cart.go:28\n> if total >= FreeShippingFrom {\nSay why it is so.');
+  await page.getByText('shop-3').first().waitFor();
+  await page.locator('#page-main').focus();
+  await page.keyboard.press('j');
+  await page.getByRole('button', { name: 'Approve and sign' }).waitFor();
+  assert.equal(await page.evaluate(() => location.hash), '#/inbox/shop-3');
 }
 
 for (const size of [{ width: 1280, height: 860 }, { width: 390, height: 844 }]) {
@@ -62,8 +85,15 @@ for (const size of [{ width: 1280, height: 860 }, { width: 390, height: 844 }]) 
       const command = await page.locator('pre.command').textContent();
       assert.equal(await page.getByRole('button', { name: 'Approve' }).count(), 0);
 
-      // The host dies, and the page says so; what the person writes stays.
-      await page.getByLabel('Comment').fill('good');
+      // The host dies, and the page says so; what the person writes stays, also comments
+      // at lines, of which one is not finished.
+      await page.getByLabel('Comment', { exact: true }).fill('good');
+      if (!phone) {
+        await page.locator('.diff .scroll').focus();
+        for (let i = 0; i < 5; i++) await page.keyboard.press('ArrowDown');
+        await page.keyboard.press('Enter');
+        await page.keyboard.type('Say why it is');
+      }
       const port = new URL(host.url).port;
       await host.kill();
       await page.getByText('The host does not answer just now').waitFor();
@@ -71,7 +101,11 @@ for (const size of [{ width: 1280, height: 860 }, { width: 390, height: 844 }]) 
       await page.getByText('The host does not answer just now').waitFor({ state: 'hidden' });
       await run('sh', ['-c', command.replace(/^loom /, '"$LOOM_BIN" ')], { cwd: host.dir, env: host.env });
       await page.getByRole('button', { name: 'Approve and sign' }).waitFor();
-      assert.equal(await page.getByLabel('Comment').inputValue(), 'good');
+      assert.equal(await page.getByLabel('Comment', { exact: true }).inputValue(), 'good');
+      await page.reload();
+      await page.getByRole('button', { name: 'Approve and sign' }).waitFor();
+      assert.equal(await page.getByLabel('Comment', { exact: true }).inputValue(), 'good');
+      if (!phone) await asksForChanges(page, host);
       await page.evaluate(() => scrollTo(0, 0));
       await sound(page, `approval-${size.width}`);
       await assert.rejects(page.evaluate(async () => {
@@ -411,6 +445,36 @@ describe('what there is, is what is shown', () => {
       assert.equal(await page.getByRole('heading', { level: 1 }).textContent(), 'the goal of a-3');
       assert.equal(await page.getByText('✓ landed').count(), 0);
     });
+  });
+
+  test('a diff of 5,000 lines is read and signed over whole', async () => {
+    const changed = [...Array(1000).keys()].flatMap((n) => [` same ${n}`, `-before ${n}`, `+after ${n}`, ` and ${n}`, `+more ${n}`]);
+    const half = changed.length / 2;
+    const file = (name, lines) => `diff --git a/${name} b/${name}\n--- a/${name}\n+++ b/${name}\n@@ -1,1500 +1,2000 @@\n${lines.join('\n')}\n`;
+    const diff = file('a.txt', changed.slice(0, half)) + file('b.txt', changed.slice(half));
+    const approval = { id: 'shop-901', kind: 'APPROVAL_KIND_APPROVAL', question: 'Shall it land?', options: ['APPROVAL_DECISION_APPROVE', 'APPROVAL_DECISION_REQUEST_CHANGES'], asked_at: '2026-01-02T12:00:00Z', change: { diff: { sha256: await sha256(diff), size: String(diff.length) } } };
+    approval.digest = await digest(approval);
+    const asked = [];
+    const count = (r) => asked.push(new URL(r.url()).pathname);
+    await told({ 'inbox/shop-901': async () => ({ approvals: [approval], diff }) }, async () => {
+      page.on('request', count);
+      await go('#/inbox/shop-901');
+      await page.getByText('2 files').waitFor();
+      for (const layout of ['Side by side', 'Unified']) {
+        await page.getByRole('button', { name: layout }).click();
+        assert.equal(await page.evaluate(() => new Set([...document.querySelectorAll('.diff [data-line]')].map((n) => n.dataset.line)).size), diff.split('\n').length);
+      }
+      await page.getByText('This page has computed the digest').waitFor();
+      assert.equal(await page.getByText('Do not sign this').count(), 0);
+      // From file to file by keys.
+      await page.locator('#page-main').focus();
+      await page.keyboard.press('n');
+      await page.waitForFunction(() => Math.abs(document.querySelectorAll('.diff section')[1].getBoundingClientRect().top) < 120);
+      // The diff came when it was opened, and again when the stream began: layouts and files ask for nothing.
+      assert.ok(asked.filter((p) => p.endsWith('/inbox/shop-901')).length <= 2, asked.join(' '));
+      page.off('request', count);
+    });
+    assert.deepEqual(seen.errors, []);
   });
 
   test('one signature of two is one of two', async () => {

@@ -2,6 +2,9 @@
 // Unicode says may be ignored, controls, formats, and the blanks that look like nothing.
 const odd = /(?![\t\n])[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\u2028\u2029\u2800\u3164\uFFA0]/gu;
 
+/** Whether a text has odd characters. */
+export const isOdd = (text) => text.search(odd) >= 0;
+
 /** A text in parts: what reads as it is, and odd characters with their codes. Together
  * they are the text. */
 export function parts(text) {
