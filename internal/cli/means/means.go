@@ -39,9 +39,6 @@ func New(c *console.Console, later bool) *Means {
 	return &Means{console: c, models: models.Models{Console: c, Later: later}}
 }
 
-// Model is the model of all roles as the command line says it.
-func (m *Means) Model() string { return m.models.Spec }
-
 // Flags adds all flags of means. Those that few people need are hidden;
 // docs/operating.md says what they are.
 func (m *Means) Flags(f *pflag.FlagSet) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/loomrun/loom/internal/agents/source/fetch"
 	"github.com/loomrun/loom/internal/agents/source/search"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
@@ -48,6 +49,9 @@ func Sources(c *console.Console, given []string) (host.Sources, error) {
 			return s, fault.New("usage/argument", "not KIND=VALUE").At("--source").Got(g).
 				Want("as in web=example.com, search=http://127.0.0.1:8888, data=wikipedia or edgar=\"Sample Company admin@sample.com\"")
 		case kind == "web":
+			if err := fetch.CheckHost(value); err != nil {
+				return s, fault.From(err).At("--source").Got(g)
+			}
 			s.WebHosts = append(s.WebHosts, value)
 		case kind == "data" && !slices.Contains(host.OpenData, value):
 			return s, fault.New("usage/argument", "there is no such data").At("--source").Got(g).Want("%s", suggest.Among(value, host.OpenData))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
@@ -28,6 +29,7 @@ import (
 type errandFlags struct {
 	workspace, out, approve string
 	with                    *means.Means
+	flags                   *pflag.FlagSet
 	project                 means.Project
 	planner                 string
 	plan, allowGaps         bool
@@ -50,6 +52,7 @@ Without --process it is loom.toml's, [process] default, or the workspace's only.
 Exit status: 0 delivered, 11 with gaps, 10 it waits for an answer, 1 failed.`,
 		Example: "  loom run \"Who else sells this, and for how much?\" --process competitive-intel\n  loom run \"Shall we buy it?\" --process ./ours.yaml --out result",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.flags = cmd.Flags()
 			if s.Goal = strings.TrimSpace(strings.Join(args, " ")); s.Goal == "" {
 				return fault.New("submit/empty-goal", "no goal is given").At("GOAL").Want("say in a few words what is to be achieved")
 			}
@@ -125,32 +128,32 @@ func (a *Commands) runErrand(ctx context.Context, s *loomv1.Submission, f *erran
 		return a.hand(ctx, s, f)
 	}
 	if err != nil {
-		a.toGoOn(r, s.IdempotencyKey, f.with)
+		a.toGoOn(r, f, s.IdempotencyKey)
 		return err
 	}
-	return a.errandResult(r, f.allowGaps)
+	return a.errandResult(r, f)
 }
 
 // toGoOn says how work goes on that was filed and has not ended.
-func (a *Commands) toGoOn(r *errand.Result, key string, with *means.Means) {
+func (a *Commands) toGoOn(r *errand.Result, f *errandFlags, key string) {
 	switch {
 	case r == nil:
 	case key != "":
 		fmt.Fprintf(a.Err, "%s has not ended; the same command, with the same --idempotency-key, goes on with it\n", r.Bead)
 	default:
-		fmt.Fprintf(a.Err, "%s has not ended; it goes on when a host starts: loom up%s --project %s\n", r.Bead, a.given(with), suggest.Arg(r.Project+"="+r.Repository))
+		fmt.Fprintf(a.Err, "%s has not ended; it goes on when a host starts: %s\n", r.Bead, f.up(r))
 	}
 }
 
-// given are the flags of this command that a host needs, too, to go on with its work.
-func (a *Commands) given(with *means.Means) (flags string) {
-	if _, was := a.Given["data"]; was {
-		flags += " --data " + suggest.Arg(a.Data)
+// up is the command that starts a host which goes on with work that was filed here, with
+// all that this one was given for it.
+func (f *errandFlags) up(r *errand.Result) string {
+	args, left := f.with.Given(f.flags, r.Project)
+	command := strings.Join(append(append([]string{"loom up"}, args...), "--project "+suggest.Arg(r.Project+"="+r.Repository)), " ")
+	if len(left) > 0 {
+		command += " (and " + strings.Join(left, ", ") + " as it was given here: it holds a secret)"
 	}
-	if _, was := a.Given["model"]; was {
-		flags += " --model " + suggest.Arg(with.Model())
-	}
-	return flags
+	return command
 }
 
 func (a *Commands) carryOut(ctx context.Context, o errand.Options) (*errand.Result, error) {
@@ -221,14 +224,14 @@ func (v *errandView) Decide(ctx context.Context, ap *loomv1.Approval, diff strin
 	return v.demoView.Decide(ctx, ap, diff)
 }
 
-func (a *Commands) errandResult(r *errand.Result, allowGaps bool) error {
+func (a *Commands) errandResult(r *errand.Result, f *errandFlags) error {
 	if err := a.PrintAny(r, func(w io.Writer) { errandText(w, r) }); err != nil {
 		return err
 	}
 	if r.Waits {
-		fmt.Fprintf(a.Err, "start the host on this data directory to answer: loom up --project %s, then loom inbox\n", suggest.Arg(r.Project+"="+r.Repository))
+		fmt.Fprintf(a.Err, "start the host on this data directory to answer: %s, then loom inbox\n", f.up(r))
 	}
-	if status := r.Exit(allowGaps); status != fault.Done {
+	if status := r.Exit(f.allowGaps); status != fault.Done {
 		return console.ExitError{Status: status}
 	}
 	return nil

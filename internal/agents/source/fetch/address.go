@@ -3,6 +3,7 @@ package fetch
 import (
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -80,6 +81,40 @@ func (c Config) listed(host string) bool {
 	}
 	return false
 }
+
+// CheckHost returns why a name of [Config.Hosts] could never be asked by a client without
+// Private, or nil. What names lead to is only known when they are asked.
+func CheckHost(host string) error {
+	wrong := func(format string, args ...any) error {
+		return fault.New("usage/argument", format, args...).Got(host).
+			Want("a name of the public Internet, which is asked on the ports 80 and 443: example.com, *.example.com for all below it, or * for any")
+	}
+	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	_, _, withPort := strings.Cut(host, ":")
+	switch {
+	case err == nil && !Public(a):
+		return wrong("an address of a private network or of this machine is never asked")
+	case err == nil && host != a.String():
+		return wrong("an address stands by itself, as %s", a)
+	case err == nil || host == "*":
+		return nil
+	case strings.Contains(host, "/"):
+		return wrong("a host is named, and no address of a page")
+	case withPort:
+		return wrong("a host is named without a port")
+	}
+	name := strings.ToLower(strings.TrimPrefix(host, "*."))
+	switch {
+	case !hostName.MatchString(name):
+		return wrong("this is no name of a host")
+	case name == "localhost" || strings.HasSuffix(name, ".localhost"):
+		return wrong("this machine is never asked")
+	}
+	return nil
+}
+
+// hostName is what a name can be; an underscore stands in some.
+var hostName = regexp.MustCompile(`^[\pL\pN_]([\pL\pN_-]*[\pL\pN_])?(\.[\pL\pN_]([\pL\pN_-]*[\pL\pN_])?)*$`)
 
 func (c Config) hint() string {
 	if len(c.Hosts) == 0 {

@@ -340,6 +340,41 @@ func TestTOOL01_PagesAsText(t *testing.T) {
 	}
 }
 
+// Links stand against the address of the page that they are in, which is the one after
+// redirects, or against that of its base element; tables are not padded.
+func TestTOOL01_LinksOfAPageAreWhole(t *testing.T) {
+	net := sourcetest.New(t)
+	serve := func(path string, mux *http.ServeMux, body string) { mux.Handle(path, page("<main>"+body+"</main>")) }
+	mux := http.NewServeMux()
+	links := `<a href="next.html">next</a> <a href="#a">part</a> <a href="?p=2">more</a> <a href="/top">top</a> <a href="//cdn.example.com/x">far</a> ` +
+		`<a href="mailto:a@example.com">mail</a> <img src="../p.png" alt="p">`
+	serve("/guides/viper/start.html", mux, links)
+	mux.Handle("/old", elsewhere("/guides/viper/start.html"))
+	mux.Handle("/based/page.html", page(`<head><base href="/guides/"></head><main><a href="next.html">next</a></main>`))
+	mux.Handle("/foreign/page.html", page(`<head><base href="javascript:x"></head><main><a href="next.html">next</a></main>`))
+	serve("/table", mux, `<table><tr><th>name</th><th>b</th></tr><tr><td>a much longer cell</td><td>2</td></tr></table>`)
+	net.Serve("docs.example.com", mux)
+	c := fetch.New(net.Config(fetch.Config{Hosts: []string{"*.example.com"}}))
+	defer c.Close()
+	const at = "https://docs.example.com/guides/"
+	whole := "[next](" + at + "viper/next.html) [part](" + at + "viper/start.html#a) [more](" + at + "viper/start.html?p=2) [top](https://docs.example.com/top) " +
+		"[far](https://cdn.example.com/x) [mail](mailto:a@example.com) ![p](" + at + "p.png)"
+	for path, want := range map[string]string{
+		"/guides/viper/start.html": whole, "/old": whole,
+		"/based/page.html":   "[next](" + at + "next.html)",
+		"/foreign/page.html": "[next](https://docs.example.com/foreign/next.html)",
+		"/table":             "| name | b |\n|---|---|\n| a much longer cell | 2 |",
+	} {
+		p, err := c.Get(t.Context(), "https://docs.example.com"+path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, text, err := p.Text(); err != nil || strings.TrimSpace(text) != want {
+			t.Errorf("%s: %s, %v; want %s", path, text, err, want)
+		}
+	}
+}
+
 func FuzzText(f *testing.F) {
 	f.Add("text/html", []byte("<table><tr><td>a<p>b"))
 	f.Fuzz(func(t *testing.T, kind string, body []byte) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"mime"
+	"net/url"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -99,6 +100,7 @@ func (p *Page) readable(body []byte) (title, text string, err error) {
 	if n := first(doc, atom.Title); n != nil && n.FirstChild != nil {
 		title = strings.Join(strings.Fields(n.FirstChild.Data), " ")
 	}
+	resolve(doc, p.URL)
 	prune(doc)
 	part := doc
 	for _, a := range []atom.Atom{atom.Main, atom.Article} {
@@ -107,12 +109,40 @@ func (p *Page) readable(body []byte) (title, text string, err error) {
 			break
 		}
 	}
-	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
-	out, err := c.ConvertNode(part, converter.WithDomain(p.URL.Scheme+"://"+p.URL.Host))
+	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(),
+		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal))))
+	out, err := c.ConvertNode(part)
 	if err != nil {
 		return "", "", fault.New("source/refused", "the page cannot be read as text: %s", err)
 	}
 	return title, string(out), nil
+}
+
+// resolve makes the links of a page, and the addresses of its pictures, whole: they stand
+// against the page's own address, or against that of its base element, as browsers read
+// them. What is no address is left.
+func resolve(doc *html.Node, at *url.URL) {
+	against := at
+	if b := first(doc, atom.Base); b != nil {
+		for _, a := range b.Attr {
+			if u, err := at.Parse(strings.TrimSpace(a.Val)); a.Key == "href" && err == nil && (u.Scheme == "https" || u.Scheme == "http") {
+				against = u
+			}
+		}
+	}
+	for n := range doc.Descendants() {
+		if n.Type != html.ElementNode || n.DataAtom != atom.A && n.DataAtom != atom.Img {
+			continue
+		}
+		for i, a := range n.Attr {
+			if a.Key != "href" && a.Key != "src" {
+				continue
+			}
+			if u, err := against.Parse(strings.TrimSpace(a.Val)); err == nil {
+				n.Attr[i].Val = u.String()
+			}
+		}
+	}
 }
 
 func first(n *html.Node, a atom.Atom) *html.Node {
