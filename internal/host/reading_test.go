@@ -213,6 +213,9 @@ func TestSUB04_SEC01_ATranscriptHasEverythingInOrder(t *testing.T) {
 			if len(e.Text) > 64<<10 || e.Node != "triage" || e.Attempt != "shop-1-x1-a1" || e.Time == nil || e.Position == nil || e.Role != "qa-engineer" || strings.Contains(e.Text, laterSecret) {
 				t.Errorf("an entry that says too little, or a secret: %.400s", e)
 			}
+			if answer := e.Kind == loomv1.TranscriptKind_TRANSCRIPT_KIND_SAID; (e.Usage != nil) != answer {
+				t.Errorf("%s has usage %v: each answer says once what it used", e.Kind, e.Usage)
+			}
 		}
 		if got := strings.Join(kinds, " "); got != want {
 			t.Errorf("%d a page: %s, want %s", limit, got, want)

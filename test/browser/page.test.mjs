@@ -33,6 +33,28 @@ async function sound(page, name) {
   assert.ok(wide <= 0, `${name} is ${wide} pixels too wide`);
 }
 
+/** Work is held by the browser's key, and goes on; and something is said to who does it. */
+async function steers(page, host) {
+  await page.evaluate(() => (location.hash = '#/beads/shop-1'));
+  await page.getByText('Steer', { exact: true }).click();
+  await page.getByRole('button', { name: 'Pause, signed' }).click();
+  await page.getByText('Say why: it stands in the record.').waitFor();
+  await page.getByLabel('Reason').fill('wait for the others');
+  await page.getByRole('button', { name: 'Pause, signed' }).click();
+  await page.getByRole('button', { name: 'Go on, signed' }).waitFor();
+  assert.match(await host.loom('pause', '--list'), /shop-1-x1.*\n?.*wait for the others/);
+  await page.getByLabel('Reason').fill('they are here');
+  await page.getByRole('button', { name: 'Go on, signed' }).click();
+  await page.getByRole('button', { name: 'Pause, signed' }).waitFor();
+  await page.getByLabel('Say to who works on it').fill('Mind the threshold.');
+  await page.getByRole('button', { name: 'Say it' }).click();
+  await page.getByText('not heard yet').waitFor();
+  await page.evaluate(() => scrollTo(0, 0));
+  await sound(page, 'steer-390');
+  await page.evaluate(() => (location.hash = '#/inbox/shop-2'));
+  await page.getByRole('button', { name: 'Approve and sign' }).waitFor();
+}
+
 /** The comment at a line that was begun becomes a request for changes, and the next
  * proposal is looked at. */
 async function asksForChanges(page, host) {
@@ -105,7 +127,8 @@ for (const size of [{ width: 1280, height: 860 }, { width: 390, height: 844 }]) 
       await page.reload();
       await page.getByRole('button', { name: 'Approve and sign' }).waitFor();
       assert.equal(await page.getByLabel('Comment', { exact: true }).inputValue(), 'good');
-      if (!phone) await asksForChanges(page, host);
+      if (phone) await steers(page, host);
+      else await asksForChanges(page, host);
       await page.evaluate(() => scrollTo(0, 0));
       await sound(page, `approval-${size.width}`);
       await assert.rejects(page.evaluate(async () => {
@@ -130,8 +153,21 @@ for (const size of [{ width: 1280, height: 860 }, { width: 390, height: 844 }]) 
       await page.getByText('output', { exact: true }).first().click();
       await page.locator('summary', { hasText: 'the agent’s words' }).first().click();
       await page.getByText('I run the tests to see').waitFor();
+      await page.getByLabel('Search in the agent’s words').fill('TestFreeShipping');
+      await page.getByRole('status').filter({ hasText: /^[1-9] of [0-9]+$/ }).waitFor();
       await page.evaluate(() => scrollTo(0, 0));
       await sound(page, `work-${size.width}`);
+      await page.getByRole('link', { name: 'Timeline' }).click();
+      await page.getByRole('link', { name: /^investigate, attempt 2, backend-engineer.*, success$/ }).waitFor();
+      await sound(page, `time-${size.width}`);
+      await page.getByRole('link', { name: 'Money and time' }).click();
+      await page.getByText('what took the most').click();
+      await page.getByRole('button', { name: /^triage: / }).press('Enter');
+      assert.ok(await page.getByRole('button', { name: /^answer [1-9] of scripted:demo: |^shell: / }).count() > 0);
+      await sound(page, `spent-${size.width}`);
+      await page.getByRole('link', { name: 'Graph' }).click();
+      await page.getByRole('link', { name: /^verify: checks passed, / }).press('Enter');
+      assert.equal(await page.evaluate(() => document.activeElement.dataset.step), 'verify');
       if (phone) {
         await page.setViewportSize({ width: 360, height: 740 });
         for (const view of ['#/', '#/beads', '#/inbox', '#/inbox/shop-2']) {
@@ -246,15 +282,26 @@ describe('people who mean no good', () => {
       await picture(page, 'hostile-approval');
     });
     await page.route(/transcript/, (route) => route.fulfill({ json: { entries: payloads.map((p) => ({ kind: 'TRANSCRIPT_KIND_SAID', text: p, tool: p, summary: p, time: '2026-01-02T12:00:00Z' })), end: true } }));
-    for (const view of ['#/', '#/beads', '#/inbox', '#/beads/shop-1-x1', '#/inbox/' + encodeURIComponent(payloads[0]), '#/beads/' + encodeURIComponent(payloads[1]) + '-x1']) {
+    await page.route(/executions\/shop-1-x1\?/, async (route) => {
+      const reply = await route.fetch({ headers: { ...route.request().headers(), 'sec-fetch-site': 'same-origin' } });
+      const v = await reply.json(), [x] = v.executions;
+      const attempt = { id: 'a', node: payloads[0], role: payloads[1], claimant: { agent: payloads[2] }, number: 1, dispatched_at: x.started_at, parked: payloads[3], outcome: { status: payloads[4], summary: payloads[5] } };
+      v.definition.nodes = payloads.map((p) => ({ id: p, role: p, type: p }));
+      v.definition.edges = payloads.slice(1).map((p, i) => ({ id: p, from: payloads[i], to: p, outcome: p }));
+      x.nodes = Object.fromEntries(payloads.map((p) => [p, { status: 'NODE_STATUS_RUNNING', attempt }]));
+      x.said = payloads.map((p) => ({ text: p, from: { name: p } }));
+      await route.fulfill({ response: reply, json: v }).catch(() => {});
+    });
+    for (const view of ['#/', '#/beads', '#/inbox', '#/beads/shop-1-x1', '#/beads/shop-1-x1?show=time', '#/beads/shop-1-x1?show=spent', '#/inbox/' + encodeURIComponent(payloads[0]), '#/beads/' + encodeURIComponent(payloads[1]) + '-x1']) {
       await page.evaluate((v) => (location.hash = v), view);
       await page.waitForTimeout(400);
-      for (const words of await page.locator('summary', { hasText: 'the agent’s words' }).all()) await words.click();
+      for (const words of (await page.locator('summary', { hasText: 'the agent’s words' }).all()).slice(0, 2)) await words.click();
       await page.waitForTimeout(200);
-      assert.equal(await page.evaluate(() => document.querySelectorAll('main script, main img, main iframe, main object, main svg, main style, main [onerror], main [onload]').length), 0, view);
+      assert.equal(await page.evaluate(() => document.querySelectorAll('main script, main img, main iframe, main object, main svg:not(.drawing), main style, main [onerror], main [onload]').length), 0, view);
       assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll('a')].map((a) => a.protocol).filter((p) => !/^https?:$/.test(p))), [], view);
     }
     await page.unroute(/transcript/);
+    await page.unroute(/executions\/shop-1-x1\?/);
     assert.equal(await page.evaluate(() => globalThis.pwned), undefined);
     assert.deepEqual(seen.dialogs, []);
     assert.deepEqual(seen.outside, []);
@@ -418,6 +465,40 @@ describe('what there is, is what is shown', () => {
       await page.getByText('goal 1', { exact: true }).waitFor();
       await page.getByRole('button', { name: 'Show more' }).waitFor({ state: 'hidden' });
     });
+  });
+
+  test('work is filed, found by its label and changed', async () => {
+    await go('#/beads');
+    await page.getByRole('button', { name: 'New work' }).click();
+    await page.getByLabel('Goal').fill('Rename the cart');
+    await page.getByLabel('Labels').fill('names shop-front');
+    await page.reload(); // what was written stays
+    await page.getByRole('button', { name: 'New work' }).click();
+    assert.equal(await page.getByLabel('Goal').inputValue(), 'Rename the cart');
+    await page.getByLabel('Priority').selectOption('low');
+    await sound(page, 'file');
+    await page.getByRole('button', { name: 'File it' }).click();
+    await page.getByRole('heading', { name: 'Rename the cart' }).waitFor();
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('Labels').fill('names');
+    await page.getByRole('button', { name: 'Change it' }).click();
+    await page.getByRole('link', { name: 'shop-front' }).waitFor({ state: 'detached' });
+    const [bead] = JSON.parse(await host.loom('bead', 'list', '--label', 'names', '--json')).beads;
+    assert.deepEqual([bead.goal, bead.priority, bead.labels], ['Rename the cart', 'PRIORITY_LOW', ['names']]);
+    await page.getByRole('link', { name: 'names', exact: true }).click();
+    await page.getByText('label names').waitFor();
+    await page.reload(); // what is looked for is in the address
+    await page.getByText('Rename the cart').waitFor();
+    await page.getByLabel('Search beads').fill('nothing like it');
+    await page.getByText('No bead is like that.').waitFor();
+    assert.equal(await page.evaluate(() => location.hash), '#/beads?text=nothing+like+it&label=names');
+    await go('#/beads');
+    await page.getByText('Rename the cart').waitFor();
+    await sound(page, 'board-1280');
+    await page.setViewportSize({ width: 390, height: 844 });
+    await sound(page, 'board-390');
+    await page.setViewportSize({ width: 1280, height: 860 });
+    assert.deepEqual(seen.errors, []);
   });
 
   test('steps of other work, and late replies, are not shown', async () => {

@@ -226,6 +226,7 @@ func (t *transcriber) answer(a *loomv1.ModelAnswer) {
 	for _, c := range a.GetCalls() {
 		t.call(c)
 	}
+	t.list[0].Usage = a.GetUsage()
 }
 
 // thoughts are the texts in what a provider wants back, where it has any that a

@@ -55,3 +55,24 @@ export function inOrder() {
 
 /** The project of a bead, an approval or an execution. */
 export const projectOf = (id) => id.replace(/(-x\d+)?$/, '').replace(/-\d+$/, '');
+
+/** A page of what an execution's agents were told, said, called and got: entries, next
+ * where to go on, and end where there is no more just now. */
+export async function transcript(execution, query) {
+  const v = await get(`executions/${encodeURIComponent(execution)}/transcript`, query);
+  const next = (v.next?.positions ?? []).map((p) => `${p.partition ?? 0}.${p.epoch}.${p.sequence}.${p.index ?? 0}`).join(',');
+  const entries = v.entries ?? [];
+  return { entries, next: next || query.after, end: v.end || !entries.length || !next || next === query.after };
+}
+
+/** The text of a blob. */
+export async function blob(sha, project) {
+  let reply;
+  try {
+    reply = await fetch(`/api/v1/blobs/${encodeURIComponent(sha)}?project=${encodeURIComponent(project)}`);
+  } catch {
+    throw new Refusal(0, {});
+  }
+  if (!reply.ok) throw new Refusal(reply.status, await reply.json().catch(() => ({})));
+  return reply.text();
+}

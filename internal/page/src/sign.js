@@ -23,16 +23,28 @@ export async function makeKey() {
 }
 
 /** A signed answer to an approval, as the interface takes it. */
-export async function signAnswer(key, deployment, project, answer) {
+export const signAnswer = (key, deployment, project, answer) =>
+  sign(key, deployment, project, 6, [
+    text(1, answer.approval), text(2, answer.digest), varint(3, enumNumber('ApprovalDecision', answer.decision)),
+    text(4, answer.comment), text(5, answer.choice),
+  ]);
+
+/** A signed order about an execution: 'close', 'pause' or 'resume', with its reason. */
+export function signOrder(key, deployment, project, order, execution, reason) {
+  const scope = 1; // PAUSE_SCOPE_EXECUTION
+  return order === 'close'
+    ? sign(key, deployment, project, 8, [text(1, execution), text(2, reason)])
+    : sign(key, deployment, project, order === 'pause' ? 9 : 10, [varint(1, scope), text(2, execution), text(3, reason)]);
+}
+
+// Signs a CeoCommand whose verb has this number and these fields.
+async function sign(key, deployment, project, verb, fields) {
   const now = new Date();
   const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');
   const payload = concat([
     text(1, deployment), text(2, project), text(3, nonce),
     message(4, time(now)), message(5, time(new Date(now.getTime() + validFor * 1000))),
-    message(6, concat([
-      text(1, answer.approval), text(2, answer.digest), varint(3, enumNumber('ApprovalDecision', answer.decision)),
-      text(4, answer.comment), text(5, answer.choice),
-    ])),
+    message(verb, concat(fields)),
   ]);
   const signature = new Uint8Array(await crypto.subtle.sign('Ed25519', key.private, concat([prefix, payload])));
   return { payload: base64(payload), public_key: key.public, signature: base64(signature) };

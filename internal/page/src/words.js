@@ -17,8 +17,11 @@ export function moment(text) {
 export const exactly = (text) => (text ? whole.format(new Date(text)) : '');
 
 /** How long it took, in words of one unit or two. */
-export function took(from, to) {
-  const s = (new Date(to ?? Date.now()) - new Date(from)) / 1000;
+export const took = (from, to) => span(new Date(to ?? Date.now()) - new Date(from));
+
+/** So many milliseconds, in words of one unit or two. */
+export function span(ms) {
+  const s = ms / 1000;
   if (!(s >= 0)) return '';
   if (s < 10) return s.toFixed(1) + ' s';
   if (s < 120) return Math.round(s) + ' s';
