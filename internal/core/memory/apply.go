@@ -55,7 +55,13 @@ func (m *Memory) kept(e *loomv1.Event, given *loomv1.MemoryEntry) *fault.Error {
 	if n.Author == nil {
 		n.Author = proto.CloneOf(e.Actor)
 	}
-	n.Time, n.SaidAt, n.Count, n.Status = proto.CloneOf(e.Time), proto.CloneOf(e.Time), 1, active
+	n.Time, n.SaidAt, n.Status = proto.CloneOf(e.Time), proto.CloneOf(e.Time), active
+	if n.Lesson == "" {
+		n.Count = 1
+	}
+	if _, told := m.lessons[n.Lesson]; told {
+		return wrong("lesson %q has two entries", n.Lesson)
+	}
 	if err := checkStored(n); err != nil {
 		return err
 	}
@@ -72,6 +78,9 @@ func (m *Memory) kept(e *loomv1.Event, given *loomv1.MemoryEntry) *fault.Error {
 	}
 	m.entries = append(m.entries, n)
 	m.enter(int32(len(m.entries) - 1))
+	if n.Lesson != "" {
+		m.lessons[n.Lesson] = int32(len(m.entries) - 1)
+	}
 	for _, i := range others { // no words change: it need not be found anew
 		other := proto.CloneOf(m.entries[i])
 		if len(other.Contradicts) < maxLinks && !slices.Contains(other.Contradicts, n.Id) {
@@ -118,7 +127,7 @@ func (m *Memory) changed(e *loomv1.Event, given *loomv1.MemoryEntry) *fault.Erro
 	}
 	n := proto.CloneOf(given)
 	n.ChangedAt, n.ChangedBy = proto.CloneOf(e.Time), proto.CloneOf(e.Actor)
-	if old := m.entries[i]; n.Execution != old.Execution || n.Namespace != old.Namespace || n.Status != active {
+	if old := m.entries[i]; n.Execution != old.Execution || n.Namespace != old.Namespace || n.Lesson != old.Lesson || n.Status != active {
 		return wrong("%s changes where it belongs", n.Id)
 	}
 	if err := checkStored(n); err != nil {
@@ -181,7 +190,7 @@ func (m *Memory) end(e *loomv1.Event, status loomv1.MemoryStatus, reason string,
 			Id: old.Id, Type: old.Type, Namespace: old.Namespace, Layer: old.Layer, Trust: old.Trust, Status: status,
 			Bead: old.Bead, Execution: old.Execution, Node: old.Node, Attempt: old.Attempt, Process: old.Process,
 			Author: old.Author, Time: old.Time, Count: old.Count, SaidAt: old.SaidAt, Offered: old.Offered,
-			ChangedAt: proto.CloneOf(e.Time), ChangedBy: proto.CloneOf(e.Actor), Reason: reason,
+			ChangedAt: proto.CloneOf(e.Time), ChangedBy: proto.CloneOf(e.Actor), Reason: reason, Lesson: old.Lesson,
 		}
 	}
 	return nil

@@ -97,6 +97,9 @@ func (m *Memory) keep(t *Turn, c *loomv1.KeepMemory) (*loomv1.Answer, error) {
 		return nil, fault.New("memory/untrusted", "text from the web or from files stays in its session until a person vouches for it").At("/entry/layer").
 			Want("keep it in the session")
 	}
+	if i, ok := m.lessons[e.Lesson]; ok {
+		return m.retell(t, i, e)
+	}
 	if i, ok := m.sameAs(t, e); ok {
 		return m.merge(t, i, e)
 	}
@@ -127,6 +130,9 @@ func (m *Memory) entryOf(t *Turn, given *loomv1.MemoryEntry) *loomv1.MemoryEntry
 		Contradicts: union(given.GetContradicts(), nil),
 		Bead:        cmp.Or(t.Bead, given.GetBead()), Execution: cmp.Or(t.Execution, given.GetExecution()),
 		Node: cmp.Or(t.Node, given.GetNode()), Attempt: t.Attempt, Process: t.Process,
+	}
+	if t.Trust == ofRuntime && given.GetLesson() != "" {
+		e.Lesson, e.Count = given.Lesson, max(1, given.Count)
 	}
 	fromOutside := t.Outside
 	for _, s := range given.GetSources() {

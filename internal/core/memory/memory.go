@@ -68,6 +68,7 @@ type Memory struct {
 	said     map[digest]int32   // the entry of each statement, by its words
 	related  map[digest][]int32 // entries of the same words but for numbers and negations, oldest first
 	sessions map[string][]int32 // entries of an execution's session that count
+	lessons  map[string]int32   // the entry of each lesson, also when it counts no more
 	expiry   expiryHeap         // by end; one that has moved or is gone stays until its turn
 
 	offers  map[string]*loomv1.MemoryOffer // by attempt
@@ -82,7 +83,7 @@ type digest [16]byte
 // New returns an empty memory.
 func New() *Memory {
 	return &Memory{
-		said: map[digest]int32{}, related: map[digest][]int32{}, sessions: map[string][]int32{},
+		said: map[digest]int32{}, related: map[digest][]int32{}, sessions: map[string][]int32{}, lessons: map[string]int32{},
 		offers: map[string]*loomv1.MemoryOffer{},
 	}
 }
@@ -99,6 +100,9 @@ func Restore(s *loomv1.MemoryState) (*Memory, error) {
 			return nil, err
 		}
 		m.entries = append(m.entries, e)
+		if e.Lesson != "" {
+			m.lessons[e.Lesson] = int32(i)
+		}
 		if !counts(e) {
 			continue
 		}

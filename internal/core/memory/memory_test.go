@@ -430,3 +430,41 @@ func ExampleMemory_Retrieve() {
 	// m1 constraint (70%): Releases are cut from main, and never on a Friday.
 	// 18 tokens
 }
+
+// A lesson has one entry, which is told anew with other figures; a person's word on it
+// is the last.
+func TestMEM02_ALessonHasOneEntry(t *testing.T) {
+	lesson := func(text string, n uint32) *loomv1.MemoryEntry {
+		return &loomv1.MemoryEntry{Type: "pattern", Text: text, Lesson: "p/rule/a/b", Count: n}
+	}
+	w := newWorld(t)
+	first := w.keep(w.as(runtime), lesson("a broke b in 3 of 4", 3))
+	again := w.keep(w.as(runtime), lesson("a broke b in 4 of 5", 4))
+	if again.Id != first.Id || again.Text != "a broke b in 4 of 5" || again.Count != 4 || w.Told("p/rule/a/b") != 4 || w.Told("p/rule/a/c") != 0 {
+		t.Errorf("told anew it is %v", again)
+	}
+	if events := len(w.log); w.keep(w.as(runtime), lesson("a broke b in 4 of 5", 4)) == nil || len(w.log) != events {
+		t.Error("the same again is a fact")
+	}
+	if e := w.keep(w.as(person), lesson("what a person says", 9)); e.Lesson != "" || e.Count != 1 {
+		t.Errorf("a person's entry is %v", e)
+	}
+	for what, word := range map[string]func(w *world){
+		"changed": func(w *world) {
+			_, _ = w.change(w.as(person), &loomv1.ChangeMemory{Id: "m1", Text: proto.String("b is fine")})
+		},
+		"forgotten": func(w *world) { _, _ = w.forget(w.as(person), "m1") },
+	} {
+		w := newWorld(t)
+		w.keep(w.as(runtime), lesson("a broke b in 3 of 4", 3))
+		word(w)
+		was := w.get("m1")
+		if e := w.keep(w.as(runtime), lesson("a broke b in 9 of 9", 9)); e.Id != "m1" || e.Text != was.Text || e.Status != was.Status {
+			t.Errorf("%s by a person, it is told as %v", what, e)
+		}
+		restored, err := memory.Restore(proto.CloneOf(w.Snapshot()))
+		if err != nil || restored.Told("p/rule/a/b") != 3 {
+			t.Errorf("%s, after a restart it is told of %d (%v)", what, restored.Told("p/rule/a/b"), err)
+		}
+	}
+}

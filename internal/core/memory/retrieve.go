@@ -181,7 +181,7 @@ func Line(e *loomv1.MemoryEntry) string { return string(appendLine(nil, e)) }
 
 func appendLine(b []byte, e *loomv1.MemoryEntry) []byte {
 	b = fmt.Appendf(b, "%s %s (%d%%", e.Id, e.Type, e.Confidence)
-	if e.Count > 1 {
+	if e.Count > 1 && e.Lesson == "" { // a lesson's text says how often
 		b = fmt.Appendf(b, ", said %d times", e.Count)
 	}
 	if e.Trust == untrusted {

@@ -276,6 +276,7 @@ func (s *State) applyExecution(e *loomv1.Event) error {
 	case *loomv1.Event_ExecutionStarted, *loomv1.Event_ExecutionForked:
 		s.indexExecution(x)
 	case *loomv1.Event_ExecutionEnded:
+		s.learn(x)
 		delete(s.open, e.Execution)
 		delete(s.asked, e.Execution)
 		s.idle(x.Bead)

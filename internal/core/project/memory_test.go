@@ -301,3 +301,48 @@ func TestMEM01_TheMemoryIsListedInPagesAndSearched(t *testing.T) {
 		}
 	}
 }
+
+// A rule that three executions have broken is told to the fourth; the entry is told anew
+// as it is broken again, and not once a person has forgotten it.
+func TestMEM02_WhatIsBrokenAgainAndAgainIsKept(t *testing.T) {
+	d := newDesk(t)
+	def := line("small", "1.0", task("one", "qa-engineer"))
+	for _, n := range def.Nodes {
+		if n.Id == "one" {
+			n.Phase = &loomv1.Phase{}
+		}
+	}
+	d.store(def)
+	breaks := func() {
+		t.Helper()
+		d.file(&loomv1.Submission{Process: "small"})
+		b, who := d.claim("qa-engineer")
+		out := outcome(success, nil)
+		out.Broken = []*loomv1.BrokenRule{{Phase: "one", Rule: "no-placeholders", Tier: 1, Count: 1}}
+		d.ok(&loomv1.Command{Body: &loomv1.Command_AnswerAttempt{AnswerAttempt: &loomv1.AnswerAttempt{Attempt: b.Attempt.Id, Claimant: who, Outcome: out}}})
+	}
+	for _, want := range [][]string{nil, nil, {"pattern In process small, what one delivers broke the rule no-placeholders in 3 of 3 executions."}, {"pattern In process small, what one delivers broke the rule no-placeholders in 4 of 4 executions."}} {
+		breaks()
+		var got []string
+		for _, line := range d.remembered(&loomv1.Query{Type: "pattern"}) {
+			_, line, _ = strings.Cut(line, " ")
+			got = append(got, line)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+	v, err := d.s.Look(project.Memories, &loomv1.Query{Type: "pattern"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := v.Memories[0]
+	if e.Trust != loomv1.MemoryTrust_MEMORY_TRUST_RUNTIME || e.Layer != loomv1.MemoryLayer_MEMORY_LAYER_DURABLE || len(e.Sources) != 4 || !slices.Contains(e.Tags, "small") {
+		t.Errorf("the lesson is %v", e)
+	}
+	d.ok(&loomv1.Command{Actor: &loomv1.Identity{Kind: operator}, Body: &loomv1.Command_ForgetMemory{ForgetMemory: &loomv1.ForgetMemory{Id: e.Id, Reason: "the rule is gone"}}})
+	breaks()
+	if got := d.remembered(&loomv1.Query{Type: "pattern"}); got != nil {
+		t.Errorf("after it is forgotten: %q", got)
+	}
+}

@@ -44,6 +44,7 @@ func reactions() []reaction {
 		atOnce("memory", "what was left out is kept", (*decision).rememberGap, of[*loomv1.Event_GapNoted]()),
 		atOnce("memory", "the tool's error is kept for the session", (*decision).rememberToolError, of[*loomv1.Event_ToolFinished]()),
 		atOnce("memory", "the abort of a session is kept", (*decision).rememberAbort, of[*loomv1.Event_SessionAdvanced]()),
+		atOnce("memory", "what executions of the process have taught again and again is kept", (*decision).rememberLessons, of[*loomv1.Event_ExecutionEnded]()),
 		atOnce("memory", "the session of the execution ends", (*decision).endSession, of[*loomv1.Event_ExecutionEnded]()),
 
 		atOnce("bead", "the bead has the status of its execution", (*decision).followStatus,

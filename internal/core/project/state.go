@@ -77,6 +77,7 @@ type State struct {
 	spent     amount          // by all model calls
 	thirsty   map[string]bool // attempts that wait for room in a budget
 	shelf     shelf           // ended executions
+	taught    []string        // lessons that the newest end of an execution has changed
 
 	agreed format.Agreed // what all hosts read
 	ahead  time.Duration // of journal time, before the wall clock

@@ -197,6 +197,66 @@ func (MemoryStatus) EnumDescriptor() ([]byte, []int) {
 	return file_loom_v1_memory_proto_rawDescGZIP(), []int{2}
 }
 
+// LessonKind is what a lesson is about.
+type LessonKind int32
+
+const (
+	LessonKind_LESSON_KIND_UNSPECIFIED LessonKind = 0
+	// What a phase delivers breaks a rule.
+	LessonKind_LESSON_KIND_RULE LessonKind = 1
+	// Attempts at a node fail with a code.
+	LessonKind_LESSON_KIND_FAILURE LessonKind = 2
+	// The CEO asks for changes where a node asked.
+	LessonKind_LESSON_KIND_SENT_BACK LessonKind = 3
+	// A plan of phases was delivered.
+	LessonKind_LESSON_KIND_PLAN LessonKind = 4
+)
+
+// Enum value maps for LessonKind.
+var (
+	LessonKind_name = map[int32]string{
+		0: "LESSON_KIND_UNSPECIFIED",
+		1: "LESSON_KIND_RULE",
+		2: "LESSON_KIND_FAILURE",
+		3: "LESSON_KIND_SENT_BACK",
+		4: "LESSON_KIND_PLAN",
+	}
+	LessonKind_value = map[string]int32{
+		"LESSON_KIND_UNSPECIFIED": 0,
+		"LESSON_KIND_RULE":        1,
+		"LESSON_KIND_FAILURE":     2,
+		"LESSON_KIND_SENT_BACK":   3,
+		"LESSON_KIND_PLAN":        4,
+	}
+)
+
+func (x LessonKind) Enum() *LessonKind {
+	p := new(LessonKind)
+	*p = x
+	return p
+}
+
+func (x LessonKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LessonKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_memory_proto_enumTypes[3].Descriptor()
+}
+
+func (LessonKind) Type() protoreflect.EnumType {
+	return &file_loom_v1_memory_proto_enumTypes[3]
+}
+
+func (x LessonKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LessonKind.Descriptor instead.
+func (LessonKind) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{3}
+}
+
 // MemorySource is where the content of an entry comes from. At least one field
 // is set.
 type MemorySource struct {
@@ -329,7 +389,10 @@ type MemoryEntry struct {
 	// Why it was forgotten or changed, at most 500 bytes.
 	Reason string `protobuf:"bytes,26,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Set in lists that have what several projects remember, not kept.
-	Project       string `protobuf:"bytes,27,opt,name=project,proto3" json:"project,omitempty"`
+	Project string `protobuf:"bytes,27,opt,name=project,proto3" json:"project,omitempty"`
+	// What the runtime has counted, which the entry tells: at most one entry has it. Its
+	// count is in how many executions that was seen. Empty in what somebody has said.
+	Lesson        string `protobuf:"bytes,28,opt,name=lesson,proto3" json:"lesson,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -553,6 +616,168 @@ func (x *MemoryEntry) GetProject() string {
 	return ""
 }
 
+func (x *MemoryEntry) GetLesson() string {
+	if x != nil {
+		return x.Lesson
+	}
+	return ""
+}
+
+// Lesson counts, over the executions of a process, what is worth knowing when it
+// happens again.
+type Lesson struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Kind  LessonKind             `protobuf:"varint,1,opt,name=kind,proto3,enum=loom.v1.LessonKind" json:"kind,omitempty"`
+	// The phase or node that it is about; empty for a plan.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// The rule or code; the phases of a plan, at most 400 bytes.
+	About string `protobuf:"bytes,3,opt,name=about,proto3" json:"about,omitempty"`
+	// In how many executions it was seen; a plan, how many delivered by it.
+	Executions uint64 `protobuf:"varint,4,opt,name=executions,proto3" json:"executions,omitempty"`
+	// How often: attempts or questions; a plan, how many executions followed it.
+	Times uint64 `protobuf:"varint,5,opt,name=times,proto3" json:"times,omitempty"`
+	// Of failures: how often the next attempt succeeded.
+	Mended uint64 `protobuf:"varint,6,opt,name=mended,proto3" json:"mended,omitempty"`
+	// The newest attempts of which it was seen, oldest first, at most 4.
+	Attempts      []string `protobuf:"bytes,7,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Lesson) Reset() {
+	*x = Lesson{}
+	mi := &file_loom_v1_memory_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Lesson) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Lesson) ProtoMessage() {}
+
+func (x *Lesson) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_memory_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Lesson.ProtoReflect.Descriptor instead.
+func (*Lesson) Descriptor() ([]byte, []int) {
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Lesson) GetKind() LessonKind {
+	if x != nil {
+		return x.Kind
+	}
+	return LessonKind_LESSON_KIND_UNSPECIFIED
+}
+
+func (x *Lesson) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Lesson) GetAbout() string {
+	if x != nil {
+		return x.About
+	}
+	return ""
+}
+
+func (x *Lesson) GetExecutions() uint64 {
+	if x != nil {
+		return x.Executions
+	}
+	return 0
+}
+
+func (x *Lesson) GetTimes() uint64 {
+	if x != nil {
+		return x.Times
+	}
+	return 0
+}
+
+func (x *Lesson) GetMended() uint64 {
+	if x != nil {
+		return x.Mended
+	}
+	return 0
+}
+
+func (x *Lesson) GetAttempts() []string {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+// ProcessLessons are the lessons of one process.
+type ProcessLessons struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Executions that have ended.
+	Executions uint64 `protobuf:"varint,1,opt,name=executions,proto3" json:"executions,omitempty"`
+	// By the name that their entries have in lesson; at most 256.
+	Lessons       map[string]*Lesson `protobuf:"bytes,2,rep,name=lessons,proto3" json:"lessons,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessLessons) Reset() {
+	*x = ProcessLessons{}
+	mi := &file_loom_v1_memory_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessLessons) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessLessons) ProtoMessage() {}
+
+func (x *ProcessLessons) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_memory_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProcessLessons.ProtoReflect.Descriptor instead.
+func (*ProcessLessons) Descriptor() ([]byte, []int) {
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ProcessLessons) GetExecutions() uint64 {
+	if x != nil {
+		return x.Executions
+	}
+	return 0
+}
+
+func (x *ProcessLessons) GetLessons() map[string]*Lesson {
+	if x != nil {
+		return x.Lessons
+	}
+	return nil
+}
+
 // MemoryOffer is what an attempt was offered.
 type MemoryOffer struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -571,7 +796,7 @@ type MemoryOffer struct {
 
 func (x *MemoryOffer) Reset() {
 	*x = MemoryOffer{}
-	mi := &file_loom_v1_memory_proto_msgTypes[2]
+	mi := &file_loom_v1_memory_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -583,7 +808,7 @@ func (x *MemoryOffer) String() string {
 func (*MemoryOffer) ProtoMessage() {}
 
 func (x *MemoryOffer) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_memory_proto_msgTypes[2]
+	mi := &file_loom_v1_memory_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -596,7 +821,7 @@ func (x *MemoryOffer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryOffer.ProtoReflect.Descriptor instead.
 func (*MemoryOffer) Descriptor() ([]byte, []int) {
-	return file_loom_v1_memory_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *MemoryOffer) GetAttempt() string {
@@ -662,7 +887,7 @@ type MemoryItem struct {
 
 func (x *MemoryItem) Reset() {
 	*x = MemoryItem{}
-	mi := &file_loom_v1_memory_proto_msgTypes[3]
+	mi := &file_loom_v1_memory_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -674,7 +899,7 @@ func (x *MemoryItem) String() string {
 func (*MemoryItem) ProtoMessage() {}
 
 func (x *MemoryItem) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_memory_proto_msgTypes[3]
+	mi := &file_loom_v1_memory_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -687,7 +912,7 @@ func (x *MemoryItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryItem.ProtoReflect.Descriptor instead.
 func (*MemoryItem) Descriptor() ([]byte, []int) {
-	return file_loom_v1_memory_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *MemoryItem) GetEntry() *MemoryEntry {
@@ -726,7 +951,7 @@ type MemoryContext struct {
 
 func (x *MemoryContext) Reset() {
 	*x = MemoryContext{}
-	mi := &file_loom_v1_memory_proto_msgTypes[4]
+	mi := &file_loom_v1_memory_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -738,7 +963,7 @@ func (x *MemoryContext) String() string {
 func (*MemoryContext) ProtoMessage() {}
 
 func (x *MemoryContext) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_memory_proto_msgTypes[4]
+	mi := &file_loom_v1_memory_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -751,7 +976,7 @@ func (x *MemoryContext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryContext.ProtoReflect.Descriptor instead.
 func (*MemoryContext) Descriptor() ([]byte, []int) {
-	return file_loom_v1_memory_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *MemoryContext) GetItems() []*MemoryItem {
@@ -795,7 +1020,7 @@ type MemoryState struct {
 
 func (x *MemoryState) Reset() {
 	*x = MemoryState{}
-	mi := &file_loom_v1_memory_proto_msgTypes[5]
+	mi := &file_loom_v1_memory_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -807,7 +1032,7 @@ func (x *MemoryState) String() string {
 func (*MemoryState) ProtoMessage() {}
 
 func (x *MemoryState) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_memory_proto_msgTypes[5]
+	mi := &file_loom_v1_memory_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -820,7 +1045,7 @@ func (x *MemoryState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryState.ProtoReflect.Descriptor instead.
 func (*MemoryState) Descriptor() ([]byte, []int) {
-	return file_loom_v1_memory_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *MemoryState) GetEntries() []*MemoryEntry {
@@ -859,7 +1084,7 @@ type KeepMemory struct {
 
 func (x *KeepMemory) Reset() {
 	*x = KeepMemory{}
-	mi := &file_loom_v1_memory_proto_msgTypes[6]
+	mi := &file_loom_v1_memory_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -871,7 +1096,7 @@ func (x *KeepMemory) String() string {
 func (*KeepMemory) ProtoMessage() {}
 
 func (x *KeepMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_memory_proto_msgTypes[6]
+	mi := &file_loom_v1_memory_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -884,7 +1109,7 @@ func (x *KeepMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeepMemory.ProtoReflect.Descriptor instead.
 func (*KeepMemory) Descriptor() ([]byte, []int) {
-	return file_loom_v1_memory_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *KeepMemory) GetRequest() string {
@@ -945,7 +1170,7 @@ type ChangeMemory struct {
 
 func (x *ChangeMemory) Reset() {
 	*x = ChangeMemory{}
-	mi := &file_loom_v1_memory_proto_msgTypes[7]
+	mi := &file_loom_v1_memory_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -957,7 +1182,7 @@ func (x *ChangeMemory) String() string {
 func (*ChangeMemory) ProtoMessage() {}
 
 func (x *ChangeMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_memory_proto_msgTypes[7]
+	mi := &file_loom_v1_memory_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -970,7 +1195,7 @@ func (x *ChangeMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMemory.ProtoReflect.Descriptor instead.
 func (*ChangeMemory) Descriptor() ([]byte, []int) {
-	return file_loom_v1_memory_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ChangeMemory) GetId() string {
@@ -1072,7 +1297,7 @@ type ForgetMemory struct {
 
 func (x *ForgetMemory) Reset() {
 	*x = ForgetMemory{}
-	mi := &file_loom_v1_memory_proto_msgTypes[8]
+	mi := &file_loom_v1_memory_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1084,7 +1309,7 @@ func (x *ForgetMemory) String() string {
 func (*ForgetMemory) ProtoMessage() {}
 
 func (x *ForgetMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_memory_proto_msgTypes[8]
+	mi := &file_loom_v1_memory_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1097,7 +1322,7 @@ func (x *ForgetMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetMemory.ProtoReflect.Descriptor instead.
 func (*ForgetMemory) Descriptor() ([]byte, []int) {
-	return file_loom_v1_memory_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ForgetMemory) GetId() string {
@@ -1141,7 +1366,7 @@ type OfferMemory struct {
 
 func (x *OfferMemory) Reset() {
 	*x = OfferMemory{}
-	mi := &file_loom_v1_memory_proto_msgTypes[9]
+	mi := &file_loom_v1_memory_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1153,7 +1378,7 @@ func (x *OfferMemory) String() string {
 func (*OfferMemory) ProtoMessage() {}
 
 func (x *OfferMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_memory_proto_msgTypes[9]
+	mi := &file_loom_v1_memory_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,7 +1391,7 @@ func (x *OfferMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferMemory.ProtoReflect.Descriptor instead.
 func (*OfferMemory) Descriptor() ([]byte, []int) {
-	return file_loom_v1_memory_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *OfferMemory) GetAttempt() string {
@@ -1244,7 +1469,7 @@ type MemoryKept struct {
 
 func (x *MemoryKept) Reset() {
 	*x = MemoryKept{}
-	mi := &file_loom_v1_memory_proto_msgTypes[10]
+	mi := &file_loom_v1_memory_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1481,7 @@ func (x *MemoryKept) String() string {
 func (*MemoryKept) ProtoMessage() {}
 
 func (x *MemoryKept) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_memory_proto_msgTypes[10]
+	mi := &file_loom_v1_memory_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1494,7 @@ func (x *MemoryKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryKept.ProtoReflect.Descriptor instead.
 func (*MemoryKept) Descriptor() ([]byte, []int) {
-	return file_loom_v1_memory_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *MemoryKept) GetEntry() *MemoryEntry {
@@ -1306,7 +1531,7 @@ type MemoryMerged struct {
 
 func (x *MemoryMerged) Reset() {
 	*x = MemoryMerged{}
-	mi := &file_loom_v1_memory_proto_msgTypes[11]
+	mi := &file_loom_v1_memory_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1318,7 +1543,7 @@ func (x *MemoryMerged) String() string {
 func (*MemoryMerged) ProtoMessage() {}
 
 func (x *MemoryMerged) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_memory_proto_msgTypes[11]
+	mi := &file_loom_v1_memory_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1331,7 +1556,7 @@ func (x *MemoryMerged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryMerged.ProtoReflect.Descriptor instead.
 func (*MemoryMerged) Descriptor() ([]byte, []int) {
-	return file_loom_v1_memory_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *MemoryMerged) GetId() string {
@@ -1394,7 +1619,7 @@ type MemoryChanged struct {
 
 func (x *MemoryChanged) Reset() {
 	*x = MemoryChanged{}
-	mi := &file_loom_v1_memory_proto_msgTypes[12]
+	mi := &file_loom_v1_memory_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1406,7 +1631,7 @@ func (x *MemoryChanged) String() string {
 func (*MemoryChanged) ProtoMessage() {}
 
 func (x *MemoryChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_memory_proto_msgTypes[12]
+	mi := &file_loom_v1_memory_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1419,7 +1644,7 @@ func (x *MemoryChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryChanged.ProtoReflect.Descriptor instead.
 func (*MemoryChanged) Descriptor() ([]byte, []int) {
-	return file_loom_v1_memory_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *MemoryChanged) GetEntry() *MemoryEntry {
@@ -1440,7 +1665,7 @@ type MemoryPromoted struct {
 
 func (x *MemoryPromoted) Reset() {
 	*x = MemoryPromoted{}
-	mi := &file_loom_v1_memory_proto_msgTypes[13]
+	mi := &file_loom_v1_memory_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1452,7 +1677,7 @@ func (x *MemoryPromoted) String() string {
 func (*MemoryPromoted) ProtoMessage() {}
 
 func (x *MemoryPromoted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_memory_proto_msgTypes[13]
+	mi := &file_loom_v1_memory_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1465,7 +1690,7 @@ func (x *MemoryPromoted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryPromoted.ProtoReflect.Descriptor instead.
 func (*MemoryPromoted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_memory_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *MemoryPromoted) GetId() string {
@@ -1493,7 +1718,7 @@ type MemoryForgotten struct {
 
 func (x *MemoryForgotten) Reset() {
 	*x = MemoryForgotten{}
-	mi := &file_loom_v1_memory_proto_msgTypes[14]
+	mi := &file_loom_v1_memory_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1505,7 +1730,7 @@ func (x *MemoryForgotten) String() string {
 func (*MemoryForgotten) ProtoMessage() {}
 
 func (x *MemoryForgotten) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_memory_proto_msgTypes[14]
+	mi := &file_loom_v1_memory_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1518,7 +1743,7 @@ func (x *MemoryForgotten) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryForgotten.ProtoReflect.Descriptor instead.
 func (*MemoryForgotten) Descriptor() ([]byte, []int) {
-	return file_loom_v1_memory_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *MemoryForgotten) GetId() string {
@@ -1545,7 +1770,7 @@ type MemoryExpired struct {
 
 func (x *MemoryExpired) Reset() {
 	*x = MemoryExpired{}
-	mi := &file_loom_v1_memory_proto_msgTypes[15]
+	mi := &file_loom_v1_memory_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1557,7 +1782,7 @@ func (x *MemoryExpired) String() string {
 func (*MemoryExpired) ProtoMessage() {}
 
 func (x *MemoryExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_memory_proto_msgTypes[15]
+	mi := &file_loom_v1_memory_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1570,7 +1795,7 @@ func (x *MemoryExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryExpired.ProtoReflect.Descriptor instead.
 func (*MemoryExpired) Descriptor() ([]byte, []int) {
-	return file_loom_v1_memory_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *MemoryExpired) GetIds() []string {
@@ -1590,7 +1815,7 @@ type MemoryDropped struct {
 
 func (x *MemoryDropped) Reset() {
 	*x = MemoryDropped{}
-	mi := &file_loom_v1_memory_proto_msgTypes[16]
+	mi := &file_loom_v1_memory_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1602,7 +1827,7 @@ func (x *MemoryDropped) String() string {
 func (*MemoryDropped) ProtoMessage() {}
 
 func (x *MemoryDropped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_memory_proto_msgTypes[16]
+	mi := &file_loom_v1_memory_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1615,7 +1840,7 @@ func (x *MemoryDropped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryDropped.ProtoReflect.Descriptor instead.
 func (*MemoryDropped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_memory_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *MemoryDropped) GetIds() []string {
@@ -1636,7 +1861,7 @@ type MemoryOffered struct {
 
 func (x *MemoryOffered) Reset() {
 	*x = MemoryOffered{}
-	mi := &file_loom_v1_memory_proto_msgTypes[17]
+	mi := &file_loom_v1_memory_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +1873,7 @@ func (x *MemoryOffered) String() string {
 func (*MemoryOffered) ProtoMessage() {}
 
 func (x *MemoryOffered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_memory_proto_msgTypes[17]
+	mi := &file_loom_v1_memory_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +1886,7 @@ func (x *MemoryOffered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryOffered.ProtoReflect.Descriptor instead.
 func (*MemoryOffered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_memory_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_memory_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *MemoryOffered) GetOffer() *MemoryOffer {
@@ -1681,7 +1906,7 @@ const file_loom_v1_memory_proto_rawDesc = "" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
 	"\bdecision\x18\x03 \x01(\tR\bdecision\x12\x18\n" +
 	"\aattempt\x18\x04 \x01(\tR\aattempt\x12\x1a\n" +
-	"\bapproval\x18\x05 \x01(\tR\bapproval\"\xaa\a\n" +
+	"\bapproval\x18\x05 \x01(\tR\bapproval\"\xc2\a\n" +
 	"\vMemoryEntry\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1c\n" +
@@ -1714,7 +1939,26 @@ const file_loom_v1_memory_proto_rawDesc = "" +
 	"\n" +
 	"changed_by\x18\x19 \x01(\v2\x11.loom.v1.IdentityR\tchangedBy\x12\x16\n" +
 	"\x06reason\x18\x1a \x01(\tR\x06reason\x12\x18\n" +
-	"\aproject\x18\x1b \x01(\tR\aproject\"\xd6\x01\n" +
+	"\aproject\x18\x1b \x01(\tR\aproject\x12\x16\n" +
+	"\x06lesson\x18\x1c \x01(\tR\x06lesson\"\xc5\x01\n" +
+	"\x06Lesson\x12'\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x13.loom.v1.LessonKindR\x04kind\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
+	"\x05about\x18\x03 \x01(\tR\x05about\x12\x1e\n" +
+	"\n" +
+	"executions\x18\x04 \x01(\x04R\n" +
+	"executions\x12\x14\n" +
+	"\x05times\x18\x05 \x01(\x04R\x05times\x12\x16\n" +
+	"\x06mended\x18\x06 \x01(\x04R\x06mended\x12\x1a\n" +
+	"\battempts\x18\a \x03(\tR\battempts\"\xbd\x01\n" +
+	"\x0eProcessLessons\x12\x1e\n" +
+	"\n" +
+	"executions\x18\x01 \x01(\x04R\n" +
+	"executions\x12>\n" +
+	"\alessons\x18\x02 \x03(\v2$.loom.v1.ProcessLessons.LessonsEntryR\alessons\x1aK\n" +
+	"\fLessonsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12%\n" +
+	"\x05value\x18\x02 \x01(\v2\x0f.loom.v1.LessonR\x05value:\x028\x01\"\xd6\x01\n" +
 	"\vMemoryOffer\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x18\n" +
 	"\aentries\x18\x02 \x03(\tR\aentries\x12\x16\n" +
@@ -1818,7 +2062,14 @@ const file_loom_v1_memory_proto_rawDesc = "" +
 	"\x14MEMORY_STATUS_ACTIVE\x10\x01\x12\x19\n" +
 	"\x15MEMORY_STATUS_EXPIRED\x10\x02\x12\x19\n" +
 	"\x15MEMORY_STATUS_DROPPED\x10\x03\x12\x1b\n" +
-	"\x17MEMORY_STATUS_FORGOTTEN\x10\x04B.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\x17MEMORY_STATUS_FORGOTTEN\x10\x04*\x89\x01\n" +
+	"\n" +
+	"LessonKind\x12\x1b\n" +
+	"\x17LESSON_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10LESSON_KIND_RULE\x10\x01\x12\x17\n" +
+	"\x13LESSON_KIND_FAILURE\x10\x02\x12\x19\n" +
+	"\x15LESSON_KIND_SENT_BACK\x10\x03\x12\x14\n" +
+	"\x10LESSON_KIND_PLAN\x10\x04B.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_memory_proto_rawDescOnce sync.Once
@@ -1832,67 +2083,74 @@ func file_loom_v1_memory_proto_rawDescGZIP() []byte {
 	return file_loom_v1_memory_proto_rawDescData
 }
 
-var file_loom_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_loom_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_loom_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_loom_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_loom_v1_memory_proto_goTypes = []any{
 	(MemoryLayer)(0),              // 0: loom.v1.MemoryLayer
 	(MemoryTrust)(0),              // 1: loom.v1.MemoryTrust
 	(MemoryStatus)(0),             // 2: loom.v1.MemoryStatus
-	(*MemorySource)(nil),          // 3: loom.v1.MemorySource
-	(*MemoryEntry)(nil),           // 4: loom.v1.MemoryEntry
-	(*MemoryOffer)(nil),           // 5: loom.v1.MemoryOffer
-	(*MemoryItem)(nil),            // 6: loom.v1.MemoryItem
-	(*MemoryContext)(nil),         // 7: loom.v1.MemoryContext
-	(*MemoryState)(nil),           // 8: loom.v1.MemoryState
-	(*KeepMemory)(nil),            // 9: loom.v1.KeepMemory
-	(*ChangeMemory)(nil),          // 10: loom.v1.ChangeMemory
-	(*ForgetMemory)(nil),          // 11: loom.v1.ForgetMemory
-	(*OfferMemory)(nil),           // 12: loom.v1.OfferMemory
-	(*MemoryKept)(nil),            // 13: loom.v1.MemoryKept
-	(*MemoryMerged)(nil),          // 14: loom.v1.MemoryMerged
-	(*MemoryChanged)(nil),         // 15: loom.v1.MemoryChanged
-	(*MemoryPromoted)(nil),        // 16: loom.v1.MemoryPromoted
-	(*MemoryForgotten)(nil),       // 17: loom.v1.MemoryForgotten
-	(*MemoryExpired)(nil),         // 18: loom.v1.MemoryExpired
-	(*MemoryDropped)(nil),         // 19: loom.v1.MemoryDropped
-	(*MemoryOffered)(nil),         // 20: loom.v1.MemoryOffered
-	(*BlobRef)(nil),               // 21: loom.v1.BlobRef
-	(*Identity)(nil),              // 22: loom.v1.Identity
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
-	(*Claimant)(nil),              // 24: loom.v1.Claimant
+	(LessonKind)(0),               // 3: loom.v1.LessonKind
+	(*MemorySource)(nil),          // 4: loom.v1.MemorySource
+	(*MemoryEntry)(nil),           // 5: loom.v1.MemoryEntry
+	(*Lesson)(nil),                // 6: loom.v1.Lesson
+	(*ProcessLessons)(nil),        // 7: loom.v1.ProcessLessons
+	(*MemoryOffer)(nil),           // 8: loom.v1.MemoryOffer
+	(*MemoryItem)(nil),            // 9: loom.v1.MemoryItem
+	(*MemoryContext)(nil),         // 10: loom.v1.MemoryContext
+	(*MemoryState)(nil),           // 11: loom.v1.MemoryState
+	(*KeepMemory)(nil),            // 12: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 13: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 14: loom.v1.ForgetMemory
+	(*OfferMemory)(nil),           // 15: loom.v1.OfferMemory
+	(*MemoryKept)(nil),            // 16: loom.v1.MemoryKept
+	(*MemoryMerged)(nil),          // 17: loom.v1.MemoryMerged
+	(*MemoryChanged)(nil),         // 18: loom.v1.MemoryChanged
+	(*MemoryPromoted)(nil),        // 19: loom.v1.MemoryPromoted
+	(*MemoryForgotten)(nil),       // 20: loom.v1.MemoryForgotten
+	(*MemoryExpired)(nil),         // 21: loom.v1.MemoryExpired
+	(*MemoryDropped)(nil),         // 22: loom.v1.MemoryDropped
+	(*MemoryOffered)(nil),         // 23: loom.v1.MemoryOffered
+	nil,                           // 24: loom.v1.ProcessLessons.LessonsEntry
+	(*BlobRef)(nil),               // 25: loom.v1.BlobRef
+	(*Identity)(nil),              // 26: loom.v1.Identity
+	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
+	(*Claimant)(nil),              // 28: loom.v1.Claimant
 }
 var file_loom_v1_memory_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.MemoryEntry.layer:type_name -> loom.v1.MemoryLayer
 	1,  // 1: loom.v1.MemoryEntry.trust:type_name -> loom.v1.MemoryTrust
 	2,  // 2: loom.v1.MemoryEntry.status:type_name -> loom.v1.MemoryStatus
-	21, // 3: loom.v1.MemoryEntry.detail:type_name -> loom.v1.BlobRef
-	3,  // 4: loom.v1.MemoryEntry.sources:type_name -> loom.v1.MemorySource
-	22, // 5: loom.v1.MemoryEntry.author:type_name -> loom.v1.Identity
-	23, // 6: loom.v1.MemoryEntry.time:type_name -> google.protobuf.Timestamp
-	23, // 7: loom.v1.MemoryEntry.expires:type_name -> google.protobuf.Timestamp
-	23, // 8: loom.v1.MemoryEntry.said_at:type_name -> google.protobuf.Timestamp
-	23, // 9: loom.v1.MemoryEntry.changed_at:type_name -> google.protobuf.Timestamp
-	22, // 10: loom.v1.MemoryEntry.changed_by:type_name -> loom.v1.Identity
-	23, // 11: loom.v1.MemoryOffer.time:type_name -> google.protobuf.Timestamp
-	4,  // 12: loom.v1.MemoryItem.entry:type_name -> loom.v1.MemoryEntry
-	6,  // 13: loom.v1.MemoryContext.items:type_name -> loom.v1.MemoryItem
-	4,  // 14: loom.v1.MemoryState.entries:type_name -> loom.v1.MemoryEntry
-	5,  // 15: loom.v1.MemoryState.offers:type_name -> loom.v1.MemoryOffer
-	4,  // 16: loom.v1.KeepMemory.entry:type_name -> loom.v1.MemoryEntry
-	24, // 17: loom.v1.KeepMemory.claimant:type_name -> loom.v1.Claimant
-	23, // 18: loom.v1.ChangeMemory.expires:type_name -> google.protobuf.Timestamp
-	21, // 19: loom.v1.ChangeMemory.detail:type_name -> loom.v1.BlobRef
-	24, // 20: loom.v1.OfferMemory.claimant:type_name -> loom.v1.Claimant
-	6,  // 21: loom.v1.OfferMemory.shared:type_name -> loom.v1.MemoryItem
-	4,  // 22: loom.v1.MemoryKept.entry:type_name -> loom.v1.MemoryEntry
-	3,  // 23: loom.v1.MemoryMerged.sources:type_name -> loom.v1.MemorySource
-	4,  // 24: loom.v1.MemoryChanged.entry:type_name -> loom.v1.MemoryEntry
-	5,  // 25: loom.v1.MemoryOffered.offer:type_name -> loom.v1.MemoryOffer
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	25, // 3: loom.v1.MemoryEntry.detail:type_name -> loom.v1.BlobRef
+	4,  // 4: loom.v1.MemoryEntry.sources:type_name -> loom.v1.MemorySource
+	26, // 5: loom.v1.MemoryEntry.author:type_name -> loom.v1.Identity
+	27, // 6: loom.v1.MemoryEntry.time:type_name -> google.protobuf.Timestamp
+	27, // 7: loom.v1.MemoryEntry.expires:type_name -> google.protobuf.Timestamp
+	27, // 8: loom.v1.MemoryEntry.said_at:type_name -> google.protobuf.Timestamp
+	27, // 9: loom.v1.MemoryEntry.changed_at:type_name -> google.protobuf.Timestamp
+	26, // 10: loom.v1.MemoryEntry.changed_by:type_name -> loom.v1.Identity
+	3,  // 11: loom.v1.Lesson.kind:type_name -> loom.v1.LessonKind
+	24, // 12: loom.v1.ProcessLessons.lessons:type_name -> loom.v1.ProcessLessons.LessonsEntry
+	27, // 13: loom.v1.MemoryOffer.time:type_name -> google.protobuf.Timestamp
+	5,  // 14: loom.v1.MemoryItem.entry:type_name -> loom.v1.MemoryEntry
+	9,  // 15: loom.v1.MemoryContext.items:type_name -> loom.v1.MemoryItem
+	5,  // 16: loom.v1.MemoryState.entries:type_name -> loom.v1.MemoryEntry
+	8,  // 17: loom.v1.MemoryState.offers:type_name -> loom.v1.MemoryOffer
+	5,  // 18: loom.v1.KeepMemory.entry:type_name -> loom.v1.MemoryEntry
+	28, // 19: loom.v1.KeepMemory.claimant:type_name -> loom.v1.Claimant
+	27, // 20: loom.v1.ChangeMemory.expires:type_name -> google.protobuf.Timestamp
+	25, // 21: loom.v1.ChangeMemory.detail:type_name -> loom.v1.BlobRef
+	28, // 22: loom.v1.OfferMemory.claimant:type_name -> loom.v1.Claimant
+	9,  // 23: loom.v1.OfferMemory.shared:type_name -> loom.v1.MemoryItem
+	5,  // 24: loom.v1.MemoryKept.entry:type_name -> loom.v1.MemoryEntry
+	4,  // 25: loom.v1.MemoryMerged.sources:type_name -> loom.v1.MemorySource
+	5,  // 26: loom.v1.MemoryChanged.entry:type_name -> loom.v1.MemoryEntry
+	8,  // 27: loom.v1.MemoryOffered.offer:type_name -> loom.v1.MemoryOffer
+	6,  // 28: loom.v1.ProcessLessons.LessonsEntry.value:type_name -> loom.v1.Lesson
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_memory_proto_init() }
@@ -1902,14 +2160,14 @@ func file_loom_v1_memory_proto_init() {
 	}
 	file_loom_v1_common_proto_init()
 	file_loom_v1_workflow_proto_init()
-	file_loom_v1_memory_proto_msgTypes[7].OneofWrappers = []any{}
+	file_loom_v1_memory_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_memory_proto_rawDesc), len(file_loom_v1_memory_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   18,
+			NumEnums:      4,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -761,7 +761,9 @@ type ProjectState struct {
 	// Sessions of patterns: those that go on, and the newest that have ended.
 	Sessions map[string]*SessionRecord `protobuf:"bytes,39,rep,name=sessions,proto3" json:"sessions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// How many sessions there were.
-	SessionCount  uint64 `protobuf:"varint,40,opt,name=session_count,json=sessionCount,proto3" json:"session_count,omitempty"`
+	SessionCount uint64 `protobuf:"varint,40,opt,name=session_count,json=sessionCount,proto3" json:"session_count,omitempty"`
+	// What executions that have ended teach, by the name of their process; at most 128.
+	Lessons       map[string]*ProcessLessons `protobuf:"bytes,41,rep,name=lessons,proto3" json:"lessons,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1074,6 +1076,13 @@ func (x *ProjectState) GetSessionCount() uint64 {
 		return x.SessionCount
 	}
 	return 0
+}
+
+func (x *ProjectState) GetLessons() map[string]*ProcessLessons {
+	if x != nil {
+		return x.Lessons
+	}
+	return nil
 }
 
 // DaySpending is what a project has spent on a day, and what the CEO has lifted the
@@ -1715,7 +1724,7 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x06agents\x18\x02 \x03(\v2\x1e.loom.v1.HostRoles.AgentsEntryR\x06agents\x1a9\n" +
 	"\vAgentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x8c\x19\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x9f\x1a\n" +
 	"\fProjectState\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12\x1f\n" +
 	"\vlast_number\x18\x02 \x01(\x04R\n" +
@@ -1766,7 +1775,8 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"graphPages\x12(\n" +
 	"\x04days\x18& \x03(\v2\x14.loom.v1.DaySpendingR\x04days\x12?\n" +
 	"\bsessions\x18' \x03(\v2#.loom.v1.ProjectState.SessionsEntryR\bsessions\x12#\n" +
-	"\rsession_count\x18( \x01(\x04R\fsessionCount\x1aG\n" +
+	"\rsession_count\x18( \x01(\x04R\fsessionCount\x12<\n" +
+	"\alessons\x18) \x03(\v2\".loom.v1.ProjectState.LessonsEntryR\alessons\x1aG\n" +
 	"\n" +
 	"BeadsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
@@ -1815,7 +1825,10 @@ const file_loom_v1_project_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\r.loom.v1.TeamR\x05value:\x028\x01\x1aS\n" +
 	"\rSessionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
-	"\x05value\x18\x02 \x01(\v2\x16.loom.v1.SessionRecordR\x05value:\x028\x01\"\x8f\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.loom.v1.SessionRecordR\x05value:\x028\x01\x1aS\n" +
+	"\fLessonsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
+	"\x05value\x18\x02 \x01(\v2\x17.loom.v1.ProcessLessonsR\x05value:\x028\x01\"\x8f\x01\n" +
 	"\vDaySpending\x12.\n" +
 	"\x04ends\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04ends\x12%\n" +
 	"\x05spent\x18\x02 \x01(\v2\x0f.loom.v1.BudgetR\x05spent\x12)\n" +
@@ -1876,7 +1889,7 @@ func file_loom_v1_project_proto_rawDescGZIP() []byte {
 	return file_loom_v1_project_proto_rawDescData
 }
 
-var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_loom_v1_project_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_loom_v1_project_proto_goTypes = []any{
 	(*ProjectConfig)(nil),         // 0: loom.v1.ProjectConfig
 	(*ProcessRule)(nil),           // 1: loom.v1.ProcessRule
@@ -1911,112 +1924,116 @@ var file_loom_v1_project_proto_goTypes = []any{
 	nil,                           // 30: loom.v1.ProjectState.RefusedEntry
 	nil,                           // 31: loom.v1.ProjectState.TeamsEntry
 	nil,                           // 32: loom.v1.ProjectState.SessionsEntry
-	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
-	(*Budget)(nil),                // 34: loom.v1.Budget
-	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
-	(BeadType)(0),                 // 36: loom.v1.BeadType
-	(Priority)(0),                 // 37: loom.v1.Priority
-	(*DecisionGraph)(nil),         // 38: loom.v1.DecisionGraph
-	(*CommitLocks)(nil),           // 39: loom.v1.CommitLocks
-	(*Pause)(nil),                 // 40: loom.v1.Pause
-	(*Staffing)(nil),              // 41: loom.v1.Staffing
-	(*Keyring)(nil),               // 42: loom.v1.Keyring
-	(*Permission)(nil),            // 43: loom.v1.Permission
-	(*OpenLanding)(nil),           // 44: loom.v1.OpenLanding
-	(*Toolkit)(nil),               // 45: loom.v1.Toolkit
-	(*MemoryState)(nil),           // 46: loom.v1.MemoryState
-	(*Bead)(nil),                  // 47: loom.v1.Bead
-	(*Execution)(nil),             // 48: loom.v1.Execution
-	(*Approval)(nil),              // 49: loom.v1.Approval
-	(BeadStatus)(0),               // 50: loom.v1.BeadStatus
-	(*Usage)(nil),                 // 51: loom.v1.Usage
-	(PatchAction)(0),              // 52: loom.v1.PatchAction
-	(*Definition)(nil),            // 53: loom.v1.Definition
-	(*Turn)(nil),                  // 54: loom.v1.Turn
-	(*Error)(nil),                 // 55: loom.v1.Error
-	(*Team)(nil),                  // 56: loom.v1.Team
-	(*SessionRecord)(nil),         // 57: loom.v1.SessionRecord
+	nil,                           // 33: loom.v1.ProjectState.LessonsEntry
+	(*durationpb.Duration)(nil),   // 34: google.protobuf.Duration
+	(*Budget)(nil),                // 35: loom.v1.Budget
+	(*timestamppb.Timestamp)(nil), // 36: google.protobuf.Timestamp
+	(BeadType)(0),                 // 37: loom.v1.BeadType
+	(Priority)(0),                 // 38: loom.v1.Priority
+	(*DecisionGraph)(nil),         // 39: loom.v1.DecisionGraph
+	(*CommitLocks)(nil),           // 40: loom.v1.CommitLocks
+	(*Pause)(nil),                 // 41: loom.v1.Pause
+	(*Staffing)(nil),              // 42: loom.v1.Staffing
+	(*Keyring)(nil),               // 43: loom.v1.Keyring
+	(*Permission)(nil),            // 44: loom.v1.Permission
+	(*OpenLanding)(nil),           // 45: loom.v1.OpenLanding
+	(*Toolkit)(nil),               // 46: loom.v1.Toolkit
+	(*MemoryState)(nil),           // 47: loom.v1.MemoryState
+	(*Bead)(nil),                  // 48: loom.v1.Bead
+	(*Execution)(nil),             // 49: loom.v1.Execution
+	(*Approval)(nil),              // 50: loom.v1.Approval
+	(BeadStatus)(0),               // 51: loom.v1.BeadStatus
+	(*Usage)(nil),                 // 52: loom.v1.Usage
+	(PatchAction)(0),              // 53: loom.v1.PatchAction
+	(*Definition)(nil),            // 54: loom.v1.Definition
+	(*Turn)(nil),                  // 55: loom.v1.Turn
+	(*Error)(nil),                 // 56: loom.v1.Error
+	(*Team)(nil),                  // 57: loom.v1.Team
+	(*SessionRecord)(nil),         // 58: loom.v1.SessionRecord
+	(*ProcessLessons)(nil),        // 59: loom.v1.ProcessLessons
 }
 var file_loom_v1_project_proto_depIdxs = []int32{
 	2,  // 0: loom.v1.ProjectConfig.routes:type_name -> loom.v1.Route
 	3,  // 1: loom.v1.ProjectConfig.governor:type_name -> loom.v1.Governor
-	33, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
-	34, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
+	34, // 2: loom.v1.ProjectConfig.grace:type_name -> google.protobuf.Duration
+	35, // 3: loom.v1.ProjectConfig.budget:type_name -> loom.v1.Budget
 	1,  // 4: loom.v1.ProjectConfig.processes:type_name -> loom.v1.ProcessRule
 	15, // 5: loom.v1.ProjectConfig.patch:type_name -> loom.v1.ProjectConfig.PatchEntry
-	35, // 6: loom.v1.ProjectConfig.removed:type_name -> google.protobuf.Timestamp
-	34, // 7: loom.v1.ProjectConfig.bead_budget:type_name -> loom.v1.Budget
-	34, // 8: loom.v1.ProjectConfig.day_budget:type_name -> loom.v1.Budget
-	36, // 9: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
+	36, // 6: loom.v1.ProjectConfig.removed:type_name -> google.protobuf.Timestamp
+	35, // 7: loom.v1.ProjectConfig.bead_budget:type_name -> loom.v1.Budget
+	35, // 8: loom.v1.ProjectConfig.day_budget:type_name -> loom.v1.Budget
+	37, // 9: loom.v1.ProcessRule.type:type_name -> loom.v1.BeadType
 	16, // 10: loom.v1.Route.attributes:type_name -> loom.v1.Route.AttributesEntry
-	37, // 11: loom.v1.Route.priority:type_name -> loom.v1.Priority
-	33, // 12: loom.v1.Governor.window:type_name -> google.protobuf.Duration
-	35, // 13: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
+	38, // 11: loom.v1.Route.priority:type_name -> loom.v1.Priority
+	34, // 12: loom.v1.Governor.window:type_name -> google.protobuf.Duration
+	36, // 13: loom.v1.GovernorState.window_start:type_name -> google.protobuf.Timestamp
 	17, // 14: loom.v1.HostRoles.agents:type_name -> loom.v1.HostRoles.AgentsEntry
 	0,  // 15: loom.v1.ProjectState.config:type_name -> loom.v1.ProjectConfig
-	35, // 16: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
+	36, // 16: loom.v1.ProjectState.last_time:type_name -> google.protobuf.Timestamp
 	18, // 17: loom.v1.ProjectState.beads:type_name -> loom.v1.ProjectState.BeadsEntry
 	19, // 18: loom.v1.ProjectState.executions:type_name -> loom.v1.ProjectState.ExecutionsEntry
 	20, // 19: loom.v1.ProjectState.approvals:type_name -> loom.v1.ProjectState.ApprovalsEntry
 	21, // 20: loom.v1.ProjectState.definitions:type_name -> loom.v1.ProjectState.DefinitionsEntry
 	22, // 21: loom.v1.ProjectState.latest:type_name -> loom.v1.ProjectState.LatestEntry
-	38, // 22: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
-	39, // 23: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
+	39, // 22: loom.v1.ProjectState.graph:type_name -> loom.v1.DecisionGraph
+	40, // 23: loom.v1.ProjectState.locks:type_name -> loom.v1.CommitLocks
 	23, // 24: loom.v1.ProjectState.turns:type_name -> loom.v1.ProjectState.TurnsEntry
 	24, // 25: loom.v1.ProjectState.requests:type_name -> loom.v1.ProjectState.RequestsEntry
 	25, // 26: loom.v1.ProjectState.nonces:type_name -> loom.v1.ProjectState.NoncesEntry
 	26, // 27: loom.v1.ProjectState.changed:type_name -> loom.v1.ProjectState.ChangedEntry
-	40, // 28: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
+	41, // 28: loom.v1.ProjectState.pauses:type_name -> loom.v1.Pause
 	27, // 29: loom.v1.ProjectState.hosts:type_name -> loom.v1.ProjectState.HostsEntry
 	28, // 30: loom.v1.ProjectState.absent:type_name -> loom.v1.ProjectState.AbsentEntry
 	4,  // 31: loom.v1.ProjectState.governor:type_name -> loom.v1.GovernorState
 	29, // 32: loom.v1.ProjectState.stored_at:type_name -> loom.v1.ProjectState.StoredAtEntry
-	35, // 33: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
+	36, // 33: loom.v1.ProjectState.roles_since:type_name -> google.protobuf.Timestamp
 	30, // 34: loom.v1.ProjectState.refused:type_name -> loom.v1.ProjectState.RefusedEntry
-	41, // 35: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
-	42, // 36: loom.v1.ProjectState.keyring:type_name -> loom.v1.Keyring
-	43, // 37: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
-	34, // 38: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
-	44, // 39: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
-	45, // 40: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
+	42, // 35: loom.v1.ProjectState.staffing:type_name -> loom.v1.Staffing
+	43, // 36: loom.v1.ProjectState.keyring:type_name -> loom.v1.Keyring
+	44, // 37: loom.v1.ProjectState.permissions:type_name -> loom.v1.Permission
+	35, // 38: loom.v1.ProjectState.granted:type_name -> loom.v1.Budget
+	45, // 39: loom.v1.ProjectState.open_landings:type_name -> loom.v1.OpenLanding
+	46, // 40: loom.v1.ProjectState.toolkits:type_name -> loom.v1.Toolkit
 	13, // 41: loom.v1.ProjectState.landed_patches:type_name -> loom.v1.LandedPatch
-	46, // 42: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
+	47, // 42: loom.v1.ProjectState.memory:type_name -> loom.v1.MemoryState
 	31, // 43: loom.v1.ProjectState.teams:type_name -> loom.v1.ProjectState.TeamsEntry
 	8,  // 44: loom.v1.ProjectState.graph_pages:type_name -> loom.v1.GraphPages
 	7,  // 45: loom.v1.ProjectState.days:type_name -> loom.v1.DaySpending
 	32, // 46: loom.v1.ProjectState.sessions:type_name -> loom.v1.ProjectState.SessionsEntry
-	35, // 47: loom.v1.DaySpending.ends:type_name -> google.protobuf.Timestamp
-	34, // 48: loom.v1.DaySpending.spent:type_name -> loom.v1.Budget
-	34, // 49: loom.v1.DaySpending.granted:type_name -> loom.v1.Budget
-	47, // 50: loom.v1.EndedWork.bead:type_name -> loom.v1.Bead
-	48, // 51: loom.v1.EndedWork.executions:type_name -> loom.v1.Execution
-	49, // 52: loom.v1.EndedWork.approval:type_name -> loom.v1.Approval
-	11, // 53: loom.v1.SegmentIndex.entries:type_name -> loom.v1.SegmentEntry
-	50, // 54: loom.v1.SegmentEntry.status:type_name -> loom.v1.BeadStatus
-	36, // 55: loom.v1.SegmentEntry.type:type_name -> loom.v1.BeadType
-	12, // 56: loom.v1.SegmentEntry.executions:type_name -> loom.v1.SegmentExecution
-	35, // 57: loom.v1.SegmentExecution.started_at:type_name -> google.protobuf.Timestamp
-	51, // 58: loom.v1.SegmentExecution.usage:type_name -> loom.v1.Usage
-	35, // 59: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
-	35, // 60: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
-	52, // 61: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
-	47, // 62: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
-	48, // 63: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
-	49, // 64: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
-	53, // 65: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
-	54, // 66: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
-	14, // 67: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
-	5,  // 68: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
-	35, // 69: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
-	35, // 70: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
-	55, // 71: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
-	56, // 72: loom.v1.ProjectState.TeamsEntry.value:type_name -> loom.v1.Team
-	57, // 73: loom.v1.ProjectState.SessionsEntry.value:type_name -> loom.v1.SessionRecord
-	74, // [74:74] is the sub-list for method output_type
-	74, // [74:74] is the sub-list for method input_type
-	74, // [74:74] is the sub-list for extension type_name
-	74, // [74:74] is the sub-list for extension extendee
-	0,  // [0:74] is the sub-list for field type_name
+	33, // 47: loom.v1.ProjectState.lessons:type_name -> loom.v1.ProjectState.LessonsEntry
+	36, // 48: loom.v1.DaySpending.ends:type_name -> google.protobuf.Timestamp
+	35, // 49: loom.v1.DaySpending.spent:type_name -> loom.v1.Budget
+	35, // 50: loom.v1.DaySpending.granted:type_name -> loom.v1.Budget
+	48, // 51: loom.v1.EndedWork.bead:type_name -> loom.v1.Bead
+	49, // 52: loom.v1.EndedWork.executions:type_name -> loom.v1.Execution
+	50, // 53: loom.v1.EndedWork.approval:type_name -> loom.v1.Approval
+	11, // 54: loom.v1.SegmentIndex.entries:type_name -> loom.v1.SegmentEntry
+	51, // 55: loom.v1.SegmentEntry.status:type_name -> loom.v1.BeadStatus
+	37, // 56: loom.v1.SegmentEntry.type:type_name -> loom.v1.BeadType
+	12, // 57: loom.v1.SegmentEntry.executions:type_name -> loom.v1.SegmentExecution
+	36, // 58: loom.v1.SegmentExecution.started_at:type_name -> google.protobuf.Timestamp
+	52, // 59: loom.v1.SegmentExecution.usage:type_name -> loom.v1.Usage
+	36, // 60: loom.v1.LandedPatch.at:type_name -> google.protobuf.Timestamp
+	36, // 61: loom.v1.RememberedRequest.time:type_name -> google.protobuf.Timestamp
+	53, // 62: loom.v1.ProjectConfig.PatchEntry.value:type_name -> loom.v1.PatchAction
+	48, // 63: loom.v1.ProjectState.BeadsEntry.value:type_name -> loom.v1.Bead
+	49, // 64: loom.v1.ProjectState.ExecutionsEntry.value:type_name -> loom.v1.Execution
+	50, // 65: loom.v1.ProjectState.ApprovalsEntry.value:type_name -> loom.v1.Approval
+	54, // 66: loom.v1.ProjectState.DefinitionsEntry.value:type_name -> loom.v1.Definition
+	55, // 67: loom.v1.ProjectState.TurnsEntry.value:type_name -> loom.v1.Turn
+	14, // 68: loom.v1.ProjectState.RequestsEntry.value:type_name -> loom.v1.RememberedRequest
+	5,  // 69: loom.v1.ProjectState.HostsEntry.value:type_name -> loom.v1.HostRoles
+	36, // 70: loom.v1.ProjectState.AbsentEntry.value:type_name -> google.protobuf.Timestamp
+	36, // 71: loom.v1.ProjectState.StoredAtEntry.value:type_name -> google.protobuf.Timestamp
+	56, // 72: loom.v1.ProjectState.RefusedEntry.value:type_name -> loom.v1.Error
+	57, // 73: loom.v1.ProjectState.TeamsEntry.value:type_name -> loom.v1.Team
+	58, // 74: loom.v1.ProjectState.SessionsEntry.value:type_name -> loom.v1.SessionRecord
+	59, // 75: loom.v1.ProjectState.LessonsEntry.value:type_name -> loom.v1.ProcessLessons
+	76, // [76:76] is the sub-list for method output_type
+	76, // [76:76] is the sub-list for method input_type
+	76, // [76:76] is the sub-list for extension type_name
+	76, // [76:76] is the sub-list for extension extendee
+	0,  // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_project_proto_init() }
@@ -2043,7 +2060,7 @@ func file_loom_v1_project_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_project_proto_rawDesc), len(file_loom_v1_project_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   33,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
