@@ -59,6 +59,9 @@ func (p *partition) firstCommands(id string, s *project.State) []*loomv1.Command
 		known = map[string]*loomv1.HostRoles{p.Host: known[p.Host]}
 	}
 	list := freeing(id, p.Host, s, known, p.members())
+	if !s.HeldBefore(p.Host, p.Start) && s.Blocked() { // which a host that started asks for again
+		list = append(list, fromHost(id, p.Host, &loomv1.Command{Body: &loomv1.Command_ReleaseHost{ReleaseHost: &loomv1.ReleaseHost{Host: p.Host, Epoch: p.Start}}}))
+	}
 	if p.Roles != nil && s.Config() != nil {
 		list = append(list, fromHost(id, p.Host, &loomv1.Command{Body: &loomv1.Command_ReportRoles{ReportRoles: &loomv1.ReportRoles{
 			Host: p.Host, Roles: &loomv1.HostRoles{Epoch: p.Start, Agents: p.Roles()},

@@ -161,6 +161,11 @@ type Config struct {
 	// Projects are registered at the start, beside those that were before.
 	Projects []Project
 
+	// Held says whether the work of a bead waits as long as this host runs, without costing
+	// anything: for a host that is there for one goal. It may block until it knows, or ctx
+	// ends. Nil holds nothing.
+	Held func(ctx context.Context, bead string) bool
+
 	// Reporting has the rules of error reports for all projects that have none
 	// of their own, those included that were registered before. Nil means the
 	// built-in rules for those in Projects, and leaves the others as they are.

@@ -333,7 +333,7 @@ func (h *Host) worker() (actors.Worker, error) {
 	w := &agent.Worker{
 		Model: h.model, Models: h.config.Models, Tiers: h.config.Tiers, Roles: h.roles, Blobs: h.blobs, Repository: h.repos.Open, Exec: h.commands.Exec, ExecSetup: h.commands.ExecSetup,
 		Scratch: h.dir.Path("scratch"), HookTimeout: h.config.HookTimeout, Sources: h.tools.sources, Servers: h.config.LanguageServers, Outside: tools.Servers, Toolkit: tools.Package, Logger: h.log, Live: h.live, Broken: h.broken.note, Shared: h.shared,
-		Tape: h.config.Tape, Played: recording.PlayedBy(h.model), Secrets: h.secrets.Secrets,
+		Held: h.config.Held, Tape: h.config.Tape, Played: recording.PlayedBy(h.model), Secrets: h.secrets.Secrets,
 		Maps: index.New(h.dir.Path("maps")), Setups: kept,
 	}
 	if err := discard.All(w.Scratch); err != nil {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -41,7 +42,7 @@ type Repository struct {
 }
 
 // Worker does the work of every role. All fields but Models, Tiers, Sources, Outside,
-// Toolkit, Live, Broken, Setups and Secrets are required. It is
+// Toolkit, Live, Broken, Held, Setups and Secrets are required. It is
 // safe for concurrent use.
 type Worker struct {
 	Model model.Provider
@@ -84,6 +85,9 @@ type Worker struct {
 	Live func(project, bead, agent, text string)
 	// Broken is told of calls that were broken off. It must not block. Nil ignores it.
 	Broken func(BrokenCall)
+	// Held says whether the work of a bead waits as long as this host runs: then its agent
+	// is freed at once, and nothing is done or asked. Nil holds nothing.
+	Held func(ctx context.Context, bead string) bool
 	// Tiers answer for work that asks for a model of that tier, 1 to 3 (the
 	// strongest), where there is one.
 	Tiers map[int]model.Provider
@@ -168,6 +172,12 @@ type job struct {
 
 // Work implements actors.Worker.
 func (w *Worker) Work(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loomv1.Outcome, error) {
+	if w.Held != nil && w.Held(ctx, b.Bead.GetId()) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, cmp.Or(s.ParkForOperator(ctx, heldBack()), actors.ErrParked)
+	}
 	role, ok := w.Roles.Get(b.Attempt.Role)
 	if !ok {
 		return nil, fault.New("role/unknown", "no role %q on this host", b.Attempt.Role).Want("%s", w.Roles.Suggest(b.Attempt.Role))
@@ -207,6 +217,12 @@ func (w *Worker) Work(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loo
 		return j.phase(ctx)
 	}
 	return j.task(ctx)
+}
+
+// heldBack is what work waits for that the host which runs is not there for.
+func heldBack() *loomv1.ModelBlock {
+	why := fault.New("bead/held", "a run for another goal has the data directory")
+	return &loomv1.ModelBlock{Model: "any", Code: why.Code, Message: why.Message, Remedy: "it goes on when a host starts on the data directory: loom up"}
 }
 
 // without returns the tools that are not excluded.

@@ -22,6 +22,7 @@ var codes = map[string]Exit{
 	"bead/unknown":              Invalid,
 	"bead/invalid":              Invalid,
 	"bead/cycle":                Invalid,
+	"bead/held":                 Unavailable,
 	"bead/running":              Conflict,
 	"bead/open":                 Conflict,
 	"route/invalid":             Invalid,

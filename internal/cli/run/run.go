@@ -108,6 +108,7 @@ func (a *Commands) runErrand(ctx context.Context, s *loomv1.Submission, f *erran
 	}
 	s.Process = e.Name
 	o := errand.Options{Workspace: f.workspace, Out: f.out, Submission: s}
+	o.Left = func(here *errand.Result, beads []*loomv1.Bead) { a.leftovers(o.View, f, here, beads) }
 	o.Config.Processes = c.Library().With(processes.NewLibrary(e.Definition))
 	if err := f.project.Fill(&o.Project); err != nil {
 		return err
@@ -143,6 +144,20 @@ func (a *Commands) toGoOn(r *errand.Result, f *errandFlags, key string) {
 	default:
 		fmt.Fprintf(a.Err, "%s has not ended; it goes on when a host starts: %s\n", r.Bead, f.up(r))
 	}
+}
+
+// leftovers says which work of the data directory a run for another goal leaves alone, and
+// how it goes on or ends.
+func (a *Commands) leftovers(v errand.View, f *errandFlags, here *errand.Result, beads []*loomv1.Bead) {
+	const most = 10
+	for i, b := range beads {
+		if i == most {
+			v.Say(fmt.Sprintf("and %d more that have not ended: loom bead list", len(beads)-most))
+			break
+		}
+		v.Say(fmt.Sprintf("%s has not ended, and waits while this runs: %s", b.Id, console.Line(b.Goal, 80)))
+	}
+	fmt.Fprintf(a.Err, "  to go on with what waits, afterwards: %s\n  to close some of it, when that host runs: loom execution close BEAD --reason WHY\n", f.up(here))
 }
 
 // up is the command that starts a host which goes on with work that was filed here, with

@@ -64,6 +64,9 @@ func (d *decision) startedAgain(epoch uint64) error {
 	return d.askAgainFor(func(*loomv1.ModelBlock) bool { return true })
 }
 
+// Blocked reports whether work waits for the operator.
+func (s *State) Blocked() bool { return len(s.blocks()) > 0 }
+
 // blocks returns why models cannot be asked, each cause once.
 func (s *State) blocks() (list []*loomv1.ModelBlock) {
 	for _, x := range s.running() {

@@ -47,7 +47,11 @@ type Options struct {
 	// Prepared is called once there is a data directory, before the goal is filed.
 	// Nil does nothing.
 	Prepared func(ctx context.Context) error
-	View     View
+	// Left is told of the beads of the data directory that have not ended when the goal is
+	// filed, and are not what it goes on with: nothing of them is worked on in this run.
+	// It is told of the errand's project and repository. Nil is told nothing.
+	Left func(here *Result, beads []*loomv1.Bead)
+	View View
 }
 
 // Result is what an errand ends with.
@@ -88,6 +92,7 @@ type errand struct {
 	bead   string
 	waits  bool
 	read   *sourcelist.Tree
+	others others
 	// when this run of it began, beside what an earlier one has left
 	started time.Time
 }
@@ -97,7 +102,7 @@ type errand struct {
 // with the same idempotency key. With an error it returns what goes on when a host
 // starts on the data directory again, or nil.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	e := &errand{Options: o, started: time.Now()}
+	e := &errand{Options: o, started: time.Now(), others: others{known: make(chan struct{})}}
 	defer e.close()
 	for _, step := range []func(context.Context) error{e.start, e.submit, e.follow} {
 		if err := step(ctx); err != nil {
@@ -130,7 +135,7 @@ func (e *errand) start(ctx context.Context) (err error) {
 	if c.LanguageServers == nil {
 		c.LanguageServers = host.LanguageServersFor(c.Model)
 	}
-	c.Projects, c.Listen, c.HTTP = []host.Project{p}, "", ""
+	c.Projects, c.Listen, c.HTTP, c.Held = []host.Project{p}, "", "", e.others.held
 	e.host, err = host.Start(ctx, c)
 	if err != nil {
 		return err
@@ -157,12 +162,20 @@ func (e *errand) connect(as string) (*client.Client, error) {
 
 func (e *errand) submit(ctx context.Context) error {
 	e.Submission.Project = e.ws.id
+	unfinished, err := e.unfinished(ctx)
+	if err != nil {
+		return err
+	}
 	reply, err := e.client.Submit(ctx, e.Submission)
 	if err != nil {
 		return err
 	}
 	e.bead, e.read = reply.Bead, sourcelist.Of(reply.Bead)
-	e.View.Say("filed " + reply.Bead + " for process " + e.Submission.Process)
+	left := e.others.hold(unfinished, e.bead)
+	if e.Left != nil && len(left) > 0 {
+		e.Left(&Result{Project: e.ws.id, Repository: e.ws.repository}, left)
+	}
+	e.View.Say(map[bool]string{false: "filed ", true: "going on with "}[reply.Duplicate] + reply.Bead + " for process " + e.Submission.Process)
 	return nil
 }
 
