@@ -33,6 +33,9 @@ async function sound(page, name) {
   assert.ok(wide <= 0, `${name} is ${wide} pixels too wide`);
 }
 
+/** What the host answers in full, whatever the page has already. */
+const asked = (route) => route.fetch({ headers: { ...route.request().headers(), 'sec-fetch-site': 'same-origin', 'if-none-match': '' } });
+
 /** Work is held by the browser's key, and goes on; and something is said to who does it. */
 async function steers(page, host) {
   await page.evaluate(() => (location.hash = '#/beads/shop-1'));
@@ -222,7 +225,7 @@ describe('people who mean no good', () => {
     const pattern = /\/api\/v1\/inbox\/shop-2/;
     await page.route(pattern, async (route) => {
       if (page.isClosed()) return;
-      const reply = await route.fetch({ headers: { ...route.request().headers(), 'sec-fetch-site': 'same-origin' } });
+      const reply = await asked(route);
       const v = await reply.json();
       change(v, v.approvals[0]);
       await route.fulfill({ response: reply, json: v }).catch(() => {}); // nobody waits for it any more
@@ -283,7 +286,7 @@ describe('people who mean no good', () => {
     });
     await page.route(/transcript/, (route) => route.fulfill({ json: { entries: payloads.map((p) => ({ kind: 'TRANSCRIPT_KIND_SAID', text: p, tool: p, summary: p, time: '2026-01-02T12:00:00Z' })), end: true } }));
     await page.route(/executions\/shop-1-x1\?/, async (route) => {
-      const reply = await route.fetch({ headers: { ...route.request().headers(), 'sec-fetch-site': 'same-origin' } });
+      const reply = await asked(route);
       const v = await reply.json(), [x] = v.executions;
       const attempt = { id: 'a', node: payloads[0], role: payloads[1], claimant: { agent: payloads[2] }, number: 1, dispatched_at: x.started_at, parked: payloads[3], outcome: { status: payloads[4], summary: payloads[5] } };
       v.definition.nodes = payloads.map((p) => ({ id: p, role: p, type: p }));
@@ -498,6 +501,68 @@ describe('what there is, is what is shown', () => {
     await page.setViewportSize({ width: 390, height: 844 });
     await sound(page, 'board-390');
     await page.setViewportSize({ width: 1280, height: 860 });
+    assert.deepEqual(seen.errors, []);
+  });
+
+  test('Ctrl-K leads everywhere, and ? tells the keys', async () => {
+    await go('#/');
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Go to' }).fill('rename');
+    await page.getByRole('option', { name: /^Rename the cart shop-/ }).waitFor();
+    await sound(page, 'palette');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => /^#\/(beads|inbox)\/shop-/.test(location.hash));
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Go to' }).fill('no such thing');
+    await page.getByText('Nothing is called that.').waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('#page-main').focus();
+    await page.keyboard.press('?');
+    await page.getByRole('heading', { name: 'Keys' }).waitFor();
+    await page.getByText('Times are those of').waitFor();
+    await sound(page, 'keys');
+    await page.keyboard.press('Escape');
+    assert.deepEqual(seen.errors, []);
+  });
+
+  test('of 20 tabs one has the stream, and those that nobody sees ask for nothing', async () => {
+    const tabs = [];
+    const asked = new Map(); // tab to the paths that it asked for
+    let bytes = 0;
+    try {
+      for (let i = 0; i < 20; i++) {
+        const tab = await context.newPage();
+        tabs.push(tab);
+        asked.set(tab, []);
+        tab.on('response', async (r) => {
+          const path = new URL(r.url()).pathname;
+          if (!path.startsWith('/api/')) return;
+          asked.get(tab).push(path);
+          if (!path.endsWith('/events')) bytes += (await r.body().catch(() => '')).length;
+        });
+        if (i) await tab.addInitScript(() => Object.defineProperty(document, 'hidden', { get: () => !globalThis.seen }));
+        await tab.goto(host.url + '/');
+        await tab.getByText('live', { exact: true }).waitFor();
+      }
+      assert.equal([...asked.values()].flat().filter((p) => p.endsWith('/events')).length, 0, 'the first page has the stream');
+      await tabs[0].getByRole('heading', { name: 'Waits for you' }).waitFor();
+      await new Promise((r) => setTimeout(r, 500)); // what was asked for is answered
+      for (const list of asked.values()) list.length = 0;
+      const before = bytes, title = await tabs[19].title();
+      const waiting = () => tabs[19].title();
+      for (let i = 0; i < 3; i++) await host.report('another fault ' + i);
+      await until('the titles of all tabs', async () => (await waiting()) !== title, 60_000);
+      const hidden = tabs.slice(1).map((t) => asked.get(t).length);
+      assert.equal(Math.max(...hidden), 0, 'hidden tabs asked: ' + hidden);
+      assert.ok(bytes - before < 300_000, `${bytes - before} bytes for three reports`);
+      // One that is seen again catches up.
+      await tabs[19].evaluate(() => { globalThis.seen = true; document.dispatchEvent(new Event('visibilitychange')); });
+      await until('the tab that is seen', () => asked.get(tabs[19]).length > 0);
+    } finally {
+      for (const tab of tabs) await tab.close();
+    }
     assert.deepEqual(seen.errors, []);
   });
 

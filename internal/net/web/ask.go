@@ -1,7 +1,9 @@
 package web
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -31,7 +33,9 @@ func (s *Server) ask(r *http.Request, one route, c caller) (proto.Message, error
 	kind, body := "", []byte(nil)
 	var err error
 	if one.verb() == http.MethodPost {
-		kind, body, err = posted(r)
+		if kind, body, err = posted(r); err == nil {
+			body, err = keyed(r, one, body)
+		}
 	} else {
 		var q proto.Message
 		if q, err = question(r, one); err == nil {
@@ -100,6 +104,41 @@ func posted(r *http.Request) (kind string, body []byte, err error) {
 		return "", nil, fault.New("request/parameter", "body cannot be read").At("body")
 	}
 	return "application/json", body, nil
+}
+
+// callersID is the field in which a request has the caller's own id for it, or "".
+func callersID(m proto.Message) protoreflect.Name {
+	if m != nil {
+		for _, name := range []protoreflect.Name{"idempotency_key", "request"} {
+			if f := m.ProtoReflect().Descriptor().Fields().ByName(name); f != nil && f.Kind() == protoreflect.StringKind {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// keyed puts the header Idempotency-Key into the field that it is another name for. A
+// body that is no object is the service's to refuse.
+func keyed(r *http.Request, one route, body []byte) ([]byte, error) {
+	key := r.Header.Get("Idempotency-Key")
+	if key == "" {
+		return body, nil
+	}
+	name := string(callersID(one.request))
+	if name == "" {
+		return nil, fault.New("request/parameter", "this route takes no id of the caller's").At("Idempotency-Key").Got(key)
+	}
+	fields := map[string]json.RawMessage{}
+	if json.Unmarshal(body, &fields) != nil {
+		return body, nil
+	}
+	value, err := json.Marshal(key)
+	if have, given := fields[name]; err != nil || given && !bytes.Equal(bytes.TrimSpace(have), value) {
+		return nil, fault.New("request/parameter", "the body has another id").At("Idempotency-Key").Got(key).Want("the same as %q, or leave one out", name)
+	}
+	fields[name] = value
+	return json.Marshal(fields)
 }
 
 // question fills the route's request from the path and the query.

@@ -40,9 +40,11 @@ func describe() []byte {
 	text, _ := json.MarshalIndent(object{ // strings and maps of them alone
 		"openapi": "3.1.0",
 		"info":    object{"title": "Loom", "version": "1", "description": "A host's services as JSON. Messages are those of loom.v1, with the fields' own names."},
+		"servers": []any{object{"url": "/"}},
 		"paths":   paths,
 		"components": object{
-			"schemas": d.schemas,
+			"schemas":   d.schemas,
+			"responses": object{"Refusal": refusal},
 			"securitySchemes": object{
 				"token":   object{"type": "http", "scheme": "bearer", "description": "made by: loom auth token create"},
 				"session": object{"type": "apiKey", "in": "cookie", "name": "loom-PORT", "description": "of a browser that has signed in (loom open), for pages of the host alone"},
@@ -52,11 +54,54 @@ func describe() []byte {
 	return append(text, '\n')
 }
 
+// refusal is what every answer but a good one has.
+var refusal = object{"description": "a refusal", "content": object{
+	"application/problem+json": object{"schema": object{"$ref": "#/components/schemas/Problem"}},
+}}
+
+// refusals are the statuses of refusals that a client should tell apart, and what they
+// are for; some only of routes that somebody must be allowed to ask.
+func refusals(r route) object {
+	all := object{"default": object{"$ref": "#/components/responses/Refusal"}}
+	for status, about := range map[string]struct {
+		what    string
+		secured bool
+	}{
+		"400": {"what was asked cannot be", false},
+		"401": {"no token or session, or one that counts no longer", true},
+		"403": {"who asks may not", true},
+		"404": {"there is no such thing", true},
+		"409": {"it conflicts with what is there now", true},
+		"422": {"a limit is reached", true},
+		"429": {"too many requests; Retry-After says when", true},
+		"503": {"not just now; Retry-After says when", true},
+	} {
+		if !about.secured || len(r.scopes) > 0 {
+			one := maps.Clone(refusal)
+			one["description"] = about.what
+			all[status] = one
+		}
+	}
+	return all
+}
+
+// operationID names a route: its method and the words of its path, "getBeadsById".
+func operationID(r route) string {
+	id := strings.ToLower(r.verb())
+	for _, word := range strings.FieldsFunc(strings.TrimPrefix(r.pattern, "/api/v1"), func(c rune) bool { return c == '/' || c == '.' }) {
+		if name, ok := strings.CutPrefix(word, "{"); ok {
+			word = "by" + strings.ToUpper(name[:1]) + strings.TrimSuffix(name[1:], "}")
+		}
+		id += strings.ToUpper(word[:1]) + word[1:]
+	}
+	return id
+}
+
 // describer collects the schemas that operations name.
 type describer struct{ schemas object }
 
 func (d *describer) operation(r route) object {
-	o := object{"summary": r.summary, "responses": d.responses(r)}
+	o := object{"operationId": operationID(r), "summary": r.summary, "responses": d.responses(r), "security": []any{}}
 	if len(r.scopes) > 0 {
 		o["security"] = []any{object{"token": []string{}}, object{"session": []string{}}}
 		o["description"] = "Needs a token or session of scope " + strings.Join(r.scopes, " or ") + "."
@@ -71,6 +116,12 @@ func (d *describer) operation(r route) object {
 	}
 	if r.body != "" {
 		params = append(params, object{"name": "Range", "in": "header", "schema": object{"type": "string"}, "description": "for example bytes=0-1023"})
+	}
+	if name := callersID(r.request); name != "" && r.verb() == http.MethodPost {
+		params = append(params, object{"name": "Idempotency-Key", "in": "header", "schema": object{"type": "string"}, "description": "another name for " + string(name)})
+	}
+	if r.service != "" && r.body == "" && r.verb() == http.MethodGet {
+		params = append(params, object{"name": "If-None-Match", "in": "header", "schema": object{"type": "string"}, "description": "ETag of an answer that the asker has"})
 	}
 	if r.pattern == eventsPattern {
 		params = append(params, object{"name": "Last-Event-ID", "in": "header", "schema": object{"type": "string"}, "description": "cursor to go on from"})
@@ -89,9 +140,8 @@ func (d *describer) operation(r route) object {
 
 func (d *describer) responses(r route) object {
 	good, part, content := object{"description": "the answer"}, object{"description": "the ranges that were asked for"}, object{}
-	refused := object{"description": "a refusal", "content": object{
-		"application/problem+json": object{"schema": object{"$ref": "#/components/schemas/Problem"}},
-	}}
+	all := refusals(r)
+	all["200"] = good
 	switch {
 	case r.pattern == eventsPattern:
 		good["content"] = object{"text/event-stream": object{"schema": d.schema(r.reply.ProtoReflect().Descriptor())}}
@@ -102,13 +152,16 @@ func (d *describer) responses(r route) object {
 			content[kind] = object{"schema": object{"type": "string"}}
 		}
 		good["content"], part["content"] = content, content
-		return object{"200": good, "206": part, "default": refused}
+		all["206"] = part
 	case r.reply != nil:
 		good["content"] = object{"application/json": object{"schema": d.schema(r.reply.ProtoReflect().Descriptor())}}
 	default:
 		good["content"] = object{"application/json": object{"schema": object{"type": "object"}}}
 	}
-	return object{"200": good, "default": refused}
+	if r.service != "" && r.body == "" && r.verb() == http.MethodGet {
+		all["304"] = object{"description": "the answer is the one of If-None-Match"}
+	}
+	return all
 }
 
 // kindsOf are the content types that the bytes of a route can have.

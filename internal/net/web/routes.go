@@ -1,10 +1,13 @@
 package web
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,10 +139,23 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, one route) {
 		s.problem(w, r, err)
 		return
 	}
-	s.write(w, reply)
+	s.write(w, r, reply)
 }
 
-func (s *Server) write(w http.ResponseWriter, reply proto.Message) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(marshal(reply), '\n'))
+// write answers, or says that whoever asks has the answer already: an answer to a
+// question has a tag that is made of it, the same on every host.
+func (s *Server) write(w http.ResponseWriter, r *http.Request, reply proto.Message) {
+	text := append(marshal(reply), '\n')
+	h := w.Header()
+	if r.Method != http.MethodPost {
+		sum := sha256.Sum256(text)
+		tag := `"` + hex.EncodeToString(sum[:12]) + `"`
+		h.Set("ETag", tag)
+		if slices.Contains(strings.FieldsFunc(r.Header.Get("If-None-Match"), func(c rune) bool { return c == ',' || c == ' ' }), tag) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	h.Set("Content-Type", "application/json")
+	_, _ = w.Write(text)
 }

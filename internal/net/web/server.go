@@ -142,6 +142,10 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.TLS != nil { // one connection for all tabs of a browser, where it can
+		c.TLS = c.TLS.Clone()
+		c.TLS.NextProtos = []string{"h2", "http/1.1"}
+	}
 	listener, err := c.listen(ctx)
 	if err != nil {
 		return nil, err

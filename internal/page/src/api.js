@@ -10,15 +10,25 @@ export class Refusal extends Error {
   }
 }
 
+// Answers that came last, with the tags that the host gave them: what has not changed is
+// not sent again. An answer is never changed in place.
+const known = new Map();
+
 async function ask(path, options) {
   let reply;
+  const had = options ? undefined : known.get(path);
   try {
-    reply = await fetch('/api/v1/' + path, { credentials: 'same-origin', redirect: 'error', ...options });
+    reply = await fetch('/api/v1/' + path, { credentials: 'same-origin', redirect: 'error', headers: had ? { 'If-None-Match': had.tag } : {}, ...options });
   } catch {
     throw new Refusal(0, {});
   }
+  if (reply.status === 304) return had.body;
   const body = await reply.json().catch(() => ({}));
   if (!reply.ok) throw new Refusal(reply.status, body);
+  const tag = reply.headers.get('ETag');
+  known.delete(path);
+  if (!options && tag) known.set(path, { tag, body });
+  if (known.size > 100) known.delete(known.keys().next().value);
   return body;
 }
 

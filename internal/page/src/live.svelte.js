@@ -2,23 +2,38 @@
 // and tells the others; when it is closed, another takes over. The stream brings no views:
 // a notice says that something has changed, and what is shown is asked for again. The
 // browser goes on from the cursor of the last event by itself, so that nothing is missed.
+// A tab that nobody sees asks for nothing until it is seen again; how much waits for the
+// person, which stands in its title, it hears from another.
 
-export const live = $state({ connected: true, at: 0 });
+/** at counts what views have to look at again, news what the page itself has to; waiting is
+ * how many approvals wait. */
+export const live = $state({ connected: true, at: 0, news: 0, waiting: 0 });
 
 let channel;
 let abort;
 let source;
 let due;
+let missed = false;
 
 function changed(delay) {
   due ??= setTimeout(() => {
     due = undefined;
-    live.at++;
+    if (!document.hidden || source) live.news++;
+    if (document.hidden) missed = true;
+    else live.at++;
   }, delay);
 }
 
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden || !missed) return;
+  missed = false;
+  changed(0);
+});
+
 function take(news) {
-  if (news.connected !== undefined) {
+  if (news.waiting !== undefined) {
+    live.waiting = news.waiting;
+  } else if (news.connected !== undefined) {
     if (news.connected && !live.connected) changed(0);
     live.connected = news.connected;
   } else {
@@ -29,6 +44,11 @@ function take(news) {
 function tell(news) {
   take(news);
   channel?.postMessage(news);
+}
+
+/** Tells all tabs how many approvals wait. */
+export function share(waiting) {
+  if (waiting !== live.waiting) tell({ waiting });
 }
 
 function listen() {

@@ -14,6 +14,9 @@ export function moment(text) {
   return at.toDateString() === new Date().toDateString() ? clock.format(at) : day.format(at) + ' ' + clock.format(at);
 }
 
+/** The zone that moments are told in. */
+export const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
 export const exactly = (text) => (text ? whole.format(new Date(text)) : '');
 
 /** How long it took, in words of one unit or two. */
