@@ -36,6 +36,21 @@ async function sound(page, name) {
 /** What the host answers in full, whatever the page has already. */
 const asked = (route) => route.fetch({ headers: { ...route.request().headers(), 'sec-fetch-site': 'same-origin', 'if-none-match': '' } });
 
+/** A browser whose person has a finger at hand. */
+async function authenticator(page) {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send('WebAuthn.enable');
+  await devtools.send('WebAuthn.addVirtualAuthenticator', { options: { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true } });
+}
+
+/** Who signed is in the record, and holds without the host. */
+async function recorded(host, key) {
+  await host.kill('SIGINT');
+  const record = await host.loom('audit', 'verify');
+  assert.match(record, new RegExp(`approval-decided by ceo ${key}\n(?: .*\n)*? +signature: valid\n`));
+  assert.match(record, /every chain holds, and every signature is valid/);
+}
+
 /** Work is held by the browser's key, and goes on; and something is said to who does it. */
 async function steers(page, host) {
   await page.evaluate(() => (location.hash = '#/beads/shop-1'));
@@ -130,8 +145,15 @@ for (const size of [{ width: 1280, height: 860 }, { width: 390, height: 844 }]) 
       await page.reload();
       await page.getByRole('button', { name: 'Approve and sign' }).waitFor();
       assert.equal(await page.getByLabel('Comment', { exact: true }).inputValue(), 'good');
-      if (phone) await steers(page, host);
-      else await asksForChanges(page, host);
+      let key = /key add (\S+)/.exec(command)[1];
+      if (phone) {
+        await steers(page, host);
+        await authenticator(page);
+        await page.getByRole('button', { name: 'Add a passkey' }).click(); // which the browser's key enrols
+        await page.getByText('Signed with the passkey').waitFor();
+        key = await page.getByLabel('Sign with').inputValue();
+        assert.match(await host.loom('key', 'list'), new RegExp(`${key}.*passkey of http://localhost`));
+      } else await asksForChanges(page, host);
       await page.evaluate(() => scrollTo(0, 0));
       await sound(page, `approval-${size.width}`);
       await assert.rejects(page.evaluate(async () => {
@@ -184,12 +206,7 @@ for (const size of [{ width: 1280, height: 860 }, { width: 390, height: 844 }]) 
       await page.getByRole('button', { name: 'Sign out' }).click();
       await page.getByText('You have signed out').waitFor();
       assert.match(await host.loom('auth', 'session', 'list'), /nobody is signed in/);
-      // Who signed is in the record, and holds without the host.
-      const key = /key add (\S+)/.exec(command)[1];
-      await host.kill('SIGINT');
-      const record = await host.loom('audit', 'verify');
-      assert.match(record, new RegExp(`approval-decided by ceo ${key}\n(?: .*\n)*? +signature: valid\n`));
-      assert.match(record, /every chain holds, and every signature is valid/);
+      await recorded(host, key);
     } finally {
       await context?.close();
       await host.stop();
@@ -385,8 +402,18 @@ describe('people who mean no good', () => {
     await page.reload();
     await page.getByText('it does not sign for you yet').waitFor();
     assert.equal(await page.getByRole('button', { name: 'Approve' }).count(), 0);
-    await host.loom('approve', 'shop-2');
-    await page.getByText('See how it goes on').waitFor();
+    await authenticator(page);
+    await page.getByRole('button', { name: 'Make a passkey' }).click();
+    await page.getByText('There is a passkey').waitFor();
+    await page.reload(); // which forgets nothing
+    const enrols = await page.locator('pre.command', { hasText: '--passkey' }).textContent();
+    await run('sh', ['-c', enrols.replace('| loom ', '| "$LOOM_BIN" ')], { cwd: host.dir, env: host.env });
+    await page.getByRole('button', { name: 'Approve and sign' }).waitFor();
+    await sound(page, 'passkey');
+    await page.getByRole('button', { name: 'Approve and sign' }).click();
+    await page.getByText('Signed: it goes on.').waitFor();
+    assert.deepEqual(seen.errors, []);
+    await recorded(host, /key add (\S+)/.exec(enrols)[1]);
   });
 });
 
@@ -508,7 +535,7 @@ describe('what there is, is what is shown', () => {
     await go('#/');
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox', { name: 'Go to' }).fill('rename');
-    await page.getByRole('option', { name: /^Rename the cart shop-/ }).waitFor();
+    await page.getByRole('option', { name: /^Rename the cart shop-/ }).first().waitFor();
     await sound(page, 'palette');
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowUp');

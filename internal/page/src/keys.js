@@ -1,13 +1,15 @@
-// Whether this browser's key signs for the person.
+// Which keys sign for the person here: this browser's own, and passkeys of this page.
 import { get } from './api.js';
-import { base64, ownKey } from './sign.js';
+import { base64, ownKey, passkeys } from './sign.js';
 
-/** This browser's key, or null, and the name under which a project knows it, '' where it
- * does not. */
-export async function ownName(project) {
+/** This browser's key, or null, and those that sign in a project, each with its name: the
+ * browser's own first, then passkeys, which may be on this device or on another. */
+export async function signers(project) {
   const key = await ownKey();
-  if (!key) return { key: null, name: '' };
-  const raw = base64(key.raw);
+  const raw = key && base64(key.raw);
   const v = await get('keys', { project }).catch(() => ({}));
-  return { key, name: (v.keys ?? []).find((k) => k.public_key === raw && !k.passkey && !k.revoked_at)?.name ?? '' };
+  const hold = (v.keys ?? []).filter((k) => !k.revoked_at);
+  const own = hold.filter((k) => key && k.public_key === raw && !k.passkey).map((k) => ({ ...key, name: k.name }));
+  const here = hold.filter((k) => passkeys && k.passkey?.origin === location.origin);
+  return { key, all: [...own, ...here.map((k) => ({ name: k.name, credential: k.passkey.credential, party: k.passkey.relying_party }))] };
 }

@@ -46,9 +46,54 @@ async function sign(key, deployment, project, verb, fields) {
     message(4, time(now)), message(5, time(new Date(now.getTime() + validFor * 1000))),
     message(verb, concat(fields)),
   ]);
-  const signature = new Uint8Array(await crypto.subtle.sign('Ed25519', key.private, concat([prefix, payload])));
+  const signed = concat([prefix, payload]);
+  if (key.credential) return { payload: base64(payload), ...(await assertion(key, signed)) };
+  const signature = new Uint8Array(await crypto.subtle.sign('Ed25519', key.private, signed));
   return { payload: base64(payload), public_key: key.public, signature: base64(signature) };
 }
+
+// The word of an authenticator that the person confirmed what is signed: its hash is the
+// challenge.
+async function assertion(passkey, signed) {
+  const got = await navigator.credentials.get({
+    publicKey: {
+      challenge: await crypto.subtle.digest('SHA-256', signed), rpId: passkey.party, userVerification: 'required',
+      allowCredentials: [{ type: 'public-key', id: bytesIn(passkey.credential) }],
+    },
+  });
+  const b = (buffer) => base64(new Uint8Array(buffer));
+  return { signature: b(got.response.signature), assertion: { authenticator_data: b(got.response.authenticatorData), client_data_json: b(got.response.clientDataJSON) } };
+}
+
+/** Whether passkeys can be made for this page: it has a name, and no address. */
+export const passkeys = typeof PublicKeyCredential !== 'undefined' && !/^[\d.]+$|:/.test(location.hostname);
+
+/** Makes a passkey for this page, and returns what "loom key add --passkey" reads of it. */
+export async function makePasskey() {
+  const made = await navigator.credentials.create({
+    publicKey: {
+      rp: { id: location.hostname, name: 'Loom' },
+      user: { id: crypto.getRandomValues(new Uint8Array(16)), name: 'loom', displayName: 'Loom at ' + location.host },
+      challenge: crypto.getRandomValues(new Uint8Array(32)),
+      pubKeyCredParams: [{ type: 'public-key', alg: -8 }, { type: 'public-key', alg: -7 }],
+      authenticatorSelection: { userVerification: 'required' },
+    },
+  });
+  const b = (buffer) => base64(new Uint8Array(buffer));
+  return { relying_party: location.hostname, origin: location.origin, credential: b(made.rawId), public_key: b(made.response.getPublicKey()) };
+}
+
+/** A signed order that has a passkey sign, too, under a name. */
+export const signEnrolment = (key, deployment, project, name, passkey, reason) =>
+  sign(key, deployment, project, 13, [
+    message(1, concat([
+      text(1, name), message(2, bytesIn(passkey.public_key)),
+      message(3, concat([text(1, passkey.relying_party), text(2, passkey.origin), message(3, bytesIn(passkey.credential))])),
+    ])),
+    text(2, reason),
+  ]);
+
+const bytesIn = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 
 export const base64 = (bytes) => btoa(String.fromCharCode(...bytes));
 
