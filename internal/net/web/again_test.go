@@ -113,7 +113,7 @@ func TestAPI01_WithTLSThereIsHTTP2(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = reply.Body.Close()
-		if want := map[bool]int{true: 2, false: 1}[two]; reply.StatusCode != 200 || reply.ProtoMajor != want {
+		if want := map[bool]int{true: 2, false: 1}[two]; reply.StatusCode != http.StatusOK || reply.ProtoMajor != want {
 			t.Errorf("%s %s, want HTTP/%d", reply.Proto, reply.Status, want)
 		}
 	}

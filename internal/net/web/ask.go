@@ -130,7 +130,7 @@ func keyed(r *http.Request, one route, body []byte) ([]byte, error) {
 		return nil, fault.New("request/parameter", "this route takes no id of the caller's").At("Idempotency-Key").Got(key)
 	}
 	fields := map[string]json.RawMessage{}
-	if json.Unmarshal(body, &fields) != nil {
+	if object := json.Unmarshal(body, &fields) == nil; !object {
 		return body, nil
 	}
 	value, err := json.Marshal(key)
