@@ -34,6 +34,8 @@ func Apply(t *loomv1.Turn, e *loomv1.Event) error {
 		err = applyCompacted(t, e, f.TurnCompacted.GetCompaction())
 	case *loomv1.Event_MessageHeard:
 		err = applyHeard(t, e, f.MessageHeard.GetSaid())
+	case *loomv1.Event_TurnStopped:
+		err = applyStopped(t, e, f.TurnStopped.GetStop())
 	default:
 		err = fmt.Errorf("%T is no fact of a turn", e.GetFact())
 	}
@@ -49,6 +51,7 @@ func Apply(t *loomv1.Turn, e *loomv1.Event) error {
 func applyStarted(t *loomv1.Turn, e *loomv1.Event, f *loomv1.TurnStarted) {
 	if !Started(t) {
 		t.Model, t.Prompt, t.StartedAt, t.Architect, t.Without = f.GetModel(), f.GetPrompt(), e.Time, f.GetArchitect(), f.GetWithout()
+		t.Converses = f.GetConverses()
 	}
 }
 

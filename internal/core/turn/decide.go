@@ -21,7 +21,7 @@ func Decide(t *loomv1.Turn, facts []*loomv1.Event) ([]*loomv1.Event, error) {
 	}
 	ahead := &loomv1.Turn{
 		Attempt: t.GetAttempt(), Model: t.GetModel(), Prompt: t.GetPrompt(),
-		Steps: slices.Clone(t.GetSteps()), Iterations: t.GetIterations(), Architect: t.GetArchitect(),
+		Steps: slices.Clone(t.GetSteps()), Iterations: t.GetIterations(), Architect: t.GetArchitect(), Converses: t.GetConverses(),
 	}
 	var events []*loomv1.Event
 	for _, f := range facts {
@@ -83,6 +83,8 @@ func check(t *loomv1.Turn, e *loomv1.Event) (known bool, err error) {
 		return checkCompact(t, f.TurnCompacted.GetCompaction())
 	case *loomv1.Event_MessageHeard:
 		return checkHear(t, f.MessageHeard.GetSaid())
+	case *loomv1.Event_TurnStopped:
+		return checkStop(t, f.TurnStopped.GetStop())
 	}
 	return false, refuse("facts", "it is no fact of a turn")
 }
@@ -106,6 +108,9 @@ func checkAnswer(t *loomv1.Turn, a *loomv1.ModelAnswer) (known bool, err error) 
 	}
 	if open := waiting(t); open != "" {
 		return false, refuse("answer", "call %q of the answer before has not ended", open)
+	}
+	if t.Converses && !asked(current(t)) {
+		return false, refuse("answer", "nobody has said anything since the last reply")
 	}
 	if n := proto.Size(a); n > MaxAnswer {
 		return false, refuse("answer", "the answer has %d bytes; at most %d are recorded", n, MaxAnswer)

@@ -27,6 +27,11 @@ func CompactedFact(c *loomv1.Compaction) *loomv1.Event {
 	return &loomv1.Event{Fact: &loomv1.Event_TurnCompacted{TurnCompacted: &loomv1.TurnCompacted{Compaction: c}}}
 }
 
+// StoppedFact is that a conversation was stopped.
+func StoppedFact(s *loomv1.TurnStop) *loomv1.Event {
+	return &loomv1.Event{Fact: &loomv1.Event_TurnStopped{TurnStopped: &loomv1.TurnStopped{Stop: s}}}
+}
+
 // HeardFact is that the model was told what a person said.
 func HeardFact(s *loomv1.Said) *loomv1.Event {
 	return &loomv1.Event{Fact: &loomv1.Event_MessageHeard{MessageHeard: &loomv1.MessageHeard{Said: s}}}

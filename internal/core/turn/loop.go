@@ -28,13 +28,21 @@ func loop(all []*round) string {
 func nudge(all []*round) string {
 	marks := signatures(all)
 	if n := repeats(marks); n >= nudgeAfter {
-		return fmt.Sprintf("You have made the same calls %d times, and nothing changed. Do something else, or end your turn by calling %s; after %d times the turn is stopped.",
-			n, FinishName, stopAfter)
+		return fmt.Sprintf("You have made the same calls %d times, and nothing changed. Do something else, or %s; after %d times the turn is stopped.",
+			n, ending(all, "end your turn by calling "+FinishName), stopAfter)
 	}
 	if n := cycles(marks); n == stopCycles-1 {
-		return fmt.Sprintf("You go back and forth between the same two rounds of calls, and nothing changes. Do something else, or end your turn by calling %s.", FinishName)
+		return fmt.Sprintf("You go back and forth between the same two rounds of calls, and nothing changes. Do something else, or %s.", ending(all, "end your turn by calling "+FinishName))
 	}
 	return ""
+}
+
+// ending is how a model ends what it does: in a conversation by a reply.
+func ending(all []*round, otherwise string) string {
+	if all[0].converses {
+		return "reply"
+	}
+	return otherwise
 }
 
 // repeats counts how often the last mark stands at the end.

@@ -7,7 +7,7 @@ import (
 )
 
 // Step is what a turn does next: [Begin], [AskModel], [RunTools], [Repair],
-// [Compact], [Finish] or [Stop].
+// [Compact], [Finish], [Stop] or [Rest].
 type Step interface{ step() }
 
 // Compact puts a summary in the place of the first answers, because the
@@ -84,6 +84,9 @@ func Next(t *loomv1.Turn, n *loomv1.NodeDefinition, l Limits) Step {
 	all := rounds(t)
 	if calls := open(all); len(calls) > 0 {
 		return RunTools{calls}
+	}
+	if t.Converses {
+		return nextInConversation(t, n, l)
 	}
 	if len(all) == 1 {
 		return fitting(t, n, l, AskModel{})

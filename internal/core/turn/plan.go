@@ -88,7 +88,7 @@ func hasPlan(steps []*loomv1.TurnStep) bool {
 			if r.planned() {
 				return true
 			}
-			r = newRound(a, true)
+			r = newRound(a, true, false)
 		}
 	}
 	return r.planned()

@@ -15,14 +15,15 @@ type round struct {
 	own    []*loomv1.TurnStep // what the runtime itself called after it, and what people said
 	first  int                // index among all steps of the first after the answer
 
-	planning bool   // its answer is the architect's
-	unusable string // why nobody can act on the answer; see problem
-	mark     string // cached; see signature
+	planning  bool   // its answer is the architect's
+	converses bool   // the turn is a conversation
+	unusable  string // why nobody can act on the answer; see problem
+	mark      string // cached; see signature
 }
 
 // rounds reads the recorded steps of t; the first has no answer.
 func rounds(t *loomv1.Turn) []*round {
-	list := []*round{newRound(nil, false)}
+	list := []*round{newRound(nil, false, t.GetConverses())}
 	planning := t.GetArchitect() != ""
 	for i, s := range t.GetSteps() {
 		last := list[len(list)-1]
@@ -31,15 +32,15 @@ func rounds(t *loomv1.Turn) []*round {
 			continue
 		}
 		planning = planning && !last.planned()
-		next := newRound(s.GetAnswer(), planning)
+		next := newRound(s.GetAnswer(), planning, t.GetConverses())
 		next.first = i + 1
 		list = append(list, next)
 	}
 	return list
 }
 
-func newRound(a *loomv1.ModelAnswer, planning bool) *round {
-	return &round{answer: a, steps: make([]*loomv1.ToolStep, len(a.GetCalls())), planning: planning, unusable: problem(a, planning)}
+func newRound(a *loomv1.ModelAnswer, planning, converses bool) *round {
+	return &round{answer: a, steps: make([]*loomv1.ToolStep, len(a.GetCalls())), planning: planning, converses: converses, unusable: problem(a, planning, converses)}
 }
 
 // lastRound returns the round of the last answer, or nil before the first.
@@ -47,7 +48,7 @@ func lastRound(t *loomv1.Turn) *round {
 	steps := t.GetSteps()
 	for i := len(steps) - 1; i >= 0; i-- {
 		if a := steps[i].GetAnswer(); a != nil {
-			r := newRound(a, t.Architect != "" && !hasPlan(steps[:i]))
+			r := newRound(a, t.Architect != "" && !hasPlan(steps[:i]), t.Converses)
 			for _, s := range steps[i+1:] {
 				r.take(s)
 			}
@@ -65,7 +66,7 @@ func (r *round) take(step *loomv1.TurnStep) {
 			return
 		}
 	}
-	if s != nil || step.GetSaid() != nil {
+	if s != nil || step.GetSaid() != nil || step.GetStopped() != nil {
 		r.own = append(r.own, step)
 	}
 }
@@ -73,18 +74,24 @@ func (r *round) take(step *loomv1.TurnStep) {
 // ends reports whether a call is one that the core itself answers: that which
 // ends the turn, or the architect's part of it.
 func (r *round) ends(c *loomv1.ToolCall) bool {
-	return c.GetTool() == FinishName || r.planning && c.GetTool() == PlanName
+	return c.GetTool() == FinishName && !r.converses || r.planning && c.GetTool() == PlanName
 }
 
 // problem says why nobody can act on an answer as it stands, or "". None of its
 // calls is run then: an answer is never carried out by halves.
-func problem(a *loomv1.ModelAnswer, planning bool) string {
+func problem(a *loomv1.ModelAnswer, planning, converses bool) string {
 	if a.GetProblem() != "" {
 		return a.Problem
 	}
 	end := FinishName
 	if planning {
 		end = PlanName
+	}
+	if len(a.GetCalls()) == 0 && converses {
+		if a != nil && !reply(a) {
+			return "your answer is empty; reply in words, or go on with a tool"
+		}
+		return ""
 	}
 	if len(a.GetCalls()) == 0 {
 		return "your answer calls no tool; go on with a tool, or end your turn by calling " + end
@@ -99,7 +106,7 @@ func problem(a *loomv1.ModelAnswer, planning bool) string {
 			finishes++
 		}
 	}
-	if finishes > 1 {
+	if finishes > 1 && !converses {
 		return "you called " + end + " more than once; no call of that answer was run"
 	}
 	return ""
@@ -121,6 +128,9 @@ func (r *round) pending() []*loomv1.ToolCall {
 
 // finish returns the call that ends the turn, or nil.
 func (r *round) finish() *loomv1.ToolCall {
+	if r.converses {
+		return nil
+	}
 	for _, c := range r.answer.GetCalls() {
 		if c.GetTool() == FinishName {
 			return c

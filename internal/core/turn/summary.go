@@ -82,7 +82,7 @@ func (d *digest) write(s shape, out int) string {
 		}
 		for _, step := range d.all[i].own {
 			if said := step.GetSaid(); said != nil {
-				people.WriteString(saidMessage(said).Text + "\n")
+				people.WriteString(saidMessage(said, d.all[i].converses).Text + "\n")
 			}
 		}
 	}

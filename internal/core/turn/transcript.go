@@ -124,7 +124,7 @@ func (s *script) round(i int) (list []Message, whole bool) {
 		}
 		list = append(list, m)
 	}
-	list = append(list, remarks(s.all[:i+1], s.node, s.limits)...)
+	list = append(list, remarks(section(s.all[:i+1]), s.node, s.limits)...)
 	more, whole := s.own(r)
 	return append(list, more...), whole
 }
@@ -141,7 +141,11 @@ func (s *script) bounded(m Message) Message {
 func (s *script) own(r *round) (list []Message, whole bool) {
 	for _, step := range r.own {
 		if said := step.GetSaid(); said != nil {
-			list = append(list, saidMessage(said))
+			list = append(list, saidMessage(said, r.converses))
+			continue
+		}
+		if stop := step.GetStopped(); stop != nil {
+			list = append(list, stopMessage(stop))
 			continue
 		}
 		if step.GetTool().Result == nil {
@@ -154,7 +158,10 @@ func (s *script) own(r *round) (list []Message, whole bool) {
 
 // saidMessage tells of what a person said while the turn went on, or a member of the
 // team wrote: the one is heard, the other is information.
-func saidMessage(s *loomv1.Said) Message {
+func saidMessage(s *loomv1.Said, converses bool) Message {
+	if converses {
+		return saidInConversation(s)
+	}
 	switch s.Kind {
 	case loomv1.MailKind_MAIL_KIND_UNSPECIFIED:
 	case loomv1.MailKind_MAIL_KIND_NEWS:
@@ -244,7 +251,7 @@ func remarks(all []*round, n *loomv1.NodeDefinition, l Limits) []Message {
 		list = append(list, Message{Role: User, Text: text})
 	}
 	if left := l.iterations() - (len(all) - 1); left == 1 {
-		list = append(list, Message{Role: User, Text: "Your next answer is the last of this turn: call " + FinishName + " with what you have."})
+		list = append(list, Message{Role: User, Text: "Your next answer is the last of this turn: " + ending(all, "call "+FinishName) + " with what you have."})
 	}
 	return list
 }

@@ -142,6 +142,7 @@ type Command struct {
 	//	*Command_RemoveProject
 	//	*Command_ActInSession
 	//	*Command_InterviewTurn
+	//	*Command_Converse
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -666,6 +667,15 @@ func (x *Command) GetInterviewTurn() *InterviewTurn {
 	return nil
 }
 
+func (x *Command) GetConverse() *ConverseRequest {
+	if x != nil {
+		if x, ok := x.Body.(*Command_Converse); ok {
+			return x.Converse
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -879,6 +889,10 @@ type Command_InterviewTurn struct {
 	InterviewTurn *InterviewTurn `protobuf:"bytes,81,opt,name=interview_turn,json=interviewTurn,proto3,oneof"`
 }
 
+type Command_Converse struct {
+	Converse *ConverseRequest `protobuf:"bytes,90,opt,name=converse,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -983,6 +997,8 @@ func (*Command_ActInSession) isCommand_Body() {}
 
 func (*Command_InterviewTurn) isCommand_Body() {}
 
+func (*Command_Converse) isCommand_Body() {}
+
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
 type Answer struct {
@@ -1004,6 +1020,7 @@ type Answer struct {
 	//	*Answer_Memories
 	//	*Answer_Session
 	//	*Answer_Interview
+	//	*Answer_Conversation
 	Body isAnswer_Body `protobuf_oneof:"body"`
 	// Number of the project's last event when it was carried out; what is asked
 	// with this as at_least has seen it. 0 where nothing was.
@@ -1182,6 +1199,15 @@ func (x *Answer) GetInterview() *InterviewBrief {
 	return nil
 }
 
+func (x *Answer) GetConversation() *Conversation {
+	if x != nil {
+		if x, ok := x.Body.(*Answer_Conversation); ok {
+			return x.Conversation
+		}
+	}
+	return nil
+}
+
 func (x *Answer) GetNumber() uint64 {
 	if x != nil {
 		return x.Number
@@ -1250,6 +1276,10 @@ type Answer_Interview struct {
 	Interview *InterviewBrief `protobuf:"bytes,16,opt,name=interview,proto3,oneof"`
 }
 
+type Answer_Conversation struct {
+	Conversation *Conversation `protobuf:"bytes,17,opt,name=conversation,proto3,oneof"`
+}
+
 func (*Answer_Done) isAnswer_Body() {}
 
 func (*Answer_Submit) isAnswer_Body() {}
@@ -1277,6 +1307,8 @@ func (*Answer_Memories) isAnswer_Body() {}
 func (*Answer_Session) isAnswer_Body() {}
 
 func (*Answer_Interview) isAnswer_Body() {}
+
+func (*Answer_Conversation) isAnswer_Body() {}
 
 // Done says that a command was carried out.
 type Done struct {
@@ -5388,7 +5420,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xe0\x19\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x98\x1a\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -5456,8 +5488,9 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\frecord_draft\x18= \x01(\v2\x14.loom.v1.RecordDraftH\x00R\vrecordDraft\x12?\n" +
 	"\x0eremove_project\x18F \x01(\v2\x16.loom.v1.RemoveProjectH\x00R\rremoveProject\x12=\n" +
 	"\x0eact_in_session\x18P \x01(\v2\x15.loom.v1.ActInSessionH\x00R\factInSession\x12?\n" +
-	"\x0einterview_turn\x18Q \x01(\v2\x16.loom.v1.InterviewTurnH\x00R\rinterviewTurnB\x06\n" +
-	"\x04body\"\xdf\x05\n" +
+	"\x0einterview_turn\x18Q \x01(\v2\x16.loom.v1.InterviewTurnH\x00R\rinterviewTurn\x126\n" +
+	"\bconverse\x18Z \x01(\v2\x18.loom.v1.ConverseRequestH\x00R\bconverseB\x06\n" +
+	"\x04body\"\x9c\x06\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x04done\x18\x02 \x01(\v2\r.loom.v1.DoneH\x00R\x04done\x12.\n" +
@@ -5475,7 +5508,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06memory\x18\r \x01(\v2\x14.loom.v1.MemoryEntryH\x00R\x06memory\x124\n" +
 	"\bmemories\x18\x0e \x01(\v2\x16.loom.v1.MemoryContextH\x00R\bmemories\x123\n" +
 	"\asession\x18\x0f \x01(\v2\x17.loom.v1.PatternSessionH\x00R\asession\x127\n" +
-	"\tinterview\x18\x10 \x01(\v2\x17.loom.v1.InterviewBriefH\x00R\tinterview\x12\x16\n" +
+	"\tinterview\x18\x10 \x01(\v2\x17.loom.v1.InterviewBriefH\x00R\tinterview\x12;\n" +
+	"\fconversation\x18\x11 \x01(\v2\x15.loom.v1.ConversationH\x00R\fconversation\x12\x16\n" +
 	"\x06number\x18\f \x01(\x04R\x06numberB\x06\n" +
 	"\x04body\")\n" +
 	"\x04Done\x12!\n" +
@@ -5870,60 +5904,62 @@ var file_loom_v1_command_proto_goTypes = []any{
 	(*RecordLives)(nil),           // 74: loom.v1.RecordLives
 	(*ActInSession)(nil),          // 75: loom.v1.ActInSession
 	(*InterviewTurn)(nil),         // 76: loom.v1.InterviewTurn
-	(*Error)(nil),                 // 77: loom.v1.Error
-	(*SubmitReply)(nil),           // 78: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 79: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 80: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 81: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 82: loom.v1.TeamReplies
-	(*MemoryEntry)(nil),           // 83: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 84: loom.v1.MemoryContext
-	(*PatternSession)(nil),        // 85: loom.v1.PatternSession
-	(*InterviewBrief)(nil),        // 86: loom.v1.InterviewBrief
-	(*Said)(nil),                  // 87: loom.v1.Said
-	(*ProjectConfig)(nil),         // 88: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 89: loom.v1.Definition
-	(*Submission)(nil),            // 90: loom.v1.Submission
-	(*ErrorReport)(nil),           // 91: loom.v1.ErrorReport
-	(*JournalCut)(nil),            // 92: loom.v1.JournalCut
-	(*Claimant)(nil),              // 93: loom.v1.Claimant
-	(*Event)(nil),                 // 94: loom.v1.Event
-	(*CallReservation)(nil),       // 95: loom.v1.CallReservation
-	(*Usage)(nil),                 // 96: loom.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 97: google.protobuf.Timestamp
-	(*ModelBlock)(nil),            // 98: loom.v1.ModelBlock
-	(*Outcome)(nil),               // 99: loom.v1.Outcome
-	(*HostRoles)(nil),             // 100: loom.v1.HostRoles
-	(*Bead)(nil),                  // 101: loom.v1.Bead
-	(*Draft)(nil),                 // 102: loom.v1.Draft
-	(*Execution)(nil),             // 103: loom.v1.Execution
-	(*Change)(nil),                // 104: loom.v1.Change
-	(*Candidate)(nil),             // 105: loom.v1.Candidate
-	(*Checkout)(nil),              // 106: loom.v1.Checkout
-	(*Landing)(nil),               // 107: loom.v1.Landing
-	(*DecisionEdge)(nil),          // 108: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 109: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 110: loom.v1.Ballot
-	(*Vote)(nil),                  // 111: loom.v1.Vote
-	(*EnrolKey)(nil),              // 112: loom.v1.EnrolKey
-	(*TrustTools)(nil),            // 113: loom.v1.TrustTools
-	(*DistrustTools)(nil),         // 114: loom.v1.DistrustTools
-	(*RevokeKey)(nil),             // 115: loom.v1.RevokeKey
-	(PauseScope)(0),               // 116: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 117: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 118: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 119: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 120: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 121: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 122: loom.v1.DecisionContext
-	(*Permission)(nil),            // 123: loom.v1.Permission
-	(*FileClaim)(nil),             // 124: loom.v1.FileClaim
-	(*Toolkit)(nil),               // 125: loom.v1.Toolkit
-	(*TeamView)(nil),              // 126: loom.v1.TeamView
-	(*StepBrief)(nil),             // 127: loom.v1.StepBrief
-	(*ToolCall)(nil),              // 128: loom.v1.ToolCall
-	(*Permit)(nil),                // 129: loom.v1.Permit
-	(*Car)(nil),                   // 130: loom.v1.Car
+	(*ConverseRequest)(nil),       // 77: loom.v1.ConverseRequest
+	(*Error)(nil),                 // 78: loom.v1.Error
+	(*SubmitReply)(nil),           // 79: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 80: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 81: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 82: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 83: loom.v1.TeamReplies
+	(*MemoryEntry)(nil),           // 84: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 85: loom.v1.MemoryContext
+	(*PatternSession)(nil),        // 86: loom.v1.PatternSession
+	(*InterviewBrief)(nil),        // 87: loom.v1.InterviewBrief
+	(*Conversation)(nil),          // 88: loom.v1.Conversation
+	(*Said)(nil),                  // 89: loom.v1.Said
+	(*ProjectConfig)(nil),         // 90: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 91: loom.v1.Definition
+	(*Submission)(nil),            // 92: loom.v1.Submission
+	(*ErrorReport)(nil),           // 93: loom.v1.ErrorReport
+	(*JournalCut)(nil),            // 94: loom.v1.JournalCut
+	(*Claimant)(nil),              // 95: loom.v1.Claimant
+	(*Event)(nil),                 // 96: loom.v1.Event
+	(*CallReservation)(nil),       // 97: loom.v1.CallReservation
+	(*Usage)(nil),                 // 98: loom.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 99: google.protobuf.Timestamp
+	(*ModelBlock)(nil),            // 100: loom.v1.ModelBlock
+	(*Outcome)(nil),               // 101: loom.v1.Outcome
+	(*HostRoles)(nil),             // 102: loom.v1.HostRoles
+	(*Bead)(nil),                  // 103: loom.v1.Bead
+	(*Draft)(nil),                 // 104: loom.v1.Draft
+	(*Execution)(nil),             // 105: loom.v1.Execution
+	(*Change)(nil),                // 106: loom.v1.Change
+	(*Candidate)(nil),             // 107: loom.v1.Candidate
+	(*Checkout)(nil),              // 108: loom.v1.Checkout
+	(*Landing)(nil),               // 109: loom.v1.Landing
+	(*DecisionEdge)(nil),          // 110: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 111: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 112: loom.v1.Ballot
+	(*Vote)(nil),                  // 113: loom.v1.Vote
+	(*EnrolKey)(nil),              // 114: loom.v1.EnrolKey
+	(*TrustTools)(nil),            // 115: loom.v1.TrustTools
+	(*DistrustTools)(nil),         // 116: loom.v1.DistrustTools
+	(*RevokeKey)(nil),             // 117: loom.v1.RevokeKey
+	(PauseScope)(0),               // 118: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 119: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 120: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 121: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 122: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 123: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 124: loom.v1.DecisionContext
+	(*Permission)(nil),            // 125: loom.v1.Permission
+	(*FileClaim)(nil),             // 126: loom.v1.FileClaim
+	(*Toolkit)(nil),               // 127: loom.v1.Toolkit
+	(*TeamView)(nil),              // 128: loom.v1.TeamView
+	(*StepBrief)(nil),             // 129: loom.v1.StepBrief
+	(*ToolCall)(nil),              // 130: loom.v1.ToolCall
+	(*Permit)(nil),                // 131: loom.v1.Permit
+	(*Car)(nil),                   // 132: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
 	64,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
@@ -5979,122 +6015,124 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	6,   // 50: loom.v1.Command.remove_project:type_name -> loom.v1.RemoveProject
 	75,  // 51: loom.v1.Command.act_in_session:type_name -> loom.v1.ActInSession
 	76,  // 52: loom.v1.Command.interview_turn:type_name -> loom.v1.InterviewTurn
-	77,  // 53: loom.v1.Answer.error:type_name -> loom.v1.Error
-	3,   // 54: loom.v1.Answer.done:type_name -> loom.v1.Done
-	78,  // 55: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	57,  // 56: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	79,  // 57: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	80,  // 58: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	60,  // 59: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	81,  // 60: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	34,  // 61: loom.v1.Answer.train:type_name -> loom.v1.Train
-	82,  // 62: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
-	17,  // 63: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
-	83,  // 64: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
-	84,  // 65: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
-	85,  // 66: loom.v1.Answer.session:type_name -> loom.v1.PatternSession
-	86,  // 67: loom.v1.Answer.interview:type_name -> loom.v1.InterviewBrief
-	87,  // 68: loom.v1.Done.said:type_name -> loom.v1.Said
-	88,  // 69: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	67,  // 70: loom.v1.RegisterProject.keys:type_name -> loom.v1.SignedCommand
-	64,  // 71: loom.v1.RegisterProject.asked_by:type_name -> loom.v1.Identity
-	89,  // 72: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	90,  // 73: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	91,  // 74: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	77,  // 75: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	92,  // 76: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
-	93,  // 77: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	93,  // 78: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	94,  // 79: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
-	93,  // 80: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	95,  // 81: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
-	93,  // 82: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	96,  // 83: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	0,   // 84: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
-	93,  // 85: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	97,  // 86: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	98,  // 87: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
-	93,  // 88: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	99,  // 89: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	20,  // 90: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
-	93,  // 91: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	22,  // 92: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
-	100, // 93: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	101, // 94: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	102, // 95: loom.v1.RecordDraft.draft:type_name -> loom.v1.Draft
-	103, // 96: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	93,  // 97: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	93,  // 98: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	93,  // 99: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	93,  // 100: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	35,  // 101: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	104, // 102: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	105, // 103: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	106, // 104: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
-	63,  // 105: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	93,  // 106: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	93,  // 107: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	107, // 108: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	93,  // 109: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
-	107, // 110: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
-	80,  // 111: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	108, // 112: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	42,  // 113: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	108, // 114: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	109, // 115: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	110, // 116: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	111, // 117: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	97,  // 118: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	97,  // 119: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	56,  // 120: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	50,  // 121: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	51,  // 122: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	52,  // 123: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	53,  // 124: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	55,  // 125: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	54,  // 126: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	112, // 127: loom.v1.CeoCommand.enrol_key:type_name -> loom.v1.EnrolKey
-	61,  // 128: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	62,  // 129: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	42,  // 130: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	113, // 131: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
-	114, // 132: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
-	49,  // 133: loom.v1.CeoCommand.recheck:type_name -> loom.v1.RecheckExecution
-	115, // 134: loom.v1.CeoCommand.revoke_key:type_name -> loom.v1.RevokeKey
-	48,  // 135: loom.v1.CeoCommand.seal:type_name -> loom.v1.SealSession
-	116, // 136: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	116, // 137: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	89,  // 138: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	117, // 139: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	118, // 140: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	119, // 141: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	101, // 142: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	103, // 143: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	88,  // 144: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	120, // 145: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	80,  // 146: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	121, // 147: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	122, // 148: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	89,  // 149: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	123, // 150: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	124, // 151: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	125, // 152: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
-	106, // 153: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
-	84,  // 154: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
-	126, // 155: loom.v1.Brief.team:type_name -> loom.v1.TeamView
-	127, // 156: loom.v1.Brief.step:type_name -> loom.v1.StepBrief
-	86,  // 157: loom.v1.Brief.interview:type_name -> loom.v1.InterviewBrief
-	93,  // 158: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	59,  // 159: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	128, // 160: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	129, // 161: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	123, // 162: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	130, // 163: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	164, // [164:164] is the sub-list for method output_type
-	164, // [164:164] is the sub-list for method input_type
-	164, // [164:164] is the sub-list for extension type_name
-	164, // [164:164] is the sub-list for extension extendee
-	0,   // [0:164] is the sub-list for field type_name
+	77,  // 53: loom.v1.Command.converse:type_name -> loom.v1.ConverseRequest
+	78,  // 54: loom.v1.Answer.error:type_name -> loom.v1.Error
+	3,   // 55: loom.v1.Answer.done:type_name -> loom.v1.Done
+	79,  // 56: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	57,  // 57: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	80,  // 58: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	81,  // 59: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	60,  // 60: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	82,  // 61: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	34,  // 62: loom.v1.Answer.train:type_name -> loom.v1.Train
+	83,  // 63: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	17,  // 64: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
+	84,  // 65: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
+	85,  // 66: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
+	86,  // 67: loom.v1.Answer.session:type_name -> loom.v1.PatternSession
+	87,  // 68: loom.v1.Answer.interview:type_name -> loom.v1.InterviewBrief
+	88,  // 69: loom.v1.Answer.conversation:type_name -> loom.v1.Conversation
+	89,  // 70: loom.v1.Done.said:type_name -> loom.v1.Said
+	90,  // 71: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	67,  // 72: loom.v1.RegisterProject.keys:type_name -> loom.v1.SignedCommand
+	64,  // 73: loom.v1.RegisterProject.asked_by:type_name -> loom.v1.Identity
+	91,  // 74: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	92,  // 75: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	93,  // 76: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	78,  // 77: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	94,  // 78: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
+	95,  // 79: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	95,  // 80: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	96,  // 81: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
+	95,  // 82: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	97,  // 83: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	95,  // 84: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	98,  // 85: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	0,   // 86: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
+	95,  // 87: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	99,  // 88: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	100, // 89: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
+	95,  // 90: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	101, // 91: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	20,  // 92: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
+	95,  // 93: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	22,  // 94: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
+	102, // 95: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	103, // 96: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	104, // 97: loom.v1.RecordDraft.draft:type_name -> loom.v1.Draft
+	105, // 98: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	95,  // 99: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	95,  // 100: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	95,  // 101: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	95,  // 102: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	35,  // 103: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	106, // 104: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	107, // 105: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	108, // 106: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
+	63,  // 107: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	95,  // 108: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	95,  // 109: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	109, // 110: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	95,  // 111: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	109, // 112: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	81,  // 113: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	110, // 114: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	42,  // 115: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	110, // 116: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	111, // 117: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	112, // 118: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	113, // 119: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	99,  // 120: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	99,  // 121: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	56,  // 122: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	50,  // 123: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	51,  // 124: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	52,  // 125: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	53,  // 126: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	55,  // 127: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	54,  // 128: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	114, // 129: loom.v1.CeoCommand.enrol_key:type_name -> loom.v1.EnrolKey
+	61,  // 130: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	62,  // 131: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	42,  // 132: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	115, // 133: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
+	116, // 134: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
+	49,  // 135: loom.v1.CeoCommand.recheck:type_name -> loom.v1.RecheckExecution
+	117, // 136: loom.v1.CeoCommand.revoke_key:type_name -> loom.v1.RevokeKey
+	48,  // 137: loom.v1.CeoCommand.seal:type_name -> loom.v1.SealSession
+	118, // 138: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	118, // 139: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	91,  // 140: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	119, // 141: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	120, // 142: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	121, // 143: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	103, // 144: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	105, // 145: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	90,  // 146: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	122, // 147: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	81,  // 148: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	123, // 149: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	124, // 150: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	91,  // 151: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	125, // 152: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	126, // 153: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	127, // 154: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
+	108, // 155: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
+	85,  // 156: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
+	128, // 157: loom.v1.Brief.team:type_name -> loom.v1.TeamView
+	129, // 158: loom.v1.Brief.step:type_name -> loom.v1.StepBrief
+	87,  // 159: loom.v1.Brief.interview:type_name -> loom.v1.InterviewBrief
+	95,  // 160: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	59,  // 161: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	130, // 162: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	131, // 163: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	125, // 164: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	132, // 165: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	166, // [166:166] is the sub-list for method output_type
+	166, // [166:166] is the sub-list for method input_type
+	166, // [166:166] is the sub-list for extension type_name
+	166, // [166:166] is the sub-list for extension extendee
+	0,   // [0:166] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -6103,6 +6141,7 @@ func file_loom_v1_command_proto_init() {
 		return
 	}
 	file_loom_v1_common_proto_init()
+	file_loom_v1_conversation_proto_init()
 	file_loom_v1_cut_proto_init()
 	file_loom_v1_event_proto_init()
 	file_loom_v1_fact_proto_init()
@@ -6173,6 +6212,7 @@ func file_loom_v1_command_proto_init() {
 		(*Command_RemoveProject)(nil),
 		(*Command_ActInSession)(nil),
 		(*Command_InterviewTurn)(nil),
+		(*Command_Converse)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),
@@ -6189,6 +6229,7 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_Memories)(nil),
 		(*Answer_Session)(nil),
 		(*Answer_Interview)(nil),
+		(*Answer_Conversation)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[46].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),

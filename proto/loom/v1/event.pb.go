@@ -149,6 +149,9 @@ type Event struct {
 	//	*Event_KeyAwaited
 	//	*Event_ApprovalSigned
 	//	*Event_SessionAdvanced
+	//	*Event_ConversationSet
+	//	*Event_TurnStopped
+	//	*Event_TurnForked
 	//	*Event_ProjectRemoved
 	Fact          isEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
@@ -1189,6 +1192,33 @@ func (x *Event) GetSessionAdvanced() *SessionAdvanced {
 	return nil
 }
 
+func (x *Event) GetConversationSet() *ConversationSet {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ConversationSet); ok {
+			return x.ConversationSet
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTurnStopped() *TurnStopped {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_TurnStopped); ok {
+			return x.TurnStopped
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTurnForked() *TurnForked {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_TurnForked); ok {
+			return x.TurnForked
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetProjectRemoved() *ProjectRemoved {
 	if x != nil {
 		if x, ok := x.Fact.(*Event_ProjectRemoved); ok {
@@ -1625,6 +1655,19 @@ type Event_SessionAdvanced struct {
 	SessionAdvanced *SessionAdvanced `protobuf:"bytes,150,opt,name=session_advanced,json=sessionAdvanced,proto3,oneof"`
 }
 
+type Event_ConversationSet struct {
+	// Conversations.
+	ConversationSet *ConversationSet `protobuf:"bytes,160,opt,name=conversation_set,json=conversationSet,proto3,oneof"`
+}
+
+type Event_TurnStopped struct {
+	TurnStopped *TurnStopped `protobuf:"bytes,161,opt,name=turn_stopped,json=turnStopped,proto3,oneof"`
+}
+
+type Event_TurnForked struct {
+	TurnForked *TurnForked `protobuf:"bytes,162,opt,name=turn_forked,json=turnForked,proto3,oneof"`
+}
+
 type Event_ProjectRemoved struct {
 	// The end of a project's work.
 	ProjectRemoved *ProjectRemoved `protobuf:"bytes,140,opt,name=project_removed,json=projectRemoved,proto3,oneof"`
@@ -1835,6 +1878,12 @@ func (*Event_KeyAwaited) isEvent_Fact() {}
 func (*Event_ApprovalSigned) isEvent_Fact() {}
 
 func (*Event_SessionAdvanced) isEvent_Fact() {}
+
+func (*Event_ConversationSet) isEvent_Fact() {}
+
+func (*Event_TurnStopped) isEvent_Fact() {}
+
+func (*Event_TurnForked) isEvent_Fact() {}
 
 func (*Event_ProjectRemoved) isEvent_Fact() {}
 
@@ -4097,7 +4146,9 @@ type ClaimReleased struct {
 	// What its agent said as it failed, where that is why; else empty.
 	Crash string `protobuf:"bytes,3,opt,name=crash,proto3" json:"crash,omitempty"`
 	// Whether it is because the holder's host was lost.
-	HostLost      bool `protobuf:"varint,4,opt,name=host_lost,json=hostLost,proto3" json:"host_lost,omitempty"`
+	HostLost bool `protobuf:"varint,4,opt,name=host_lost,json=hostLost,proto3" json:"host_lost,omitempty"`
+	// When the attempt ends now, where it rested in a conversation.
+	Deadline      *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4160,10 +4211,17 @@ func (x *ClaimReleased) GetHostLost() bool {
 	return false
 }
 
+func (x *ClaimReleased) GetDeadline() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Deadline
+	}
+	return nil
+}
+
 // AttemptParked frees the agent while the attempt waits.
 type AttemptParked struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "lock", "rate", "permission", "team", "mail", "budget" or "operator".
+	// "lock", "rate", "permission", "team", "mail", "budget", "operator", "answer" or "people".
 	WaitsFor string `protobuf:"bytes,1,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
 	// When a "rate" limit ends, or what waits for the "operator" is tried again.
 	Until *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
@@ -6081,7 +6139,9 @@ type TurnStarted struct {
 	Architect string `protobuf:"bytes,3,opt,name=architect,proto3" json:"architect,omitempty"`
 	// The role's tools that the host could not carry out when the turn began, for the
 	// want of a sandbox, a source or a program: the turn does without them.
-	Without       []string `protobuf:"bytes,4,rep,name=without,proto3" json:"without,omitempty"`
+	Without []string `protobuf:"bytes,4,rep,name=without,proto3" json:"without,omitempty"`
+	// It is a conversation.
+	Converses     bool `protobuf:"varint,5,opt,name=converses,proto3" json:"converses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6142,6 +6202,13 @@ func (x *TurnStarted) GetWithout() []string {
 		return x.Without
 	}
 	return nil
+}
+
+func (x *TurnStarted) GetConverses() bool {
+	if x != nil {
+		return x.Converses
+	}
+	return false
 }
 
 // TurnCompacted puts a summary in the place of a turn's first answers.
@@ -6234,6 +6301,158 @@ func (x *MessageHeard) GetSaid() *Said {
 	return nil
 }
 
+// TurnStopped breaks off what a model does in a conversation.
+type TurnStopped struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stop          *TurnStop              `protobuf:"bytes,1,opt,name=stop,proto3" json:"stop,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TurnStopped) Reset() {
+	*x = TurnStopped{}
+	mi := &file_loom_v1_event_proto_msgTypes[75]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TurnStopped) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TurnStopped) ProtoMessage() {}
+
+func (x *TurnStopped) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[75]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TurnStopped.ProtoReflect.Descriptor instead.
+func (*TurnStopped) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{75}
+}
+
+func (x *TurnStopped) GetStop() *TurnStop {
+	if x != nil {
+		return x.Stop
+	}
+	return nil
+}
+
+// TurnForked begins a turn with the steps of another conversation's.
+type TurnForked struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Conversation string                 `protobuf:"bytes,1,opt,name=conversation,proto3" json:"conversation,omitempty"`
+	Attempt      string                 `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// How many steps, from the first.
+	Steps         uint32 `protobuf:"varint,3,opt,name=steps,proto3" json:"steps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TurnForked) Reset() {
+	*x = TurnForked{}
+	mi := &file_loom_v1_event_proto_msgTypes[76]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TurnForked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TurnForked) ProtoMessage() {}
+
+func (x *TurnForked) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[76]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TurnForked.ProtoReflect.Descriptor instead.
+func (*TurnForked) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{76}
+}
+
+func (x *TurnForked) GetConversation() string {
+	if x != nil {
+		return x.Conversation
+	}
+	return ""
+}
+
+func (x *TurnForked) GetAttempt() string {
+	if x != nil {
+		return x.Attempt
+	}
+	return ""
+}
+
+func (x *TurnForked) GetSteps() uint32 {
+	if x != nil {
+		return x.Steps
+	}
+	return 0
+}
+
+// ConversationSet records how a conversation is held from now on.
+type ConversationSet struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Settings      *ConversationSettings  `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConversationSet) Reset() {
+	*x = ConversationSet{}
+	mi := &file_loom_v1_event_proto_msgTypes[77]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConversationSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConversationSet) ProtoMessage() {}
+
+func (x *ConversationSet) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[77]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConversationSet.ProtoReflect.Descriptor instead.
+func (*ConversationSet) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{77}
+}
+
+func (x *ConversationSet) GetSettings() *ConversationSettings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
 // ExecutionTold records what a person has to say to whoever works on an
 // execution.
 type ExecutionTold struct {
@@ -6247,7 +6466,7 @@ type ExecutionTold struct {
 
 func (x *ExecutionTold) Reset() {
 	*x = ExecutionTold{}
-	mi := &file_loom_v1_event_proto_msgTypes[75]
+	mi := &file_loom_v1_event_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6259,7 +6478,7 @@ func (x *ExecutionTold) String() string {
 func (*ExecutionTold) ProtoMessage() {}
 
 func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[75]
+	mi := &file_loom_v1_event_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6272,7 +6491,7 @@ func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionTold.ProtoReflect.Descriptor instead.
 func (*ExecutionTold) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{75}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ExecutionTold) GetSaid() *Said {
@@ -6299,7 +6518,7 @@ type ModelAnswered struct {
 
 func (x *ModelAnswered) Reset() {
 	*x = ModelAnswered{}
-	mi := &file_loom_v1_event_proto_msgTypes[76]
+	mi := &file_loom_v1_event_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6311,7 +6530,7 @@ func (x *ModelAnswered) String() string {
 func (*ModelAnswered) ProtoMessage() {}
 
 func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[76]
+	mi := &file_loom_v1_event_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6324,7 +6543,7 @@ func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswered.ProtoReflect.Descriptor instead.
 func (*ModelAnswered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{76}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ModelAnswered) GetAnswer() *ModelAnswer {
@@ -6344,7 +6563,7 @@ type ToolIntended struct {
 
 func (x *ToolIntended) Reset() {
 	*x = ToolIntended{}
-	mi := &file_loom_v1_event_proto_msgTypes[77]
+	mi := &file_loom_v1_event_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6356,7 +6575,7 @@ func (x *ToolIntended) String() string {
 func (*ToolIntended) ProtoMessage() {}
 
 func (x *ToolIntended) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[77]
+	mi := &file_loom_v1_event_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6369,7 +6588,7 @@ func (x *ToolIntended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolIntended.ProtoReflect.Descriptor instead.
 func (*ToolIntended) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{77}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ToolIntended) GetTool() *ToolStep {
@@ -6392,7 +6611,7 @@ type ToolFinished struct {
 
 func (x *ToolFinished) Reset() {
 	*x = ToolFinished{}
-	mi := &file_loom_v1_event_proto_msgTypes[78]
+	mi := &file_loom_v1_event_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6404,7 +6623,7 @@ func (x *ToolFinished) String() string {
 func (*ToolFinished) ProtoMessage() {}
 
 func (x *ToolFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[78]
+	mi := &file_loom_v1_event_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6417,7 +6636,7 @@ func (x *ToolFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolFinished.ProtoReflect.Descriptor instead.
 func (*ToolFinished) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{78}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ToolFinished) GetCall() string {
@@ -6451,7 +6670,7 @@ type PermissionSet struct {
 
 func (x *PermissionSet) Reset() {
 	*x = PermissionSet{}
-	mi := &file_loom_v1_event_proto_msgTypes[79]
+	mi := &file_loom_v1_event_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6463,7 +6682,7 @@ func (x *PermissionSet) String() string {
 func (*PermissionSet) ProtoMessage() {}
 
 func (x *PermissionSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[79]
+	mi := &file_loom_v1_event_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6476,7 +6695,7 @@ func (x *PermissionSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionSet.ProtoReflect.Descriptor instead.
 func (*PermissionSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{79}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *PermissionSet) GetPermission() *Permission {
@@ -6497,7 +6716,7 @@ type PermissionRevoked struct {
 
 func (x *PermissionRevoked) Reset() {
 	*x = PermissionRevoked{}
-	mi := &file_loom_v1_event_proto_msgTypes[80]
+	mi := &file_loom_v1_event_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6509,7 +6728,7 @@ func (x *PermissionRevoked) String() string {
 func (*PermissionRevoked) ProtoMessage() {}
 
 func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[80]
+	mi := &file_loom_v1_event_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6522,7 +6741,7 @@ func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRevoked.ProtoReflect.Descriptor instead.
 func (*PermissionRevoked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{80}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *PermissionRevoked) GetId() string {
@@ -6549,7 +6768,7 @@ type ToolsTrusted struct {
 
 func (x *ToolsTrusted) Reset() {
 	*x = ToolsTrusted{}
-	mi := &file_loom_v1_event_proto_msgTypes[81]
+	mi := &file_loom_v1_event_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6561,7 +6780,7 @@ func (x *ToolsTrusted) String() string {
 func (*ToolsTrusted) ProtoMessage() {}
 
 func (x *ToolsTrusted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[81]
+	mi := &file_loom_v1_event_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6574,7 +6793,7 @@ func (x *ToolsTrusted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsTrusted.ProtoReflect.Descriptor instead.
 func (*ToolsTrusted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{81}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ToolsTrusted) GetToolkit() *Toolkit {
@@ -6595,7 +6814,7 @@ type ToolsDistrusted struct {
 
 func (x *ToolsDistrusted) Reset() {
 	*x = ToolsDistrusted{}
-	mi := &file_loom_v1_event_proto_msgTypes[82]
+	mi := &file_loom_v1_event_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6607,7 +6826,7 @@ func (x *ToolsDistrusted) String() string {
 func (*ToolsDistrusted) ProtoMessage() {}
 
 func (x *ToolsDistrusted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[82]
+	mi := &file_loom_v1_event_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6620,7 +6839,7 @@ func (x *ToolsDistrusted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsDistrusted.ProtoReflect.Descriptor instead.
 func (*ToolsDistrusted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{82}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ToolsDistrusted) GetProcess() string {
@@ -6641,7 +6860,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xabd\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xbcf\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -6870,7 +7089,14 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x0fapproval_signed\x18\x82\x01 \x01(\v2\x17.loom.v1.ApprovalSignedBf\x8a\xb5\x18b\n" +
 	"\x01\x01\x1a]{about}: approval {.approval} signed by {who}: {.decision}{.comment in}; it needs another keyH\x00R\x0eapprovalSigned\x12P\n" +
 	"\x10session_advanced\x18\x96\x01 \x01(\v2\x18.loom.v1.SessionAdvancedB\b\x8a\xb5\x18\x04\n" +
-	"\x02\x01\bH\x00R\x0fsessionAdvanced\x12\x95\x01\n" +
+	"\x02\x01\bH\x00R\x0fsessionAdvanced\x12O\n" +
+	"\x10conversation_set\x18\xa0\x01 \x01(\v2\x18.loom.v1.ConversationSetB\a\x8a\xb5\x18\x03\n" +
+	"\x01\x02H\x00R\x0fconversationSet\x12D\n" +
+	"\fturn_stopped\x18\xa1\x01 \x01(\v2\x14.loom.v1.TurnStoppedB\b\x8a\xb5\x18\x04\n" +
+	"\x02\x03\x02H\x00R\vturnStopped\x12x\n" +
+	"\vturn_forked\x18\xa2\x01 \x01(\v2\x13.loom.v1.TurnForkedB?\x8a\xb5\x18;\n" +
+	"\x01\x03\x1a6{about}: goes on with what was said in {.conversation}H\x00R\n" +
+	"turnForked\x12\x95\x01\n" +
 	"\x0fproject_removed\x18\x8c\x01 \x01(\v2\x17.loom.v1.ProjectRemovedBP\x8a\xb5\x18L\n" +
 	"\x01\x01\x1aGproject {project} removed by {who}, it takes no new work{.reason after}H\x00R\x0eprojectRemovedB\x06\n" +
 	"\x04fact\"9\n" +
@@ -7029,14 +7255,15 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\bclaimant\x18\x01 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\rR\n" +
-	"generation\"z\n" +
+	"generation\"\xb2\x01\n" +
 	"\rClaimReleased\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\rR\n" +
 	"generation\x12\x14\n" +
 	"\x05crash\x18\x03 \x01(\tR\x05crash\x12\x1b\n" +
-	"\thost_lost\x18\x04 \x01(\bR\bhostLost\"\xa1\x01\n" +
+	"\thost_lost\x18\x04 \x01(\bR\bhostLost\x126\n" +
+	"\bdeadline\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\"\xa1\x01\n" +
 	"\rAttemptParked\x12\x1b\n" +
 	"\twaits_for\x18\x01 \x01(\tR\bwaitsFor\x120\n" +
 	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12)\n" +
@@ -7168,18 +7395,28 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"repository\x18\x01 \x01(\tR\n" +
 	"repository\x12\x18\n" +
-	"\arequest\x18\x02 \x01(\tR\arequest\"\x85\x01\n" +
+	"\arequest\x18\x02 \x01(\tR\arequest\"\xa3\x01\n" +
 	"\vTurnStarted\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12(\n" +
 	"\x06prompt\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\x06prompt\x12\x1c\n" +
 	"\tarchitect\x18\x03 \x01(\tR\tarchitect\x12\x18\n" +
-	"\awithout\x18\x04 \x03(\tR\awithout\"D\n" +
+	"\awithout\x18\x04 \x03(\tR\awithout\x12\x1c\n" +
+	"\tconverses\x18\x05 \x01(\bR\tconverses\"D\n" +
 	"\rTurnCompacted\x123\n" +
 	"\n" +
 	"compaction\x18\x01 \x01(\v2\x13.loom.v1.CompactionR\n" +
 	"compaction\"1\n" +
 	"\fMessageHeard\x12!\n" +
-	"\x04said\x18\x01 \x01(\v2\r.loom.v1.SaidR\x04said\"L\n" +
+	"\x04said\x18\x01 \x01(\v2\r.loom.v1.SaidR\x04said\"4\n" +
+	"\vTurnStopped\x12%\n" +
+	"\x04stop\x18\x01 \x01(\v2\x11.loom.v1.TurnStopR\x04stop\"`\n" +
+	"\n" +
+	"TurnForked\x12\"\n" +
+	"\fconversation\x18\x01 \x01(\tR\fconversation\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\tR\aattempt\x12\x14\n" +
+	"\x05steps\x18\x03 \x01(\rR\x05steps\"L\n" +
+	"\x0fConversationSet\x129\n" +
+	"\bsettings\x18\x01 \x01(\v2\x1d.loom.v1.ConversationSettingsR\bsettings\"L\n" +
 	"\rExecutionTold\x12!\n" +
 	"\x04said\x18\x01 \x01(\v2\r.loom.v1.SaidR\x04said\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\tR\arequest\"=\n" +
@@ -7216,7 +7453,7 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 84)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 87)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
 	(*ModelBlocked)(nil),          // 1: loom.v1.ModelBlocked
@@ -7293,83 +7530,88 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*TurnStarted)(nil),           // 72: loom.v1.TurnStarted
 	(*TurnCompacted)(nil),         // 73: loom.v1.TurnCompacted
 	(*MessageHeard)(nil),          // 74: loom.v1.MessageHeard
-	(*ExecutionTold)(nil),         // 75: loom.v1.ExecutionTold
-	(*ModelAnswered)(nil),         // 76: loom.v1.ModelAnswered
-	(*ToolIntended)(nil),          // 77: loom.v1.ToolIntended
-	(*ToolFinished)(nil),          // 78: loom.v1.ToolFinished
-	(*PermissionSet)(nil),         // 79: loom.v1.PermissionSet
-	(*PermissionRevoked)(nil),     // 80: loom.v1.PermissionRevoked
-	(*ToolsTrusted)(nil),          // 81: loom.v1.ToolsTrusted
-	(*ToolsDistrusted)(nil),       // 82: loom.v1.ToolsDistrusted
-	nil,                           // 83: loom.v1.PlanAdopted.EdgesEntry
-	(*timestamppb.Timestamp)(nil), // 84: google.protobuf.Timestamp
-	(*Identity)(nil),              // 85: loom.v1.Identity
-	(*KeyEnrolled)(nil),           // 86: loom.v1.KeyEnrolled
-	(*JournalCut)(nil),            // 87: loom.v1.JournalCut
-	(*RoleScaled)(nil),            // 88: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 89: loom.v1.HostDrained
-	(*MembersChanged)(nil),        // 90: loom.v1.MembersChanged
-	(*MemoryKept)(nil),            // 91: loom.v1.MemoryKept
-	(*MemoryMerged)(nil),          // 92: loom.v1.MemoryMerged
-	(*MemoryChanged)(nil),         // 93: loom.v1.MemoryChanged
-	(*MemoryPromoted)(nil),        // 94: loom.v1.MemoryPromoted
-	(*MemoryForgotten)(nil),       // 95: loom.v1.MemoryForgotten
-	(*MemoryExpired)(nil),         // 96: loom.v1.MemoryExpired
-	(*MemoryDropped)(nil),         // 97: loom.v1.MemoryDropped
-	(*MemoryOffered)(nil),         // 98: loom.v1.MemoryOffered
-	(*MailSent)(nil),              // 99: loom.v1.MailSent
-	(*AgentLife)(nil),             // 100: loom.v1.AgentLife
-	(*KeyRevoked)(nil),            // 101: loom.v1.KeyRevoked
-	(*KeyAwaited)(nil),            // 102: loom.v1.KeyAwaited
-	(*SessionAdvanced)(nil),       // 103: loom.v1.SessionAdvanced
-	(*ModelBlock)(nil),            // 104: loom.v1.ModelBlock
-	(*Landing)(nil),               // 105: loom.v1.Landing
-	(*ProjectConfig)(nil),         // 106: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 107: loom.v1.Definition
-	(*SignedCommand)(nil),         // 108: loom.v1.SignedCommand
-	(*Error)(nil),                 // 109: loom.v1.Error
-	(*Pause)(nil),                 // 110: loom.v1.Pause
-	(PauseScope)(0),               // 111: loom.v1.PauseScope
-	(*Draft)(nil),                 // 112: loom.v1.Draft
-	(GateAction)(0),               // 113: loom.v1.GateAction
-	(*Plan)(nil),                  // 114: loom.v1.Plan
-	(*Outcome)(nil),               // 115: loom.v1.Outcome
-	(*ForkPoint)(nil),             // 116: loom.v1.ForkPoint
-	(*Execution)(nil),             // 117: loom.v1.Execution
-	(*Budget)(nil),                // 118: loom.v1.Budget
-	(*CallReservation)(nil),       // 119: loom.v1.CallReservation
-	(*Usage)(nil),                 // 120: loom.v1.Usage
-	(*HostRoles)(nil),             // 121: loom.v1.HostRoles
-	(*Bead)(nil),                  // 122: loom.v1.Bead
-	(BeadStatus)(0),               // 123: loom.v1.BeadStatus
-	(*Change)(nil),                // 124: loom.v1.Change
-	(*Claimant)(nil),              // 125: loom.v1.Claimant
-	(*TeamTask)(nil),              // 126: loom.v1.TeamTask
-	(*Approval)(nil),              // 127: loom.v1.Approval
-	(ApprovalDecision)(0),         // 128: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 129: loom.v1.ExecutionStatus
-	(*Candidate)(nil),             // 130: loom.v1.Candidate
-	(*DecisionNode)(nil),          // 131: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 132: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 133: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 134: loom.v1.Ballot
-	(*Vote)(nil),                  // 135: loom.v1.Vote
-	(BallotStatus)(0),             // 136: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 137: loom.v1.LockClaim
-	(*Car)(nil),                   // 138: loom.v1.Car
-	(*BlobRef)(nil),               // 139: loom.v1.BlobRef
-	(*Compaction)(nil),            // 140: loom.v1.Compaction
-	(*Said)(nil),                  // 141: loom.v1.Said
-	(*ModelAnswer)(nil),           // 142: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 143: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 144: loom.v1.ToolResult
-	(*Permission)(nil),            // 145: loom.v1.Permission
-	(*Toolkit)(nil),               // 146: loom.v1.Toolkit
+	(*TurnStopped)(nil),           // 75: loom.v1.TurnStopped
+	(*TurnForked)(nil),            // 76: loom.v1.TurnForked
+	(*ConversationSet)(nil),       // 77: loom.v1.ConversationSet
+	(*ExecutionTold)(nil),         // 78: loom.v1.ExecutionTold
+	(*ModelAnswered)(nil),         // 79: loom.v1.ModelAnswered
+	(*ToolIntended)(nil),          // 80: loom.v1.ToolIntended
+	(*ToolFinished)(nil),          // 81: loom.v1.ToolFinished
+	(*PermissionSet)(nil),         // 82: loom.v1.PermissionSet
+	(*PermissionRevoked)(nil),     // 83: loom.v1.PermissionRevoked
+	(*ToolsTrusted)(nil),          // 84: loom.v1.ToolsTrusted
+	(*ToolsDistrusted)(nil),       // 85: loom.v1.ToolsDistrusted
+	nil,                           // 86: loom.v1.PlanAdopted.EdgesEntry
+	(*timestamppb.Timestamp)(nil), // 87: google.protobuf.Timestamp
+	(*Identity)(nil),              // 88: loom.v1.Identity
+	(*KeyEnrolled)(nil),           // 89: loom.v1.KeyEnrolled
+	(*JournalCut)(nil),            // 90: loom.v1.JournalCut
+	(*RoleScaled)(nil),            // 91: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 92: loom.v1.HostDrained
+	(*MembersChanged)(nil),        // 93: loom.v1.MembersChanged
+	(*MemoryKept)(nil),            // 94: loom.v1.MemoryKept
+	(*MemoryMerged)(nil),          // 95: loom.v1.MemoryMerged
+	(*MemoryChanged)(nil),         // 96: loom.v1.MemoryChanged
+	(*MemoryPromoted)(nil),        // 97: loom.v1.MemoryPromoted
+	(*MemoryForgotten)(nil),       // 98: loom.v1.MemoryForgotten
+	(*MemoryExpired)(nil),         // 99: loom.v1.MemoryExpired
+	(*MemoryDropped)(nil),         // 100: loom.v1.MemoryDropped
+	(*MemoryOffered)(nil),         // 101: loom.v1.MemoryOffered
+	(*MailSent)(nil),              // 102: loom.v1.MailSent
+	(*AgentLife)(nil),             // 103: loom.v1.AgentLife
+	(*KeyRevoked)(nil),            // 104: loom.v1.KeyRevoked
+	(*KeyAwaited)(nil),            // 105: loom.v1.KeyAwaited
+	(*SessionAdvanced)(nil),       // 106: loom.v1.SessionAdvanced
+	(*ModelBlock)(nil),            // 107: loom.v1.ModelBlock
+	(*Landing)(nil),               // 108: loom.v1.Landing
+	(*ProjectConfig)(nil),         // 109: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 110: loom.v1.Definition
+	(*SignedCommand)(nil),         // 111: loom.v1.SignedCommand
+	(*Error)(nil),                 // 112: loom.v1.Error
+	(*Pause)(nil),                 // 113: loom.v1.Pause
+	(PauseScope)(0),               // 114: loom.v1.PauseScope
+	(*Draft)(nil),                 // 115: loom.v1.Draft
+	(GateAction)(0),               // 116: loom.v1.GateAction
+	(*Plan)(nil),                  // 117: loom.v1.Plan
+	(*Outcome)(nil),               // 118: loom.v1.Outcome
+	(*ForkPoint)(nil),             // 119: loom.v1.ForkPoint
+	(*Execution)(nil),             // 120: loom.v1.Execution
+	(*Budget)(nil),                // 121: loom.v1.Budget
+	(*CallReservation)(nil),       // 122: loom.v1.CallReservation
+	(*Usage)(nil),                 // 123: loom.v1.Usage
+	(*HostRoles)(nil),             // 124: loom.v1.HostRoles
+	(*Bead)(nil),                  // 125: loom.v1.Bead
+	(BeadStatus)(0),               // 126: loom.v1.BeadStatus
+	(*Change)(nil),                // 127: loom.v1.Change
+	(*Claimant)(nil),              // 128: loom.v1.Claimant
+	(*TeamTask)(nil),              // 129: loom.v1.TeamTask
+	(*Approval)(nil),              // 130: loom.v1.Approval
+	(ApprovalDecision)(0),         // 131: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 132: loom.v1.ExecutionStatus
+	(*Candidate)(nil),             // 133: loom.v1.Candidate
+	(*DecisionNode)(nil),          // 134: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 135: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 136: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 137: loom.v1.Ballot
+	(*Vote)(nil),                  // 138: loom.v1.Vote
+	(BallotStatus)(0),             // 139: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 140: loom.v1.LockClaim
+	(*Car)(nil),                   // 141: loom.v1.Car
+	(*BlobRef)(nil),               // 142: loom.v1.BlobRef
+	(*Compaction)(nil),            // 143: loom.v1.Compaction
+	(*Said)(nil),                  // 144: loom.v1.Said
+	(*TurnStop)(nil),              // 145: loom.v1.TurnStop
+	(*ConversationSettings)(nil),  // 146: loom.v1.ConversationSettings
+	(*ModelAnswer)(nil),           // 147: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 148: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 149: loom.v1.ToolResult
+	(*Permission)(nil),            // 150: loom.v1.Permission
+	(*Toolkit)(nil),               // 151: loom.v1.Toolkit
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	84,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	85,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
-	84,  // 2: loom.v1.Event.wall:type_name -> google.protobuf.Timestamp
+	87,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	88,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	87,  // 2: loom.v1.Event.wall:type_name -> google.protobuf.Timestamp
 	4,   // 3: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
 	6,   // 4: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
 	29,  // 5: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
@@ -7383,19 +7625,19 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	2,   // 13: loom.v1.Event.model_unblocked:type_name -> loom.v1.ModelUnblocked
 	7,   // 14: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
 	9,   // 15: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
-	86,  // 16: loom.v1.Event.key_enrolled:type_name -> loom.v1.KeyEnrolled
+	89,  // 16: loom.v1.Event.key_enrolled:type_name -> loom.v1.KeyEnrolled
 	8,   // 17: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	87,  // 18: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
+	90,  // 18: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
 	10,  // 19: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
 	11,  // 20: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
-	88,  // 21: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	89,  // 22: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	90,  // 23: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
+	91,  // 21: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	92,  // 22: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	93,  // 23: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
 	25,  // 24: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
-	79,  // 25: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
-	80,  // 26: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
-	81,  // 27: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
-	82,  // 28: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
+	82,  // 25: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
+	83,  // 26: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
+	84,  // 27: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
+	85,  // 28: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
 	46,  // 29: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
 	47,  // 30: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
 	49,  // 31: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
@@ -7403,7 +7645,7 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	33,  // 33: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
 	21,  // 34: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
 	12,  // 35: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
-	75,  // 36: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
+	78,  // 36: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
 	51,  // 37: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
 	34,  // 38: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
 	35,  // 39: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
@@ -7429,9 +7671,9 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	54,  // 59: loom.v1.Event.landed:type_name -> loom.v1.Landed
 	3,   // 60: loom.v1.Event.landing_settled:type_name -> loom.v1.LandingSettled
 	72,  // 61: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
-	76,  // 62: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
-	77,  // 63: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
-	78,  // 64: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
+	79,  // 62: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
+	80,  // 63: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
+	81,  // 64: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
 	73,  // 65: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
 	74,  // 66: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
 	23,  // 67: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
@@ -7452,104 +7694,110 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	68,  // 82: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
 	71,  // 83: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
 	69,  // 84: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
-	91,  // 85: loom.v1.Event.memory_kept:type_name -> loom.v1.MemoryKept
-	92,  // 86: loom.v1.Event.memory_merged:type_name -> loom.v1.MemoryMerged
-	93,  // 87: loom.v1.Event.memory_changed:type_name -> loom.v1.MemoryChanged
-	94,  // 88: loom.v1.Event.memory_promoted:type_name -> loom.v1.MemoryPromoted
-	95,  // 89: loom.v1.Event.memory_forgotten:type_name -> loom.v1.MemoryForgotten
-	96,  // 90: loom.v1.Event.memory_expired:type_name -> loom.v1.MemoryExpired
-	97,  // 91: loom.v1.Event.memory_dropped:type_name -> loom.v1.MemoryDropped
-	98,  // 92: loom.v1.Event.memory_offered:type_name -> loom.v1.MemoryOffered
-	99,  // 93: loom.v1.Event.mail_sent:type_name -> loom.v1.MailSent
-	100, // 94: loom.v1.Event.agent_started:type_name -> loom.v1.AgentLife
-	100, // 95: loom.v1.Event.agent_restarted:type_name -> loom.v1.AgentLife
-	100, // 96: loom.v1.Event.agent_crashed:type_name -> loom.v1.AgentLife
-	100, // 97: loom.v1.Event.agent_given_up:type_name -> loom.v1.AgentLife
-	100, // 98: loom.v1.Event.agent_drained:type_name -> loom.v1.AgentLife
+	94,  // 85: loom.v1.Event.memory_kept:type_name -> loom.v1.MemoryKept
+	95,  // 86: loom.v1.Event.memory_merged:type_name -> loom.v1.MemoryMerged
+	96,  // 87: loom.v1.Event.memory_changed:type_name -> loom.v1.MemoryChanged
+	97,  // 88: loom.v1.Event.memory_promoted:type_name -> loom.v1.MemoryPromoted
+	98,  // 89: loom.v1.Event.memory_forgotten:type_name -> loom.v1.MemoryForgotten
+	99,  // 90: loom.v1.Event.memory_expired:type_name -> loom.v1.MemoryExpired
+	100, // 91: loom.v1.Event.memory_dropped:type_name -> loom.v1.MemoryDropped
+	101, // 92: loom.v1.Event.memory_offered:type_name -> loom.v1.MemoryOffered
+	102, // 93: loom.v1.Event.mail_sent:type_name -> loom.v1.MailSent
+	103, // 94: loom.v1.Event.agent_started:type_name -> loom.v1.AgentLife
+	103, // 95: loom.v1.Event.agent_restarted:type_name -> loom.v1.AgentLife
+	103, // 96: loom.v1.Event.agent_crashed:type_name -> loom.v1.AgentLife
+	103, // 97: loom.v1.Event.agent_given_up:type_name -> loom.v1.AgentLife
+	103, // 98: loom.v1.Event.agent_drained:type_name -> loom.v1.AgentLife
 	13,  // 99: loom.v1.Event.execution_closing:type_name -> loom.v1.ExecutionClosing
 	15,  // 100: loom.v1.Event.draft_kept:type_name -> loom.v1.DraftKept
 	14,  // 101: loom.v1.Event.checks_taken:type_name -> loom.v1.ChecksTaken
-	101, // 102: loom.v1.Event.key_revoked:type_name -> loom.v1.KeyRevoked
-	102, // 103: loom.v1.Event.key_awaited:type_name -> loom.v1.KeyAwaited
+	104, // 102: loom.v1.Event.key_revoked:type_name -> loom.v1.KeyRevoked
+	105, // 103: loom.v1.Event.key_awaited:type_name -> loom.v1.KeyAwaited
 	48,  // 104: loom.v1.Event.approval_signed:type_name -> loom.v1.ApprovalSigned
-	103, // 105: loom.v1.Event.session_advanced:type_name -> loom.v1.SessionAdvanced
-	5,   // 106: loom.v1.Event.project_removed:type_name -> loom.v1.ProjectRemoved
-	104, // 107: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
-	104, // 108: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
-	105, // 109: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
-	106, // 110: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	107, // 111: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	108, // 112: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	109, // 113: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	110, // 114: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	111, // 115: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	112, // 116: loom.v1.DraftKept.draft:type_name -> loom.v1.Draft
-	113, // 117: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	107, // 118: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
-	114, // 119: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
-	83,  // 120: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
-	115, // 121: loom.v1.ChildDelivered.outcome:type_name -> loom.v1.Outcome
-	84,  // 122: loom.v1.ChildDelivered.deadline:type_name -> google.protobuf.Timestamp
-	116, // 123: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	117, // 124: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	118, // 125: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	84,  // 126: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	118, // 127: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	118, // 128: loom.v1.LimitLifted.day:type_name -> loom.v1.Budget
-	119, // 129: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	120, // 130: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	121, // 131: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	122, // 132: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	84,  // 133: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	122, // 134: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	123, // 135: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	109, // 136: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	112, // 137: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
-	124, // 138: loom.v1.ExecutionStarted.begins:type_name -> loom.v1.Change
-	84,  // 139: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	125, // 140: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	84,  // 141: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	104, // 142: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
-	126, // 143: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	115, // 144: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	115, // 145: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	84,  // 146: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	127, // 147: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	128, // 148: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	108, // 149: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	128, // 150: loom.v1.ApprovalSigned.decision:type_name -> loom.v1.ApprovalDecision
-	108, // 151: loom.v1.ApprovalSigned.signed:type_name -> loom.v1.SignedCommand
-	109, // 152: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	129, // 153: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	124, // 154: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	130, // 155: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	105, // 156: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	131, // 157: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	132, // 158: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	132, // 159: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	133, // 160: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	134, // 161: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	135, // 162: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	136, // 163: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	84,  // 164: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	137, // 165: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	84,  // 166: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	84,  // 167: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	138, // 168: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	139, // 169: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	140, // 170: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	141, // 171: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	141, // 172: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	142, // 173: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	143, // 174: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	144, // 175: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	145, // 176: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	146, // 177: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
-	178, // [178:178] is the sub-list for method output_type
-	178, // [178:178] is the sub-list for method input_type
-	178, // [178:178] is the sub-list for extension type_name
-	178, // [178:178] is the sub-list for extension extendee
-	0,   // [0:178] is the sub-list for field type_name
+	106, // 105: loom.v1.Event.session_advanced:type_name -> loom.v1.SessionAdvanced
+	77,  // 106: loom.v1.Event.conversation_set:type_name -> loom.v1.ConversationSet
+	75,  // 107: loom.v1.Event.turn_stopped:type_name -> loom.v1.TurnStopped
+	76,  // 108: loom.v1.Event.turn_forked:type_name -> loom.v1.TurnForked
+	5,   // 109: loom.v1.Event.project_removed:type_name -> loom.v1.ProjectRemoved
+	107, // 110: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
+	107, // 111: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
+	108, // 112: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
+	109, // 113: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	110, // 114: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	111, // 115: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	112, // 116: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	113, // 117: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	114, // 118: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	115, // 119: loom.v1.DraftKept.draft:type_name -> loom.v1.Draft
+	116, // 120: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	110, // 121: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
+	117, // 122: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
+	86,  // 123: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
+	118, // 124: loom.v1.ChildDelivered.outcome:type_name -> loom.v1.Outcome
+	87,  // 125: loom.v1.ChildDelivered.deadline:type_name -> google.protobuf.Timestamp
+	119, // 126: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	120, // 127: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	121, // 128: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	87,  // 129: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	121, // 130: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	121, // 131: loom.v1.LimitLifted.day:type_name -> loom.v1.Budget
+	122, // 132: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	123, // 133: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	124, // 134: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	125, // 135: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	87,  // 136: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	125, // 137: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	126, // 138: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	112, // 139: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	115, // 140: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
+	127, // 141: loom.v1.ExecutionStarted.begins:type_name -> loom.v1.Change
+	87,  // 142: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	128, // 143: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	87,  // 144: loom.v1.ClaimReleased.deadline:type_name -> google.protobuf.Timestamp
+	87,  // 145: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	107, // 146: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
+	129, // 147: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	118, // 148: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	118, // 149: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	87,  // 150: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	130, // 151: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	131, // 152: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	111, // 153: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	131, // 154: loom.v1.ApprovalSigned.decision:type_name -> loom.v1.ApprovalDecision
+	111, // 155: loom.v1.ApprovalSigned.signed:type_name -> loom.v1.SignedCommand
+	112, // 156: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	132, // 157: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	127, // 158: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	133, // 159: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	108, // 160: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	134, // 161: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	135, // 162: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	135, // 163: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	136, // 164: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	137, // 165: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	138, // 166: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	139, // 167: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	87,  // 168: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	140, // 169: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	87,  // 170: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	87,  // 171: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	141, // 172: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	142, // 173: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	143, // 174: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	144, // 175: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	145, // 176: loom.v1.TurnStopped.stop:type_name -> loom.v1.TurnStop
+	146, // 177: loom.v1.ConversationSet.settings:type_name -> loom.v1.ConversationSettings
+	144, // 178: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	147, // 179: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	148, // 180: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	149, // 181: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	150, // 182: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	151, // 183: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
+	184, // [184:184] is the sub-list for method output_type
+	184, // [184:184] is the sub-list for method input_type
+	184, // [184:184] is the sub-list for extension type_name
+	184, // [184:184] is the sub-list for extension extendee
+	0,   // [0:184] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -7558,6 +7806,7 @@ func file_loom_v1_event_proto_init() {
 		return
 	}
 	file_loom_v1_common_proto_init()
+	file_loom_v1_conversation_proto_init()
 	file_loom_v1_cut_proto_init()
 	file_loom_v1_fact_proto_init()
 	file_loom_v1_graph_proto_init()
@@ -7677,6 +7926,9 @@ func file_loom_v1_event_proto_init() {
 		(*Event_KeyAwaited)(nil),
 		(*Event_ApprovalSigned)(nil),
 		(*Event_SessionAdvanced)(nil),
+		(*Event_ConversationSet)(nil),
+		(*Event_TurnStopped)(nil),
+		(*Event_TurnForked)(nil),
 		(*Event_ProjectRemoved)(nil),
 	}
 	type x struct{}
@@ -7685,7 +7937,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   84,
+			NumMessages:   87,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

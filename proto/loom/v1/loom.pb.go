@@ -24,7 +24,7 @@ var File_loom_v1_loom_proto protoreflect.FileDescriptor
 
 const file_loom_v1_loom_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x15loom/v1/reading.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\xc0p\n" +
+	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x15loom/v1/reading.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\xd6v\n" +
 	"\vHostService\x12\xf3\x01\n" +
 	"\aProject\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xc8\x01\x92\xb5\x18\xc3\x01\n" +
 	"\x01\x01\x1a\n" +
@@ -152,7 +152,14 @@ const file_loom_v1_loom_proto_rawDesc = "" +
 	"\rsessions/{id}:\x84\x01\n" +
 	"\bsessions\x12\x19List sessions of patterns\x1aAList sessions of patterns, newest first, and what each waits for.*\x1aproject limit after filter\x12\xf1\x01\n" +
 	"\x06Intent\x12\x16.loom.v1.IntentRequest\x1a\x0f.loom.v1.Answer\"\xbd\x01\x92\xb5\x18\xb8\x01\n" +
-	"\x01\x03\x1a\aproject*e`Answer` with the `session` as it stands: one is opened, or a person answers, seals, steers or aborts2C\x1a9open a session of a pattern, answer, seal, steer or abort\x12\x06intent\x12\x94\x01\n" +
+	"\x01\x03\x1a\aproject*e`Answer` with the `session` as it stands: one is opened, or a person answers, seals, steers or aborts2C\x1a9open a session of a pattern, answer, seal, steer or abort\x12\x06intent\x12\xec\x03\n" +
+	"\fConversation\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xbc\x03\x92\xb5\x18\xb7\x03\n" +
+	"\x01\x01\x1a\aproject*f`View` with `conversations`, newest first; filter is `open` or `closed`, text is looked for; by id one2M\x1a\x1bconversations with the lead*\x1fproject limit after filter text\n" +
+	"\rconversations2M\x1a*a conversation with the lead, as it stands\"\x02id*\aproject\n" +
+	"\x12conversations/{id}:\xa2\x01\n" +
+	"\rconversations\x12\x12List conversations\x1a\\List conversations of people with the project's lead, newest first, and what each waits for.*\x1fproject limit after filter text\x12\xa4\x02\n" +
+	"\bConverse\x12\x18.loom.v1.ConverseRequest\x1a\x0f.loom.v1.Answer\"\xec\x01\x92\xb5\x18\xe7\x01\n" +
+	"\x01\x03\x1a\aproject*o`Answer` with the `conversation` as it stands: one is opened, or a person says something, stops, sets or closes2h\x1a\\open a conversation with the lead, say something in it, stop its turn, set, fork or close it\x12\bconverse\x12\x94\x01\n" +
 	"\x04Host\x12\x14.loom.v1.HostRequest\x1a\x12.loom.v1.HostReply\"b\x92\xb5\x18^\n" +
 	"\x01\x01*.`HostReply`: the host, its projects and agents2)\x1a!the host, its projects and agents\n" +
 	"\x04host\x12\xe1\x01\n" +
@@ -211,43 +218,44 @@ var file_loom_v1_loom_proto_goTypes = []any{
 	(*DecideApproval)(nil),    // 13: loom.v1.DecideApproval
 	(*MemoryRequest)(nil),     // 14: loom.v1.MemoryRequest
 	(*IntentRequest)(nil),     // 15: loom.v1.IntentRequest
-	(*HostRequest)(nil),       // 16: loom.v1.HostRequest
-	(*HostsRequest)(nil),      // 17: loom.v1.HostsRequest
-	(*ClusterRequest)(nil),    // 18: loom.v1.ClusterRequest
-	(*Submission)(nil),        // 19: loom.v1.Submission
-	(*ErrorReport)(nil),       // 20: loom.v1.ErrorReport
-	(*BeadRequest)(nil),       // 21: loom.v1.BeadRequest
-	(*DecisionRequest)(nil),   // 22: loom.v1.DecisionRequest
-	(*ForkRequest)(nil),       // 23: loom.v1.ForkRequest
-	(*SayRequest)(nil),        // 24: loom.v1.SayRequest
-	(*ScaleRole)(nil),         // 25: loom.v1.ScaleRole
-	(*DrainHost)(nil),         // 26: loom.v1.DrainHost
-	(*RetentionRequest)(nil),  // 27: loom.v1.RetentionRequest
-	(*ToolkitPart)(nil),       // 28: loom.v1.ToolkitPart
-	(*MembersRequest)(nil),    // 29: loom.v1.MembersRequest
-	(*RegisterRequest)(nil),   // 30: loom.v1.RegisterRequest
-	(*View)(nil),              // 31: loom.v1.View
-	(*HistoryReply)(nil),      // 32: loom.v1.HistoryReply
-	(*ArtifactsReply)(nil),    // 33: loom.v1.ArtifactsReply
-	(*ArtifactReply)(nil),     // 34: loom.v1.ArtifactReply
-	(*WhyReply)(nil),          // 35: loom.v1.WhyReply
-	(*TranscriptReply)(nil),   // 36: loom.v1.TranscriptReply
-	(*BlobReply)(nil),         // 37: loom.v1.BlobReply
-	(*StateReply)(nil),        // 38: loom.v1.StateReply
-	(*NoticesReply)(nil),      // 39: loom.v1.NoticesReply
-	(*GraphReply)(nil),        // 40: loom.v1.GraphReply
-	(*MetricsReply)(nil),      // 41: loom.v1.MetricsReply
-	(*CostReply)(nil),         // 42: loom.v1.CostReply
-	(*Answer)(nil),            // 43: loom.v1.Answer
-	(*SubmitReply)(nil),       // 44: loom.v1.SubmitReply
-	(*HostReply)(nil),         // 45: loom.v1.HostReply
-	(*HostsReply)(nil),        // 46: loom.v1.HostsReply
-	(*ClusterReply)(nil),      // 47: loom.v1.ClusterReply
-	(*StaffingReply)(nil),     // 48: loom.v1.StaffingReply
-	(*RetentionReply)(nil),    // 49: loom.v1.RetentionReply
-	(*ToolkitReply)(nil),      // 50: loom.v1.ToolkitReply
-	(*MembersReply)(nil),      // 51: loom.v1.MembersReply
-	(*RegisterReply)(nil),     // 52: loom.v1.RegisterReply
+	(*ConverseRequest)(nil),   // 16: loom.v1.ConverseRequest
+	(*HostRequest)(nil),       // 17: loom.v1.HostRequest
+	(*HostsRequest)(nil),      // 18: loom.v1.HostsRequest
+	(*ClusterRequest)(nil),    // 19: loom.v1.ClusterRequest
+	(*Submission)(nil),        // 20: loom.v1.Submission
+	(*ErrorReport)(nil),       // 21: loom.v1.ErrorReport
+	(*BeadRequest)(nil),       // 22: loom.v1.BeadRequest
+	(*DecisionRequest)(nil),   // 23: loom.v1.DecisionRequest
+	(*ForkRequest)(nil),       // 24: loom.v1.ForkRequest
+	(*SayRequest)(nil),        // 25: loom.v1.SayRequest
+	(*ScaleRole)(nil),         // 26: loom.v1.ScaleRole
+	(*DrainHost)(nil),         // 27: loom.v1.DrainHost
+	(*RetentionRequest)(nil),  // 28: loom.v1.RetentionRequest
+	(*ToolkitPart)(nil),       // 29: loom.v1.ToolkitPart
+	(*MembersRequest)(nil),    // 30: loom.v1.MembersRequest
+	(*RegisterRequest)(nil),   // 31: loom.v1.RegisterRequest
+	(*View)(nil),              // 32: loom.v1.View
+	(*HistoryReply)(nil),      // 33: loom.v1.HistoryReply
+	(*ArtifactsReply)(nil),    // 34: loom.v1.ArtifactsReply
+	(*ArtifactReply)(nil),     // 35: loom.v1.ArtifactReply
+	(*WhyReply)(nil),          // 36: loom.v1.WhyReply
+	(*TranscriptReply)(nil),   // 37: loom.v1.TranscriptReply
+	(*BlobReply)(nil),         // 38: loom.v1.BlobReply
+	(*StateReply)(nil),        // 39: loom.v1.StateReply
+	(*NoticesReply)(nil),      // 40: loom.v1.NoticesReply
+	(*GraphReply)(nil),        // 41: loom.v1.GraphReply
+	(*MetricsReply)(nil),      // 42: loom.v1.MetricsReply
+	(*CostReply)(nil),         // 43: loom.v1.CostReply
+	(*Answer)(nil),            // 44: loom.v1.Answer
+	(*SubmitReply)(nil),       // 45: loom.v1.SubmitReply
+	(*HostReply)(nil),         // 46: loom.v1.HostReply
+	(*HostsReply)(nil),        // 47: loom.v1.HostsReply
+	(*ClusterReply)(nil),      // 48: loom.v1.ClusterReply
+	(*StaffingReply)(nil),     // 49: loom.v1.StaffingReply
+	(*RetentionReply)(nil),    // 50: loom.v1.RetentionReply
+	(*ToolkitReply)(nil),      // 51: loom.v1.ToolkitReply
+	(*MembersReply)(nil),      // 52: loom.v1.MembersReply
+	(*RegisterReply)(nil),     // 53: loom.v1.RegisterReply
 }
 var file_loom_v1_loom_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.HostService.Project:input_type -> loom.v1.Query
@@ -277,65 +285,69 @@ var file_loom_v1_loom_proto_depIdxs = []int32{
 	14, // 24: loom.v1.HostService.Remember:input_type -> loom.v1.MemoryRequest
 	0,  // 25: loom.v1.HostService.Session:input_type -> loom.v1.Query
 	15, // 26: loom.v1.HostService.Intent:input_type -> loom.v1.IntentRequest
-	16, // 27: loom.v1.HostService.Host:input_type -> loom.v1.HostRequest
-	17, // 28: loom.v1.HostService.Hosts:input_type -> loom.v1.HostsRequest
-	18, // 29: loom.v1.HostService.Cluster:input_type -> loom.v1.ClusterRequest
-	19, // 30: loom.v1.HostService.Submit:input_type -> loom.v1.Submission
-	20, // 31: loom.v1.HostService.Report:input_type -> loom.v1.ErrorReport
-	21, // 32: loom.v1.HostService.Update:input_type -> loom.v1.BeadRequest
-	22, // 33: loom.v1.HostService.Decide:input_type -> loom.v1.DecisionRequest
-	23, // 34: loom.v1.HostService.Fork:input_type -> loom.v1.ForkRequest
-	24, // 35: loom.v1.HostService.Say:input_type -> loom.v1.SayRequest
-	25, // 36: loom.v1.HostService.Scale:input_type -> loom.v1.ScaleRole
-	26, // 37: loom.v1.HostService.Drain:input_type -> loom.v1.DrainHost
-	27, // 38: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
-	28, // 39: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
-	29, // 40: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
-	30, // 41: loom.v1.HostService.Register:input_type -> loom.v1.RegisterRequest
-	31, // 42: loom.v1.HostService.Project:output_type -> loom.v1.View
-	31, // 43: loom.v1.HostService.Bead:output_type -> loom.v1.View
-	31, // 44: loom.v1.HostService.Execution:output_type -> loom.v1.View
-	32, // 45: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
-	33, // 46: loom.v1.HostService.Artifacts:output_type -> loom.v1.ArtifactsReply
-	34, // 47: loom.v1.HostService.Artifact:output_type -> loom.v1.ArtifactReply
-	35, // 48: loom.v1.HostService.Why:output_type -> loom.v1.WhyReply
-	36, // 49: loom.v1.HostService.Transcript:output_type -> loom.v1.TranscriptReply
-	37, // 50: loom.v1.HostService.Blobs:output_type -> loom.v1.BlobReply
-	38, // 51: loom.v1.HostService.State:output_type -> loom.v1.StateReply
-	31, // 52: loom.v1.HostService.Inbox:output_type -> loom.v1.View
-	39, // 53: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
-	31, // 54: loom.v1.HostService.Graph:output_type -> loom.v1.View
-	40, // 55: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
-	41, // 56: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
-	42, // 57: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
-	31, // 58: loom.v1.HostService.Lock:output_type -> loom.v1.View
-	31, // 59: loom.v1.HostService.Workflow:output_type -> loom.v1.View
-	31, // 60: loom.v1.HostService.Pause:output_type -> loom.v1.View
-	31, // 61: loom.v1.HostService.Permission:output_type -> loom.v1.View
-	31, // 62: loom.v1.HostService.Key:output_type -> loom.v1.View
-	43, // 63: loom.v1.HostService.Command:output_type -> loom.v1.Answer
-	44, // 64: loom.v1.HostService.Respond:output_type -> loom.v1.SubmitReply
-	31, // 65: loom.v1.HostService.Memory:output_type -> loom.v1.View
-	43, // 66: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
-	31, // 67: loom.v1.HostService.Session:output_type -> loom.v1.View
-	43, // 68: loom.v1.HostService.Intent:output_type -> loom.v1.Answer
-	45, // 69: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
-	46, // 70: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
-	47, // 71: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
-	44, // 72: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
-	44, // 73: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
-	44, // 74: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
-	43, // 75: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
-	44, // 76: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
-	44, // 77: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
-	48, // 78: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
-	48, // 79: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
-	49, // 80: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
-	50, // 81: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
-	51, // 82: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
-	52, // 83: loom.v1.HostService.Register:output_type -> loom.v1.RegisterReply
-	42, // [42:84] is the sub-list for method output_type
-	0,  // [0:42] is the sub-list for method input_type
+	0,  // 27: loom.v1.HostService.Conversation:input_type -> loom.v1.Query
+	16, // 28: loom.v1.HostService.Converse:input_type -> loom.v1.ConverseRequest
+	17, // 29: loom.v1.HostService.Host:input_type -> loom.v1.HostRequest
+	18, // 30: loom.v1.HostService.Hosts:input_type -> loom.v1.HostsRequest
+	19, // 31: loom.v1.HostService.Cluster:input_type -> loom.v1.ClusterRequest
+	20, // 32: loom.v1.HostService.Submit:input_type -> loom.v1.Submission
+	21, // 33: loom.v1.HostService.Report:input_type -> loom.v1.ErrorReport
+	22, // 34: loom.v1.HostService.Update:input_type -> loom.v1.BeadRequest
+	23, // 35: loom.v1.HostService.Decide:input_type -> loom.v1.DecisionRequest
+	24, // 36: loom.v1.HostService.Fork:input_type -> loom.v1.ForkRequest
+	25, // 37: loom.v1.HostService.Say:input_type -> loom.v1.SayRequest
+	26, // 38: loom.v1.HostService.Scale:input_type -> loom.v1.ScaleRole
+	27, // 39: loom.v1.HostService.Drain:input_type -> loom.v1.DrainHost
+	28, // 40: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
+	29, // 41: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
+	30, // 42: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
+	31, // 43: loom.v1.HostService.Register:input_type -> loom.v1.RegisterRequest
+	32, // 44: loom.v1.HostService.Project:output_type -> loom.v1.View
+	32, // 45: loom.v1.HostService.Bead:output_type -> loom.v1.View
+	32, // 46: loom.v1.HostService.Execution:output_type -> loom.v1.View
+	33, // 47: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
+	34, // 48: loom.v1.HostService.Artifacts:output_type -> loom.v1.ArtifactsReply
+	35, // 49: loom.v1.HostService.Artifact:output_type -> loom.v1.ArtifactReply
+	36, // 50: loom.v1.HostService.Why:output_type -> loom.v1.WhyReply
+	37, // 51: loom.v1.HostService.Transcript:output_type -> loom.v1.TranscriptReply
+	38, // 52: loom.v1.HostService.Blobs:output_type -> loom.v1.BlobReply
+	39, // 53: loom.v1.HostService.State:output_type -> loom.v1.StateReply
+	32, // 54: loom.v1.HostService.Inbox:output_type -> loom.v1.View
+	40, // 55: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
+	32, // 56: loom.v1.HostService.Graph:output_type -> loom.v1.View
+	41, // 57: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
+	42, // 58: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
+	43, // 59: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
+	32, // 60: loom.v1.HostService.Lock:output_type -> loom.v1.View
+	32, // 61: loom.v1.HostService.Workflow:output_type -> loom.v1.View
+	32, // 62: loom.v1.HostService.Pause:output_type -> loom.v1.View
+	32, // 63: loom.v1.HostService.Permission:output_type -> loom.v1.View
+	32, // 64: loom.v1.HostService.Key:output_type -> loom.v1.View
+	44, // 65: loom.v1.HostService.Command:output_type -> loom.v1.Answer
+	45, // 66: loom.v1.HostService.Respond:output_type -> loom.v1.SubmitReply
+	32, // 67: loom.v1.HostService.Memory:output_type -> loom.v1.View
+	44, // 68: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
+	32, // 69: loom.v1.HostService.Session:output_type -> loom.v1.View
+	44, // 70: loom.v1.HostService.Intent:output_type -> loom.v1.Answer
+	32, // 71: loom.v1.HostService.Conversation:output_type -> loom.v1.View
+	44, // 72: loom.v1.HostService.Converse:output_type -> loom.v1.Answer
+	46, // 73: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
+	47, // 74: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
+	48, // 75: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
+	45, // 76: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
+	45, // 77: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
+	45, // 78: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
+	44, // 79: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
+	45, // 80: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
+	45, // 81: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
+	49, // 82: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
+	49, // 83: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
+	50, // 84: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
+	51, // 85: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
+	52, // 86: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
+	53, // 87: loom.v1.HostService.Register:output_type -> loom.v1.RegisterReply
+	44, // [44:88] is the sub-list for method output_type
+	0,  // [0:44] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -349,6 +361,7 @@ func file_loom_v1_loom_proto_init() {
 	file_loom_v1_cluster_proto_init()
 	file_loom_v1_command_proto_init()
 	file_loom_v1_common_proto_init()
+	file_loom_v1_conversation_proto_init()
 	file_loom_v1_endpoint_proto_init()
 	file_loom_v1_host_proto_init()
 	file_loom_v1_reading_proto_init()

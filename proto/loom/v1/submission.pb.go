@@ -35,6 +35,8 @@ const (
 	BeadType_BEAD_TYPE_BUG BeadType = 2
 	// Something for the CEO to decide; only the runtime files these.
 	BeadType_BEAD_TYPE_APPROVAL BeadType = 3
+	// A conversation of people with the lead; only the runtime files these.
+	BeadType_BEAD_TYPE_CONVERSATION BeadType = 4
 )
 
 // Enum value maps for BeadType.
@@ -44,12 +46,14 @@ var (
 		1: "BEAD_TYPE_TASK",
 		2: "BEAD_TYPE_BUG",
 		3: "BEAD_TYPE_APPROVAL",
+		4: "BEAD_TYPE_CONVERSATION",
 	}
 	BeadType_value = map[string]int32{
-		"BEAD_TYPE_UNSPECIFIED": 0,
-		"BEAD_TYPE_TASK":        1,
-		"BEAD_TYPE_BUG":         2,
-		"BEAD_TYPE_APPROVAL":    3,
+		"BEAD_TYPE_UNSPECIFIED":  0,
+		"BEAD_TYPE_TASK":         1,
+		"BEAD_TYPE_BUG":          2,
+		"BEAD_TYPE_APPROVAL":     3,
+		"BEAD_TYPE_CONVERSATION": 4,
 	}
 )
 
@@ -583,7 +587,9 @@ type Bead struct {
 	// Where its work is. Set in answers to queries, not kept.
 	State WorkState `protobuf:"varint,35,opt,name=state,proto3,enum=loom.v1.WorkState" json:"state,omitempty"`
 	// While it is closed: how many gaps its work ended with.
-	Gaps          uint32 `protobuf:"varint,36,opt,name=gaps,proto3" json:"gaps,omitempty"`
+	Gaps uint32 `protobuf:"varint,36,opt,name=gaps,proto3" json:"gaps,omitempty"`
+	// The conversation, by its bead, in which it was begun.
+	Conversation  string `protobuf:"bytes,37,opt,name=conversation,proto3" json:"conversation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -870,6 +876,13 @@ func (x *Bead) GetGaps() uint32 {
 	return 0
 }
 
+func (x *Bead) GetConversation() string {
+	if x != nil {
+		return x.Conversation
+	}
+	return ""
+}
+
 // Delegation says for whom a bead is done.
 type Delegation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1004,7 +1017,7 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\t \x01(\tR\x0eidempotencyKey\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8a\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xae\n" +
 	"\n" +
 	"\x04Bead\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
@@ -1050,7 +1063,8 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\alanding\x18! \x01(\v2\x10.loom.v1.LandingR\alanding\x12\x18\n" +
 	"\asession\x18\" \x01(\tR\asession\x12(\n" +
 	"\x05state\x18# \x01(\x0e2\x12.loom.v1.WorkStateR\x05state\x12\x12\n" +
-	"\x04gaps\x18$ \x01(\rR\x04gaps\"\xab\x01\n" +
+	"\x04gaps\x18$ \x01(\rR\x04gaps\x12\"\n" +
+	"\fconversation\x18% \x01(\tR\fconversation\"\xab\x01\n" +
 	"\n" +
 	"Delegation\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x12\n" +
@@ -1058,12 +1072,13 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x04role\x18\x03 \x01(\tR\x04role\x12\x14\n" +
 	"\x05depth\x18\x04 \x01(\rR\x05depth\x12\x1a\n" +
 	"\bquestion\x18\x05 \x01(\bR\bquestion\x12)\n" +
-	"\achanges\x18\x06 \x03(\v2\x0f.loom.v1.ChangeR\achanges*d\n" +
+	"\achanges\x18\x06 \x03(\v2\x0f.loom.v1.ChangeR\achanges*\x80\x01\n" +
 	"\bBeadType\x12\x19\n" +
 	"\x15BEAD_TYPE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eBEAD_TYPE_TASK\x10\x01\x12\x11\n" +
 	"\rBEAD_TYPE_BUG\x10\x02\x12\x16\n" +
-	"\x12BEAD_TYPE_APPROVAL\x10\x03*\xd7\x01\n" +
+	"\x12BEAD_TYPE_APPROVAL\x10\x03\x12\x1a\n" +
+	"\x16BEAD_TYPE_CONVERSATION\x10\x04*\xd7\x01\n" +
 	"\n" +
 	"BeadStatus\x12\x1b\n" +
 	"\x17BEAD_STATUS_UNSPECIFIED\x10\x00\x12\x14\n" +

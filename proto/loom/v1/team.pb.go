@@ -100,6 +100,8 @@ type TeamCall struct {
 	//	*TeamCall_Stop
 	//	*TeamCall_Ask
 	//	*TeamCall_Write
+	//	*TeamCall_Start
+	//	*TeamCall_Look
 	Verb          isTeamCall_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -194,6 +196,24 @@ func (x *TeamCall) GetWrite() *WriteMail {
 	return nil
 }
 
+func (x *TeamCall) GetStart() *StartWork {
+	if x != nil {
+		if x, ok := x.Verb.(*TeamCall_Start); ok {
+			return x.Start
+		}
+	}
+	return nil
+}
+
+func (x *TeamCall) GetLook() *LookAtWork {
+	if x != nil {
+		if x, ok := x.Verb.(*TeamCall_Look); ok {
+			return x.Look
+		}
+	}
+	return nil
+}
+
 type isTeamCall_Verb interface {
 	isTeamCall_Verb()
 }
@@ -218,6 +238,15 @@ type TeamCall_Write struct {
 	Write *WriteMail `protobuf:"bytes,6,opt,name=write,proto3,oneof"`
 }
 
+type TeamCall_Start struct {
+	// In a conversation.
+	Start *StartWork `protobuf:"bytes,7,opt,name=start,proto3,oneof"`
+}
+
+type TeamCall_Look struct {
+	Look *LookAtWork `protobuf:"bytes,8,opt,name=look,proto3,oneof"`
+}
+
 func (*TeamCall_Give) isTeamCall_Verb() {}
 
 func (*TeamCall_Watch) isTeamCall_Verb() {}
@@ -227,6 +256,10 @@ func (*TeamCall_Stop) isTeamCall_Verb() {}
 func (*TeamCall_Ask) isTeamCall_Verb() {}
 
 func (*TeamCall_Write) isTeamCall_Verb() {}
+
+func (*TeamCall_Start) isTeamCall_Verb() {}
+
+func (*TeamCall_Look) isTeamCall_Verb() {}
 
 // GiveTask has an agent of another role do something: a bead, with an execution
 // of its own. The same call again is the same task.
@@ -500,6 +533,126 @@ func (x *AskUser) GetAnswers() []string {
 	return nil
 }
 
+// StartWork begins work by a process, which a conversation hears the end of. The same
+// call again is the same work.
+type StartWork struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty: that of the conversation, else the project's.
+	Process string `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	// One line, at most 500 bytes.
+	Goal string `protobuf:"bytes,2,opt,name=goal,proto3" json:"goal,omitempty"`
+	// What there is to know, at most 16 KiB.
+	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
+	// Parameters of the process, as a JSON object; empty for none.
+	Parameters    string `protobuf:"bytes,4,opt,name=parameters,proto3" json:"parameters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StartWork) Reset() {
+	*x = StartWork{}
+	mi := &file_loom_v1_team_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StartWork) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StartWork) ProtoMessage() {}
+
+func (x *StartWork) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_team_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StartWork.ProtoReflect.Descriptor instead.
+func (*StartWork) Descriptor() ([]byte, []int) {
+	return file_loom_v1_team_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *StartWork) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
+}
+
+func (x *StartWork) GetGoal() string {
+	if x != nil {
+		return x.Goal
+	}
+	return ""
+}
+
+func (x *StartWork) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *StartWork) GetParameters() string {
+	if x != nil {
+		return x.Parameters
+	}
+	return ""
+}
+
+// LookAtWork tells how work of the project stands, from its state.
+type LookAtWork struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A bead; empty for what goes on, and what ended last.
+	Bead          string `protobuf:"bytes,1,opt,name=bead,proto3" json:"bead,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LookAtWork) Reset() {
+	*x = LookAtWork{}
+	mi := &file_loom_v1_team_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LookAtWork) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LookAtWork) ProtoMessage() {}
+
+func (x *LookAtWork) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_team_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LookAtWork.ProtoReflect.Descriptor instead.
+func (*LookAtWork) Descriptor() ([]byte, []int) {
+	return file_loom_v1_team_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *LookAtWork) GetBead() string {
+	if x != nil {
+		return x.Bead
+	}
+	return ""
+}
+
 // TeamReplies answers AskTeam.
 type TeamReplies struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -510,7 +663,7 @@ type TeamReplies struct {
 
 func (x *TeamReplies) Reset() {
 	*x = TeamReplies{}
-	mi := &file_loom_v1_team_proto_msgTypes[6]
+	mi := &file_loom_v1_team_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -522,7 +675,7 @@ func (x *TeamReplies) String() string {
 func (*TeamReplies) ProtoMessage() {}
 
 func (x *TeamReplies) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_team_proto_msgTypes[6]
+	mi := &file_loom_v1_team_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -535,7 +688,7 @@ func (x *TeamReplies) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamReplies.ProtoReflect.Descriptor instead.
 func (*TeamReplies) Descriptor() ([]byte, []int) {
-	return file_loom_v1_team_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_team_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TeamReplies) GetReplies() []*TeamReply {
@@ -562,14 +715,16 @@ type TeamReply struct {
 	Reached []string `protobuf:"bytes,7,rep,name=reached,proto3" json:"reached,omitempty"`
 	// It does not wait though it was to: a member has asked the caller something, which
 	// comes first.
-	Interrupted   bool `protobuf:"varint,8,opt,name=interrupted,proto3" json:"interrupted,omitempty"`
+	Interrupted bool `protobuf:"varint,8,opt,name=interrupted,proto3" json:"interrupted,omitempty"`
+	// Of work that was begun or looked at: how it stands, in words.
+	State         string `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TeamReply) Reset() {
 	*x = TeamReply{}
-	mi := &file_loom_v1_team_proto_msgTypes[7]
+	mi := &file_loom_v1_team_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -581,7 +736,7 @@ func (x *TeamReply) String() string {
 func (*TeamReply) ProtoMessage() {}
 
 func (x *TeamReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_team_proto_msgTypes[7]
+	mi := &file_loom_v1_team_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -594,7 +749,7 @@ func (x *TeamReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamReply.ProtoReflect.Descriptor instead.
 func (*TeamReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_team_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_team_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TeamReply) GetCall() string {
@@ -653,6 +808,13 @@ func (x *TeamReply) GetInterrupted() bool {
 	return false
 }
 
+func (x *TeamReply) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
 var File_loom_v1_team_proto protoreflect.FileDescriptor
 
 const file_loom_v1_team_proto_rawDesc = "" +
@@ -661,14 +823,16 @@ const file_loom_v1_team_proto_rawDesc = "" +
 	"\aAskTeam\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12'\n" +
-	"\x05calls\x18\x03 \x03(\v2\x11.loom.v1.TeamCallR\x05calls\"\xf7\x01\n" +
+	"\x05calls\x18\x03 \x03(\v2\x11.loom.v1.TeamCallR\x05calls\"\xce\x02\n" +
 	"\bTeamCall\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12'\n" +
 	"\x04give\x18\x02 \x01(\v2\x11.loom.v1.GiveTaskH\x00R\x04give\x12+\n" +
 	"\x05watch\x18\x03 \x01(\v2\x13.loom.v1.WatchTasksH\x00R\x05watch\x12'\n" +
 	"\x04stop\x18\x04 \x01(\v2\x11.loom.v1.StopTaskH\x00R\x04stop\x12$\n" +
 	"\x03ask\x18\x05 \x01(\v2\x10.loom.v1.AskUserH\x00R\x03ask\x12*\n" +
-	"\x05write\x18\x06 \x01(\v2\x12.loom.v1.WriteMailH\x00R\x05writeB\x06\n" +
+	"\x05write\x18\x06 \x01(\v2\x12.loom.v1.WriteMailH\x00R\x05write\x12*\n" +
+	"\x05start\x18\a \x01(\v2\x12.loom.v1.StartWorkH\x00R\x05start\x12)\n" +
+	"\x04look\x18\b \x01(\v2\x13.loom.v1.LookAtWorkH\x00R\x04lookB\x06\n" +
 	"\x04verb\"\xe5\x01\n" +
 	"\bGiveTask\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x12\n" +
@@ -690,9 +854,19 @@ const file_loom_v1_team_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"?\n" +
 	"\aAskUser\x12\x1a\n" +
 	"\bquestion\x18\x01 \x01(\tR\bquestion\x12\x18\n" +
-	"\aanswers\x18\x02 \x03(\tR\aanswers\";\n" +
+	"\aanswers\x18\x02 \x03(\tR\aanswers\"{\n" +
+	"\tStartWork\x12\x18\n" +
+	"\aprocess\x18\x01 \x01(\tR\aprocess\x12\x12\n" +
+	"\x04goal\x18\x02 \x01(\tR\x04goal\x12 \n" +
+	"\vdescription\x18\x03 \x01(\tR\vdescription\x12\x1e\n" +
+	"\n" +
+	"parameters\x18\x04 \x01(\tR\n" +
+	"parameters\" \n" +
+	"\n" +
+	"LookAtWork\x12\x12\n" +
+	"\x04bead\x18\x01 \x01(\tR\x04bead\";\n" +
 	"\vTeamReplies\x12,\n" +
-	"\areplies\x18\x01 \x03(\v2\x12.loom.v1.TeamReplyR\areplies\"\xf4\x01\n" +
+	"\areplies\x18\x01 \x03(\v2\x12.loom.v1.TeamReplyR\areplies\"\x8a\x02\n" +
 	"\tTeamReply\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12\x14\n" +
 	"\x05waits\x18\x02 \x01(\bR\x05waits\x12$\n" +
@@ -701,7 +875,8 @@ const file_loom_v1_team_proto_rawDesc = "" +
 	"\x06answer\x18\x05 \x01(\tR\x06answer\x12\x1a\n" +
 	"\banswered\x18\x06 \x01(\bR\banswered\x12\x18\n" +
 	"\areached\x18\a \x03(\tR\areached\x12 \n" +
-	"\vinterrupted\x18\b \x01(\bR\vinterruptedB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\vinterrupted\x18\b \x01(\bR\vinterrupted\x12\x14\n" +
+	"\x05state\x18\t \x01(\tR\x05stateB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_team_proto_rawDescOnce sync.Once
@@ -715,7 +890,7 @@ func file_loom_v1_team_proto_rawDescGZIP() []byte {
 	return file_loom_v1_team_proto_rawDescData
 }
 
-var file_loom_v1_team_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_loom_v1_team_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_loom_v1_team_proto_goTypes = []any{
 	(*AskTeam)(nil),     // 0: loom.v1.AskTeam
 	(*TeamCall)(nil),    // 1: loom.v1.TeamCall
@@ -723,31 +898,35 @@ var file_loom_v1_team_proto_goTypes = []any{
 	(*WatchTasks)(nil),  // 3: loom.v1.WatchTasks
 	(*StopTask)(nil),    // 4: loom.v1.StopTask
 	(*AskUser)(nil),     // 5: loom.v1.AskUser
-	(*TeamReplies)(nil), // 6: loom.v1.TeamReplies
-	(*TeamReply)(nil),   // 7: loom.v1.TeamReply
-	(*Claimant)(nil),    // 8: loom.v1.Claimant
-	(*WriteMail)(nil),   // 9: loom.v1.WriteMail
-	(*Budget)(nil),      // 10: loom.v1.Budget
-	(*Error)(nil),       // 11: loom.v1.Error
-	(*TeamTask)(nil),    // 12: loom.v1.TeamTask
+	(*StartWork)(nil),   // 6: loom.v1.StartWork
+	(*LookAtWork)(nil),  // 7: loom.v1.LookAtWork
+	(*TeamReplies)(nil), // 8: loom.v1.TeamReplies
+	(*TeamReply)(nil),   // 9: loom.v1.TeamReply
+	(*Claimant)(nil),    // 10: loom.v1.Claimant
+	(*WriteMail)(nil),   // 11: loom.v1.WriteMail
+	(*Budget)(nil),      // 12: loom.v1.Budget
+	(*Error)(nil),       // 13: loom.v1.Error
+	(*TeamTask)(nil),    // 14: loom.v1.TeamTask
 }
 var file_loom_v1_team_proto_depIdxs = []int32{
-	8,  // 0: loom.v1.AskTeam.claimant:type_name -> loom.v1.Claimant
+	10, // 0: loom.v1.AskTeam.claimant:type_name -> loom.v1.Claimant
 	1,  // 1: loom.v1.AskTeam.calls:type_name -> loom.v1.TeamCall
 	2,  // 2: loom.v1.TeamCall.give:type_name -> loom.v1.GiveTask
 	3,  // 3: loom.v1.TeamCall.watch:type_name -> loom.v1.WatchTasks
 	4,  // 4: loom.v1.TeamCall.stop:type_name -> loom.v1.StopTask
 	5,  // 5: loom.v1.TeamCall.ask:type_name -> loom.v1.AskUser
-	9,  // 6: loom.v1.TeamCall.write:type_name -> loom.v1.WriteMail
-	10, // 7: loom.v1.GiveTask.budget:type_name -> loom.v1.Budget
-	7,  // 8: loom.v1.TeamReplies.replies:type_name -> loom.v1.TeamReply
-	11, // 9: loom.v1.TeamReply.error:type_name -> loom.v1.Error
-	12, // 10: loom.v1.TeamReply.tasks:type_name -> loom.v1.TeamTask
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	11, // 6: loom.v1.TeamCall.write:type_name -> loom.v1.WriteMail
+	6,  // 7: loom.v1.TeamCall.start:type_name -> loom.v1.StartWork
+	7,  // 8: loom.v1.TeamCall.look:type_name -> loom.v1.LookAtWork
+	12, // 9: loom.v1.GiveTask.budget:type_name -> loom.v1.Budget
+	9,  // 10: loom.v1.TeamReplies.replies:type_name -> loom.v1.TeamReply
+	13, // 11: loom.v1.TeamReply.error:type_name -> loom.v1.Error
+	14, // 12: loom.v1.TeamReply.tasks:type_name -> loom.v1.TeamTask
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_team_proto_init() }
@@ -764,6 +943,8 @@ func file_loom_v1_team_proto_init() {
 		(*TeamCall_Stop)(nil),
 		(*TeamCall_Ask)(nil),
 		(*TeamCall_Write)(nil),
+		(*TeamCall_Start)(nil),
+		(*TeamCall_Look)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -771,7 +952,7 @@ func file_loom_v1_team_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_team_proto_rawDesc), len(file_loom_v1_team_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

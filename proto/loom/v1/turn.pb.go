@@ -710,6 +710,7 @@ type TurnStep struct {
 	//	*TurnStep_Tool
 	//	*TurnStep_Compacted
 	//	*TurnStep_Said
+	//	*TurnStep_Stopped
 	Step          isTurnStep_Step `protobuf_oneof:"step"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -795,6 +796,15 @@ func (x *TurnStep) GetSaid() *Said {
 	return nil
 }
 
+func (x *TurnStep) GetStopped() *TurnStop {
+	if x != nil {
+		if x, ok := x.Step.(*TurnStep_Stopped); ok {
+			return x.Stopped
+		}
+	}
+	return nil
+}
+
 type isTurnStep_Step interface {
 	isTurnStep_Step()
 }
@@ -819,6 +829,11 @@ type TurnStep_Said struct {
 	Said *Said `protobuf:"bytes,5,opt,name=said,proto3,oneof"`
 }
 
+type TurnStep_Stopped struct {
+	// In a conversation: what the model did was broken off.
+	Stopped *TurnStop `protobuf:"bytes,6,opt,name=stopped,proto3,oneof"`
+}
+
 func (*TurnStep_Answer) isTurnStep_Step() {}
 
 func (*TurnStep_Tool) isTurnStep_Step() {}
@@ -826,6 +841,8 @@ func (*TurnStep_Tool) isTurnStep_Step() {}
 func (*TurnStep_Compacted) isTurnStep_Step() {}
 
 func (*TurnStep_Said) isTurnStep_Step() {}
+
+func (*TurnStep_Stopped) isTurnStep_Step() {}
 
 // ModelAnswer is the recorded answer of a model.
 type ModelAnswer struct {
@@ -1066,7 +1083,7 @@ type Said struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Who said it, as the receiver knows them.
 	From *Identity `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
-	// At most 2,048 bytes.
+	// At most 2,048 bytes; in a conversation 8 KiB.
 	Text string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
 	Time *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
 	// Only who works on this node is meant; empty means anybody.
@@ -1167,6 +1184,80 @@ func (x *Said) GetBead() string {
 	return ""
 }
 
+// TurnStop breaks off what a model does in a conversation: it goes on when somebody says
+// something.
+type TurnStop struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unique in the turn.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The person who did; unset where a limit did, or a failure.
+	By *Identity `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	// "turn/stopped", or the code of the limit or the failure.
+	Code string `protobuf:"bytes,3,opt,name=code,proto3" json:"code,omitempty"`
+	// A sentence for a person, at most 400 bytes.
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TurnStop) Reset() {
+	*x = TurnStop{}
+	mi := &file_loom_v1_turn_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TurnStop) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TurnStop) ProtoMessage() {}
+
+func (x *TurnStop) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_turn_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TurnStop.ProtoReflect.Descriptor instead.
+func (*TurnStop) Descriptor() ([]byte, []int) {
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *TurnStop) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *TurnStop) GetBy() *Identity {
+	if x != nil {
+		return x.By
+	}
+	return nil
+}
+
+func (x *TurnStop) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *TurnStop) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // ToolStep is a tool call and its result.
 type ToolStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1182,7 +1273,7 @@ type ToolStep struct {
 
 func (x *ToolStep) Reset() {
 	*x = ToolStep{}
-	mi := &file_loom_v1_turn_proto_msgTypes[10]
+	mi := &file_loom_v1_turn_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1194,7 +1285,7 @@ func (x *ToolStep) String() string {
 func (*ToolStep) ProtoMessage() {}
 
 func (x *ToolStep) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[10]
+	mi := &file_loom_v1_turn_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1207,7 +1298,7 @@ func (x *ToolStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolStep.ProtoReflect.Descriptor instead.
 func (*ToolStep) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ToolStep) GetCall() *ToolCall {
@@ -1255,14 +1346,17 @@ type Turn struct {
 	Architect string `protobuf:"bytes,7,opt,name=architect,proto3" json:"architect,omitempty"`
 	// The role's tools that the host could not carry out when the turn began, for the
 	// want of a sandbox, a source or a program: the turn does without them.
-	Without       []string `protobuf:"bytes,8,rep,name=without,proto3" json:"without,omitempty"`
+	Without []string `protobuf:"bytes,8,rep,name=without,proto3" json:"without,omitempty"`
+	// It is a conversation: an answer without calls is a reply, after which the turn waits
+	// for what people say.
+	Converses     bool `protobuf:"varint,9,opt,name=converses,proto3" json:"converses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_loom_v1_turn_proto_msgTypes[11]
+	mi := &file_loom_v1_turn_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1274,7 +1368,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_turn_proto_msgTypes[11]
+	mi := &file_loom_v1_turn_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1287,7 +1381,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_turn_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_turn_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Turn) GetAttempt() string {
@@ -1346,6 +1440,13 @@ func (x *Turn) GetWithout() []string {
 	return nil
 }
 
+func (x *Turn) GetConverses() bool {
+	if x != nil {
+		return x.Converses
+	}
+	return false
+}
+
 var File_loom_v1_turn_proto protoreflect.FileDescriptor
 
 const file_loom_v1_turn_proto_rawDesc = "" +
@@ -1384,13 +1485,14 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\aPicture\x12$\n" +
 	"\x04data\x18\x01 \x01(\v2\x10.loom.v1.BlobRefR\x04data\x12\x14\n" +
 	"\x05width\x18\x02 \x01(\rR\x05width\x12\x16\n" +
-	"\x06height\x18\x03 \x01(\rR\x06height\"\xf5\x01\n" +
+	"\x06height\x18\x03 \x01(\rR\x06height\"\xa4\x02\n" +
 	"\bTurnStep\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12.\n" +
 	"\x06answer\x18\x02 \x01(\v2\x14.loom.v1.ModelAnswerH\x00R\x06answer\x12'\n" +
 	"\x04tool\x18\x03 \x01(\v2\x11.loom.v1.ToolStepH\x00R\x04tool\x123\n" +
 	"\tcompacted\x18\x04 \x01(\v2\x13.loom.v1.CompactionH\x00R\tcompacted\x12#\n" +
-	"\x04said\x18\x05 \x01(\v2\r.loom.v1.SaidH\x00R\x04saidB\x06\n" +
+	"\x04said\x18\x05 \x01(\v2\r.loom.v1.SaidH\x00R\x04said\x12-\n" +
+	"\astopped\x18\x06 \x01(\v2\x11.loom.v1.TurnStopH\x00R\astoppedB\x06\n" +
 	"\x04step\"\xfe\x02\n" +
 	"\vModelAnswer\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x1a\n" +
@@ -1421,12 +1523,17 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"\x04node\x18\x05 \x01(\tR\x04node\x12\x14\n" +
 	"\x05heard\x18\x06 \x01(\tR\x05heard\x12%\n" +
 	"\x04kind\x18\a \x01(\x0e2\x11.loom.v1.MailKindR\x04kind\x12\x12\n" +
-	"\x04bead\x18\b \x01(\tR\x04bead\"\xa2\x01\n" +
+	"\x04bead\x18\b \x01(\tR\x04bead\"i\n" +
+	"\bTurnStop\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12!\n" +
+	"\x02by\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x02by\x12\x12\n" +
+	"\x04code\x18\x03 \x01(\tR\x04code\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xa2\x01\n" +
 	"\bToolStep\x12%\n" +
 	"\x04call\x18\x01 \x01(\v2\x11.loom.v1.ToolCallR\x04call\x12(\n" +
 	"\x05class\x18\x02 \x01(\x0e2\x12.loom.v1.ToolClassR\x05class\x12+\n" +
 	"\x06result\x18\x03 \x01(\v2\x13.loom.v1.ToolResultR\x06result\x12\x18\n" +
-	"\aruntime\x18\x04 \x01(\bR\aruntime\"\x9c\x02\n" +
+	"\aruntime\x18\x04 \x01(\bR\aruntime\"\xba\x02\n" +
 	"\x04Turn\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12(\n" +
@@ -1438,7 +1545,8 @@ const file_loom_v1_turn_proto_rawDesc = "" +
 	"iterations\x18\x06 \x01(\rR\n" +
 	"iterations\x12\x1c\n" +
 	"\tarchitect\x18\a \x01(\tR\tarchitect\x12\x18\n" +
-	"\awithout\x18\b \x03(\tR\awithout*g\n" +
+	"\awithout\x18\b \x03(\tR\awithout\x12\x1c\n" +
+	"\tconverses\x18\t \x01(\bR\tconverses*g\n" +
 	"\tToolClass\x12\x1a\n" +
 	"\x16TOOL_CLASS_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fTOOL_CLASS_READ\x10\x01\x12\x14\n" +
@@ -1477,7 +1585,7 @@ func file_loom_v1_turn_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_turn_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_loom_v1_turn_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_loom_v1_turn_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_loom_v1_turn_proto_goTypes = []any{
 	(ToolClass)(0),                // 0: loom.v1.ToolClass
 	(ToolStatus)(0),               // 1: loom.v1.ToolStatus
@@ -1493,49 +1601,52 @@ var file_loom_v1_turn_proto_goTypes = []any{
 	(*ModelAnswer)(nil),           // 11: loom.v1.ModelAnswer
 	(*Compaction)(nil),            // 12: loom.v1.Compaction
 	(*Said)(nil),                  // 13: loom.v1.Said
-	(*ToolStep)(nil),              // 14: loom.v1.ToolStep
-	(*Turn)(nil),                  // 15: loom.v1.Turn
-	(*BlobRef)(nil),               // 16: loom.v1.BlobRef
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
-	(*Usage)(nil),                 // 18: loom.v1.Usage
-	(*Identity)(nil),              // 19: loom.v1.Identity
+	(*TurnStop)(nil),              // 14: loom.v1.TurnStop
+	(*ToolStep)(nil),              // 15: loom.v1.ToolStep
+	(*Turn)(nil),                  // 16: loom.v1.Turn
+	(*BlobRef)(nil),               // 17: loom.v1.BlobRef
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
+	(*Usage)(nil),                 // 19: loom.v1.Usage
+	(*Identity)(nil),              // 20: loom.v1.Identity
 }
 var file_loom_v1_turn_proto_depIdxs = []int32{
 	2,  // 0: loom.v1.TodoItem.status:type_name -> loom.v1.TodoStatus
 	5,  // 1: loom.v1.TodoList.items:type_name -> loom.v1.TodoItem
 	1,  // 2: loom.v1.ToolResult.status:type_name -> loom.v1.ToolStatus
-	16, // 3: loom.v1.ToolResult.output:type_name -> loom.v1.BlobRef
+	17, // 3: loom.v1.ToolResult.output:type_name -> loom.v1.BlobRef
 	6,  // 4: loom.v1.ToolResult.todo:type_name -> loom.v1.TodoList
 	9,  // 5: loom.v1.ToolResult.picture:type_name -> loom.v1.Picture
 	8,  // 6: loom.v1.ToolResult.read:type_name -> loom.v1.SourceRead
-	16, // 7: loom.v1.SourceRead.content:type_name -> loom.v1.BlobRef
-	16, // 8: loom.v1.SourceRead.text:type_name -> loom.v1.BlobRef
-	16, // 9: loom.v1.Picture.data:type_name -> loom.v1.BlobRef
-	17, // 10: loom.v1.TurnStep.time:type_name -> google.protobuf.Timestamp
+	17, // 7: loom.v1.SourceRead.content:type_name -> loom.v1.BlobRef
+	17, // 8: loom.v1.SourceRead.text:type_name -> loom.v1.BlobRef
+	17, // 9: loom.v1.Picture.data:type_name -> loom.v1.BlobRef
+	18, // 10: loom.v1.TurnStep.time:type_name -> google.protobuf.Timestamp
 	11, // 11: loom.v1.TurnStep.answer:type_name -> loom.v1.ModelAnswer
-	14, // 12: loom.v1.TurnStep.tool:type_name -> loom.v1.ToolStep
+	15, // 12: loom.v1.TurnStep.tool:type_name -> loom.v1.ToolStep
 	12, // 13: loom.v1.TurnStep.compacted:type_name -> loom.v1.Compaction
 	13, // 14: loom.v1.TurnStep.said:type_name -> loom.v1.Said
-	16, // 15: loom.v1.ModelAnswer.text:type_name -> loom.v1.BlobRef
-	4,  // 16: loom.v1.ModelAnswer.calls:type_name -> loom.v1.ToolCall
-	18, // 17: loom.v1.ModelAnswer.usage:type_name -> loom.v1.Usage
-	16, // 18: loom.v1.ModelAnswer.opaque:type_name -> loom.v1.BlobRef
-	16, // 19: loom.v1.Compaction.summary:type_name -> loom.v1.BlobRef
-	11, // 20: loom.v1.Compaction.answer:type_name -> loom.v1.ModelAnswer
-	19, // 21: loom.v1.Said.from:type_name -> loom.v1.Identity
-	17, // 22: loom.v1.Said.time:type_name -> google.protobuf.Timestamp
-	3,  // 23: loom.v1.Said.kind:type_name -> loom.v1.MailKind
-	4,  // 24: loom.v1.ToolStep.call:type_name -> loom.v1.ToolCall
-	0,  // 25: loom.v1.ToolStep.class:type_name -> loom.v1.ToolClass
-	7,  // 26: loom.v1.ToolStep.result:type_name -> loom.v1.ToolResult
-	16, // 27: loom.v1.Turn.prompt:type_name -> loom.v1.BlobRef
-	10, // 28: loom.v1.Turn.steps:type_name -> loom.v1.TurnStep
-	17, // 29: loom.v1.Turn.started_at:type_name -> google.protobuf.Timestamp
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	14, // 15: loom.v1.TurnStep.stopped:type_name -> loom.v1.TurnStop
+	17, // 16: loom.v1.ModelAnswer.text:type_name -> loom.v1.BlobRef
+	4,  // 17: loom.v1.ModelAnswer.calls:type_name -> loom.v1.ToolCall
+	19, // 18: loom.v1.ModelAnswer.usage:type_name -> loom.v1.Usage
+	17, // 19: loom.v1.ModelAnswer.opaque:type_name -> loom.v1.BlobRef
+	17, // 20: loom.v1.Compaction.summary:type_name -> loom.v1.BlobRef
+	11, // 21: loom.v1.Compaction.answer:type_name -> loom.v1.ModelAnswer
+	20, // 22: loom.v1.Said.from:type_name -> loom.v1.Identity
+	18, // 23: loom.v1.Said.time:type_name -> google.protobuf.Timestamp
+	3,  // 24: loom.v1.Said.kind:type_name -> loom.v1.MailKind
+	20, // 25: loom.v1.TurnStop.by:type_name -> loom.v1.Identity
+	4,  // 26: loom.v1.ToolStep.call:type_name -> loom.v1.ToolCall
+	0,  // 27: loom.v1.ToolStep.class:type_name -> loom.v1.ToolClass
+	7,  // 28: loom.v1.ToolStep.result:type_name -> loom.v1.ToolResult
+	17, // 29: loom.v1.Turn.prompt:type_name -> loom.v1.BlobRef
+	10, // 30: loom.v1.Turn.steps:type_name -> loom.v1.TurnStep
+	18, // 31: loom.v1.Turn.started_at:type_name -> google.protobuf.Timestamp
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_turn_proto_init() }
@@ -1549,6 +1660,7 @@ func file_loom_v1_turn_proto_init() {
 		(*TurnStep_Tool)(nil),
 		(*TurnStep_Compacted)(nil),
 		(*TurnStep_Said)(nil),
+		(*TurnStep_Stopped)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1556,7 +1668,7 @@ func file_loom_v1_turn_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_turn_proto_rawDesc), len(file_loom_v1_turn_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

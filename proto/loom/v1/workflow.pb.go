@@ -204,6 +204,8 @@ const (
 	PhasePart_PHASE_PART_PLAN PhasePart = 7
 	// A model asks a person what a session is for, in primacy. Only sessions have it.
 	PhasePart_PHASE_PART_INTERVIEW PhasePart = 8
+	// The lead talks with people. Only conversations have it.
+	PhasePart_PHASE_PART_CONVERSATION PhasePart = 9
 )
 
 // Enum value maps for PhasePart.
@@ -218,17 +220,19 @@ var (
 		6: "PHASE_PART_HOOK",
 		7: "PHASE_PART_PLAN",
 		8: "PHASE_PART_INTERVIEW",
+		9: "PHASE_PART_CONVERSATION",
 	}
 	PhasePart_value = map[string]int32{
-		"PHASE_PART_UNSPECIFIED": 0,
-		"PHASE_PART_WORK":        1,
-		"PHASE_PART_CHECK":       2,
-		"PHASE_PART_REVIEW":      3,
-		"PHASE_PART_VOTE":        4,
-		"PHASE_PART_GATHER":      5,
-		"PHASE_PART_HOOK":        6,
-		"PHASE_PART_PLAN":        7,
-		"PHASE_PART_INTERVIEW":   8,
+		"PHASE_PART_UNSPECIFIED":  0,
+		"PHASE_PART_WORK":         1,
+		"PHASE_PART_CHECK":        2,
+		"PHASE_PART_REVIEW":       3,
+		"PHASE_PART_VOTE":         4,
+		"PHASE_PART_GATHER":       5,
+		"PHASE_PART_HOOK":         6,
+		"PHASE_PART_PLAN":         7,
+		"PHASE_PART_INTERVIEW":    8,
+		"PHASE_PART_CONVERSATION": 9,
 	}
 )
 
@@ -2880,7 +2884,9 @@ type Execution struct {
 	// The change that it began with, as one that works for another: without files.
 	Begins *Change `protobuf:"bytes,48,opt,name=begins,proto3" json:"begins,omitempty"`
 	// It works for another that has no step left to land what it makes.
-	Lands         bool `protobuf:"varint,49,opt,name=lands,proto3" json:"lands,omitempty"`
+	Lands bool `protobuf:"varint,49,opt,name=lands,proto3" json:"lands,omitempty"`
+	// How the conversation that it is is held; unset where it is none.
+	Conversation  *ConversationSettings `protobuf:"bytes,50,opt,name=conversation,proto3" json:"conversation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3256,6 +3262,13 @@ func (x *Execution) GetLands() bool {
 		return x.Lands
 	}
 	return false
+}
+
+func (x *Execution) GetConversation() *ConversationSettings {
+	if x != nil {
+		return x.Conversation
+	}
+	return nil
 }
 
 // Gap is something that an execution went on without.
@@ -6261,7 +6274,7 @@ var File_loom_v1_workflow_proto protoreflect.FileDescriptor
 
 const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\n" +
-	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x13loom/v1/graph.proto\x1a\x18loom/v1/permission.proto\x1a\x12loom/v1/turn.proto\"\xa5\x04\n" +
+	"\x16loom/v1/workflow.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x13loom/v1/graph.proto\x1a\x18loom/v1/permission.proto\x1a\x12loom/v1/turn.proto\"\xa5\x04\n" +
 	"\n" +
 	"Definition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -6400,7 +6413,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12.\n" +
 	"\aoutcome\x18\x04 \x01(\x0e2\x14.loom.v1.EdgeOutcomeR\aoutcome\x12\x1c\n" +
-	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xeb\x10\n" +
+	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xae\x11\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x18\n" +
@@ -6459,7 +6472,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x05draft\x18. \x01(\v2\x0e.loom.v1.DraftR\x05draft\x12(\n" +
 	"\x05state\x18/ \x01(\x0e2\x12.loom.v1.WorkStateR\x05state\x12'\n" +
 	"\x06begins\x180 \x01(\v2\x0f.loom.v1.ChangeR\x06begins\x12\x14\n" +
-	"\x05lands\x181 \x01(\bR\x05lands\x1aL\n" +
+	"\x05lands\x181 \x01(\bR\x05lands\x12A\n" +
+	"\fconversation\x182 \x01(\v2\x1d.loom.v1.ConversationSettingsR\fconversation\x1aL\n" +
 	"\n" +
 	"NodesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12(\n" +
@@ -6769,7 +6783,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bSeverity\x12\x18\n" +
 	"\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10SEVERITY_WARNING\x10\x01\x12\x12\n" +
-	"\x0eSEVERITY_ERROR\x10\x02*\xd9\x01\n" +
+	"\x0eSEVERITY_ERROR\x10\x02*\xf6\x01\n" +
 	"\tPhasePart\x12\x1a\n" +
 	"\x16PHASE_PART_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fPHASE_PART_WORK\x10\x01\x12\x14\n" +
@@ -6779,7 +6793,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x11PHASE_PART_GATHER\x10\x05\x12\x13\n" +
 	"\x0fPHASE_PART_HOOK\x10\x06\x12\x13\n" +
 	"\x0fPHASE_PART_PLAN\x10\a\x12\x18\n" +
-	"\x14PHASE_PART_INTERVIEW\x10\b*\xba\x01\n" +
+	"\x14PHASE_PART_INTERVIEW\x10\b\x12\x1b\n" +
+	"\x17PHASE_PART_CONVERSATION\x10\t*\xba\x01\n" +
 	"\rDocumentStage\x12\x1e\n" +
 	"\x1aDOCUMENT_STAGE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13DOCUMENT_STAGE_PLAN\x10\x01\x12\x19\n" +
@@ -6972,12 +6987,13 @@ var file_loom_v1_workflow_proto_goTypes = []any{
 	(*Mark)(nil),                  // 76: loom.v1.Mark
 	(*Said)(nil),                  // 77: loom.v1.Said
 	(*Draft)(nil),                 // 78: loom.v1.Draft
-	(*Identity)(nil),              // 79: loom.v1.Identity
-	(*TodoList)(nil),              // 80: loom.v1.TodoList
-	(*BlobRef)(nil),               // 81: loom.v1.BlobRef
-	(*PermissionQuestion)(nil),    // 82: loom.v1.PermissionQuestion
-	(DecisionType)(0),             // 83: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 84: loom.v1.DecisionStatus
+	(*ConversationSettings)(nil),  // 79: loom.v1.ConversationSettings
+	(*Identity)(nil),              // 80: loom.v1.Identity
+	(*TodoList)(nil),              // 81: loom.v1.TodoList
+	(*BlobRef)(nil),               // 82: loom.v1.BlobRef
+	(*PermissionQuestion)(nil),    // 83: loom.v1.PermissionQuestion
+	(DecisionType)(0),             // 84: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 85: loom.v1.DecisionStatus
 }
 var file_loom_v1_workflow_proto_depIdxs = []int32{
 	65,  // 0: loom.v1.Definition.metadata:type_name -> loom.v1.Definition.MetadataEntry
@@ -7040,85 +7056,86 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	78,  // 57: loom.v1.Execution.draft:type_name -> loom.v1.Draft
 	10,  // 58: loom.v1.Execution.state:type_name -> loom.v1.WorkState
 	51,  // 59: loom.v1.Execution.begins:type_name -> loom.v1.Change
-	70,  // 60: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
-	12,  // 61: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
-	70,  // 62: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
-	79,  // 63: loom.v1.Pause.by:type_name -> loom.v1.Identity
-	11,  // 64: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
-	41,  // 65: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
-	41,  // 66: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
-	46,  // 67: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
-	70,  // 68: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
-	16,  // 69: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
-	70,  // 70: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
-	70,  // 71: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
-	45,  // 72: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
-	70,  // 73: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	46,  // 74: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
-	70,  // 75: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
-	70,  // 76: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
-	70,  // 77: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
-	72,  // 78: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
-	42,  // 79: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
-	80,  // 80: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
-	43,  // 81: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
-	44,  // 82: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
-	46,  // 83: loom.v1.Attempt.given:type_name -> loom.v1.Outcome
-	46,  // 84: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
-	45,  // 85: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
-	13,  // 86: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	71,  // 87: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	51,  // 88: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	55,  // 89: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	57,  // 90: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	59,  // 91: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	49,  // 92: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
-	48,  // 93: loom.v1.Outcome.document:type_name -> loom.v1.ShownDocument
-	47,  // 94: loom.v1.Outcome.left:type_name -> loom.v1.NamedBlob
-	50,  // 95: loom.v1.Outcome.judged:type_name -> loom.v1.JudgedRule
-	81,  // 96: loom.v1.NamedBlob.content:type_name -> loom.v1.BlobRef
-	1,   // 97: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
-	14,  // 98: loom.v1.JudgedRule.state:type_name -> loom.v1.RuleState
-	53,  // 99: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	81,  // 100: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	52,  // 101: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
-	15,  // 102: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
-	70,  // 103: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	56,  // 104: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
-	55,  // 105: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	59,  // 106: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	81,  // 107: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	16,  // 108: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	51,  // 109: loom.v1.Approval.change:type_name -> loom.v1.Change
-	41,  // 110: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	17,  // 111: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	70,  // 112: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	17,  // 113: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	79,  // 114: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	70,  // 115: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	60,  // 116: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	64,  // 117: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	82,  // 118: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	75,  // 119: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	70,  // 120: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
-	75,  // 121: loom.v1.Approval.grants:type_name -> loom.v1.Budget
-	22,  // 122: loom.v1.Approval.plan:type_name -> loom.v1.Plan
-	41,  // 123: loom.v1.Approval.work:type_name -> loom.v1.Attempt
-	74,  // 124: loom.v1.Approval.usage:type_name -> loom.v1.Usage
-	63,  // 125: loom.v1.Approval.considered:type_name -> loom.v1.Considered
-	62,  // 126: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
-	17,  // 127: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
-	70,  // 128: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
-	83,  // 129: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
-	84,  // 130: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
-	45,  // 131: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	70,  // 132: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	40,  // 133: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	134, // [134:134] is the sub-list for method output_type
-	134, // [134:134] is the sub-list for method input_type
-	134, // [134:134] is the sub-list for extension type_name
-	134, // [134:134] is the sub-list for extension extendee
-	0,   // [0:134] is the sub-list for field type_name
+	79,  // 60: loom.v1.Execution.conversation:type_name -> loom.v1.ConversationSettings
+	70,  // 61: loom.v1.Gap.at:type_name -> google.protobuf.Timestamp
+	12,  // 62: loom.v1.Pause.scope:type_name -> loom.v1.PauseScope
+	70,  // 63: loom.v1.Pause.since:type_name -> google.protobuf.Timestamp
+	80,  // 64: loom.v1.Pause.by:type_name -> loom.v1.Identity
+	11,  // 65: loom.v1.NodeState.status:type_name -> loom.v1.NodeStatus
+	41,  // 66: loom.v1.NodeState.attempt:type_name -> loom.v1.Attempt
+	41,  // 67: loom.v1.NodeState.history:type_name -> loom.v1.Attempt
+	46,  // 68: loom.v1.NodeState.outcome:type_name -> loom.v1.Outcome
+	70,  // 69: loom.v1.NodeState.retry_at:type_name -> google.protobuf.Timestamp
+	16,  // 70: loom.v1.NodeState.asks:type_name -> loom.v1.ApprovalKind
+	70,  // 71: loom.v1.Attempt.dispatched_at:type_name -> google.protobuf.Timestamp
+	70,  // 72: loom.v1.Attempt.deadline:type_name -> google.protobuf.Timestamp
+	45,  // 73: loom.v1.Attempt.claimant:type_name -> loom.v1.Claimant
+	70,  // 74: loom.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	46,  // 75: loom.v1.Attempt.outcome:type_name -> loom.v1.Outcome
+	70,  // 76: loom.v1.Attempt.queued_at:type_name -> google.protobuf.Timestamp
+	70,  // 77: loom.v1.Attempt.parked_at:type_name -> google.protobuf.Timestamp
+	70,  // 78: loom.v1.Attempt.parked_until:type_name -> google.protobuf.Timestamp
+	72,  // 79: loom.v1.Attempt.parked_for:type_name -> google.protobuf.Duration
+	42,  // 80: loom.v1.Attempt.block:type_name -> loom.v1.ModelBlock
+	81,  // 81: loom.v1.Attempt.todo:type_name -> loom.v1.TodoList
+	43,  // 82: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
+	44,  // 83: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
+	46,  // 84: loom.v1.Attempt.given:type_name -> loom.v1.Outcome
+	46,  // 85: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
+	45,  // 86: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
+	13,  // 87: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	71,  // 88: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	51,  // 89: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	55,  // 90: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	57,  // 91: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	59,  // 92: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	49,  // 93: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
+	48,  // 94: loom.v1.Outcome.document:type_name -> loom.v1.ShownDocument
+	47,  // 95: loom.v1.Outcome.left:type_name -> loom.v1.NamedBlob
+	50,  // 96: loom.v1.Outcome.judged:type_name -> loom.v1.JudgedRule
+	82,  // 97: loom.v1.NamedBlob.content:type_name -> loom.v1.BlobRef
+	1,   // 98: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
+	14,  // 99: loom.v1.JudgedRule.state:type_name -> loom.v1.RuleState
+	53,  // 100: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	82,  // 101: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	52,  // 102: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
+	15,  // 103: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
+	70,  // 104: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	56,  // 105: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
+	55,  // 106: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	59,  // 107: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	82,  // 108: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	16,  // 109: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	51,  // 110: loom.v1.Approval.change:type_name -> loom.v1.Change
+	41,  // 111: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	17,  // 112: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	70,  // 113: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	17,  // 114: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	80,  // 115: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	70,  // 116: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	60,  // 117: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	64,  // 118: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	83,  // 119: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	75,  // 120: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	70,  // 121: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
+	75,  // 122: loom.v1.Approval.grants:type_name -> loom.v1.Budget
+	22,  // 123: loom.v1.Approval.plan:type_name -> loom.v1.Plan
+	41,  // 124: loom.v1.Approval.work:type_name -> loom.v1.Attempt
+	74,  // 125: loom.v1.Approval.usage:type_name -> loom.v1.Usage
+	63,  // 126: loom.v1.Approval.considered:type_name -> loom.v1.Considered
+	62,  // 127: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
+	17,  // 128: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
+	70,  // 129: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
+	84,  // 130: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
+	85,  // 131: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
+	45,  // 132: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	70,  // 133: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	40,  // 134: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	135, // [135:135] is the sub-list for method output_type
+	135, // [135:135] is the sub-list for method input_type
+	135, // [135:135] is the sub-list for extension type_name
+	135, // [135:135] is the sub-list for extension extendee
+	0,   // [0:135] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
@@ -7127,6 +7144,7 @@ func file_loom_v1_workflow_proto_init() {
 		return
 	}
 	file_loom_v1_common_proto_init()
+	file_loom_v1_conversation_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_turn_proto_init()
