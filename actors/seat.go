@@ -37,6 +37,8 @@ type Seat interface {
 	Park(ctx context.Context) error
 	// ParkUntil frees the agent until a model's rate limit ends.
 	ParkUntil(ctx context.Context, until time.Time) error
+	// Rest frees the agent until somebody says something in its conversation.
+	Rest(ctx context.Context) error
 	// ParkForOperator frees the agent until its model can be asked, perhaps.
 	ParkForOperator(ctx context.Context, block *loomv1.ModelBlock) error
 	// Reserve holds back what a model call can use, before it is made. With WAIT
@@ -215,6 +217,10 @@ func (s *seat) SettleLanding(ctx context.Context, c *loomv1.SettleLanding) error
 
 func (s *seat) Park(ctx context.Context) error {
 	return s.park(ctx, &loomv1.ParkAttempt{WaitsFor: "lock"})
+}
+
+func (s *seat) Rest(ctx context.Context) error {
+	return s.park(ctx, &loomv1.ParkAttempt{WaitsFor: "people"})
 }
 
 func (s *seat) ParkUntil(ctx context.Context, until time.Time) error {

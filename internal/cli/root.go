@@ -18,6 +18,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/bead"
 	"github.com/loomrun/loom/internal/cli/cluster"
 	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/cli/cowork"
 	"github.com/loomrun/loom/internal/cli/data"
 	"github.com/loomrun/loom/internal/cli/doc"
 	"github.com/loomrun/loom/internal/cli/execution"
@@ -135,7 +136,7 @@ func root(c *console.Console) *cobra.Command {
 	store := data.New(c)
 	settings := setting.New(c)
 	root.AddCommand(
-		runs.Demo(), runs.Run(), runs.Replay(),
+		runs.Demo(), runs.Run(), cowork.New(c).Cowork(), runs.Replay(),
 		hosts.Up(), hosts.Open(), hosts.Status(), hosts.Health(), hosts.Version(),
 		beads.Submit(), beads.Report(), beads.Bead(),
 		executions.Execution(), executions.Events(), executions.Output(),

@@ -18,6 +18,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/tool"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/redact"
+	"github.com/loomrun/loom/internal/core/conversation"
 	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/core/verify"
 	"github.com/loomrun/loom/internal/lang/condition"
@@ -188,6 +189,9 @@ func (w *Worker) Work(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loo
 	}
 	excluded := b.Definition.GetGuide().GetExcludedTools()
 	role.Tools.Allow, role.Tools.Ask = without(role.Tools.Allow, excluded), without(role.Tools.Ask, excluded)
+	if converses(b) {
+		role.Tools.Allow, role.Tools.Ask = conversation.Tools(role.Tools.Allow), without(role.Tools.Ask, []string{"ask_user"})
+	}
 	j := &job{Worker: w, brief: b, seat: s, role: role, repo: repo}
 	if err := inContext(b); err != nil {
 		return j.failure(err, ""), nil

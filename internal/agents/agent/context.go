@@ -33,7 +33,7 @@ func (r *run) window() turn.Window {
 
 // fixed is what the system text and the tools are counted as.
 func (r *run) fixed() int {
-	n := len(System(r.role, r.Roles))
+	n := len(r.system())
 	for _, t := range r.offered() {
 		n += specSize(t)
 	}
@@ -61,6 +61,9 @@ func (r *run) offered() []model.ToolSpec {
 	list = shortened(r.folded(list), bytesOf(cmp.Or(r.role.Context.Tools, 2048)))
 	if turn.Planning(r.t) {
 		list = append(list, offer(turn.PlanTool()))
+	}
+	if r.t.Converses {
+		return list
 	}
 	return append(list, offer(turn.FinishTool()))
 }
@@ -132,7 +135,7 @@ func (r *run) allowed() []string {
 	var list []string
 	for _, name := range r.role.Tools.All() {
 		reads := tool.Class(name) == loomv1.ToolClass_TOOL_CLASS_READ
-		if !slices.Contains(r.t.Without, name) && (reads || !turn.Planning(r.t)) {
+		if !slices.Contains(r.t.Without, name) && !r.denies(name) && (reads || !turn.Planning(r.t)) {
 			list = append(list, name)
 		}
 	}

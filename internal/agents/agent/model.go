@@ -24,6 +24,9 @@ func (j *job) model() model.Provider {
 	if l := j.brief.Step.GetRun().GetLimits(); l != nil { // as the tempo is now
 		tier = l.ModelTier
 	}
+	if t := j.brief.Execution.GetConversation().GetModelTier(); t != 0 {
+		tier = t
+	}
 	if t := tier; t != 0 {
 		if m, ok := j.Tiers[int(t)]; ok {
 			return m

@@ -151,7 +151,7 @@ func (r *run) summaryRequest(ctx context.Context, c turn.Compact) (*model.Reques
 		}
 		text := r.Secrets.Text(prompt + told)
 		return &model.Request{
-			System: System(r.role, r.Roles), MaxTokens: r.output(), Thinking: r.thinking(),
+			System: r.system(), MaxTokens: r.output(), Thinking: r.thinking(),
 			Messages: []model.Message{{Role: model.RoleUser, Text: text}},
 		}, nil
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/agents/tool"
+	"github.com/loomrun/loom/internal/core/conversation"
 	"github.com/loomrun/loom/internal/core/permission"
 	"github.com/loomrun/loom/internal/core/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -71,6 +72,8 @@ func (r *run) deny(ctx context.Context, calls []turn.Call, verdicts map[string]*
 	for _, c := range calls {
 		p, refusal := verdicts[c.Id], tool.Result{}
 		switch {
+		case r.looked(c) && r.denies(c.Tool):
+			refusal = tool.Denied(conversation.Denied(r.brief.Execution.Conversation.GetMode(), c.Tool).Error())
 		case r.looked(c) && !r.has(c) && r.narrowed(): // the project would not take it for one that is refused anyway
 			refusal = r.schemaTold(c.ToolCall, r.tools.Call(ctx, r.allowed(), r.toolTimeout(), c.ToolCall))
 			refusal.Status = loomv1.ToolStatus_TOOL_STATUS_DENIED

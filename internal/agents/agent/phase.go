@@ -33,6 +33,8 @@ func (j *job) phase(ctx context.Context) (*loomv1.Outcome, error) {
 		return j.plan(ctx)
 	case loomv1.PhasePart_PHASE_PART_INTERVIEW:
 		return j.interview(ctx)
+	case loomv1.PhasePart_PHASE_PART_CONVERSATION:
+		return j.converse(ctx)
 	}
 	switch {
 	case j.brief.Node.Phase.Document != loomv1.DocumentStage_DOCUMENT_STAGE_UNSPECIFIED:

@@ -177,6 +177,9 @@ func (s *stage) Told() []*loomv1.Said {
 	return list
 }
 
+// Rest implements actors.Seat.
+func (s *stage) Rest(context.Context) error { return nil }
+
 func (s *stage) ParkForOperator(context.Context, *loomv1.ModelBlock) error { return nil }
 
 func (s *stage) ParkUntil(context.Context, time.Time) error { return nil }

@@ -26,6 +26,7 @@ type run struct {
 	news    []*loomv1.Said // what people have said, and the team has written, that the model was not told yet
 	asksFor bool           // every call is asked about, because a permission has come
 	silent  bool           // a recording is played, and nothing is run
+	spoke   bool           // the model was asked since the attempt was claimed
 }
 
 // begin starts the turn with prompt and without those of the role's tools, or takes
@@ -45,7 +46,7 @@ func (j *job) begin(ctx context.Context, prompt string, without []string) (*run,
 	if err != nil {
 		return nil, err
 	}
-	start := &loomv1.TurnStarted{Model: j.model().Name(), Prompt: ref, Without: without}
+	start := &loomv1.TurnStarted{Model: j.model().Name(), Prompt: ref, Without: without, Converses: converses(j.brief)}
 	if j.plans() {
 		start.Architect = j.architect().Name()
 	}
@@ -110,7 +111,11 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 			var news bool
 			if news, err = r.hear(ctx); err == nil && !news {
 				var stop *turn.Stop
-				if stop, err = r.ask(ctx); stop != nil {
+				r.spoke = true
+				switch stop, err = r.ask(ctx); {
+				case stop != nil && r.t.Converses:
+					err = r.halt(ctx, stop.Code, stop.Reason)
+				case stop != nil:
 					return r.stopped(*stop), nil
 				}
 			}
@@ -131,7 +136,16 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 			if err == nil && !r.refused() {
 				return s.Outcome, nil
 			}
+		case turn.Rest:
+			if r.spoke || len(r.news) == 0 { // with a new claim come the settings and the files as they are then
+				return nil, r.rest(ctx)
+			}
+			_, err = r.hear(ctx)
 		case turn.Stop:
+			if r.t.Converses {
+				err = r.halt(ctx, s.Code, s.Reason)
+				break
+			}
 			out := r.stopped(s)
 			out.Sources = r.sources()
 			return out, nil
@@ -202,7 +216,7 @@ func (r *run) unique(calls []*loomv1.ToolCall) []*loomv1.ToolCall {
 // request builds what the model sees from what is recorded, and from nothing
 // else.
 func (r *run) request(ctx context.Context) (*model.Request, error) {
-	req := &model.Request{System: System(r.role, r.Roles), Tools: r.offered(), MaxTokens: r.output(), Thinking: r.thinking()}
+	req := &model.Request{System: r.system(), Tools: r.offered(), MaxTokens: r.output(), Thinking: r.thinking()}
 	for _, m := range turn.Transcript(r.t, r.brief.Node, r.limits()) {
 		msg := model.Message{Role: model.Role(m.Role), Calls: shownAs(m.Calls, req.Tools), Call: m.Call, Failed: m.Failed}
 		text, err := r.said(ctx, m)
@@ -296,6 +310,9 @@ func (r *run) runTools(ctx context.Context, calls []turn.Call) error {
 		before, team, asked, rest := r.upToTeam(calls)
 		for _, batch := range turn.Batches(before, r.tools.Class) {
 			err := r.runBatch(ctx, batch)
+			if fault.Code(err) == "conversation/mode" { // it was changed meanwhile
+				return r.inMode(err)
+			}
 			if fault.Code(err) == "permission/needed" && !r.asksFor { // a permission that came while the turn ran
 				r.asksFor = true
 				return nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/conversation"
 	"github.com/loomrun/loom/internal/core/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -61,6 +62,13 @@ var teamTools = []*tool{
 		`"task": `+taskID+`,"reason": {"type": "string", "minLength": 1, "maxLength": 300}`),
 	teamwork(TeamWrite, writes, "Write to your team; ask waits for an answer.", `"to","text"`,
 		`"to": {"type": "string", "description": "role, agent, bead, or id of a question"},"text": {"type": "string"},"ask": {"type": "boolean"}`),
+	teamwork(conversation.WorkStart, writes, "Begin work by a process: it is planned, done, verified and landed there. You go on at once, and are told when it ends.", `"goal"`, `
+		"process": {"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$", "description": "default that of the conversation, else the project's"},
+		"goal": {"type": "string", "minLength": 1, "maxLength": 500, "description": "one line: what is true when it is done"},
+		"description": {"type": "string", "maxLength": 16384, "description": "all there is to know; who does it sees nothing of this conversation"},
+		"parameters": {"type": "object", "description": "of the process"}`),
+	teamwork(conversation.WorkStatus, reads, "Tell how work of the project stands, from its state: phases, what each came to, what waits for whom, what changed.", ``,
+		`"bead": {"type": "string", "maxLength": 64, "description": "default all that goes on, and what ended last"}`),
 	teamwork("ask_user", writes, "Ask the person in charge what only they can decide.", `"question"`, `
 		"question": {"type": "string", "minLength": 1, "maxLength": 2048},
 		"answers": {"type": "array", "minItems": 2, "maxItems": 10, "items": {"type": "string", "minLength": 1, "maxLength": 200}}`),
@@ -95,6 +103,10 @@ type teamArguments struct {
 	To          string   `json:"to"`
 	Text        string   `json:"text"`
 	Ask         bool     `json:"ask"`
+	Process     string   `json:"process"`
+	Bead        string   `json:"bead"`
+
+	Parameters json.RawMessage `json:"parameters"`
 }
 
 // TeamCall reads a call of a tool for teams. What is wrong with its arguments is
@@ -125,6 +137,10 @@ func TeamCall(call *loomv1.ToolCall) (*loomv1.TeamCall, error) {
 		c.Verb = &loomv1.TeamCall_Stop{Stop: &loomv1.StopTask{Bead: a.Task, Reason: plain(a.Reason)}}
 	case TeamWrite:
 		c.Verb = &loomv1.TeamCall_Write{Write: &loomv1.WriteMail{To: strings.TrimSpace(a.To), Text: plain(a.Text), Ask: a.Ask}}
+	case conversation.WorkStart:
+		c.Verb = &loomv1.TeamCall_Start{Start: &loomv1.StartWork{Process: a.Process, Goal: plain(a.Goal), Description: plain(a.Description), Parameters: string(a.Parameters)}}
+	case conversation.WorkStatus:
+		c.Verb = &loomv1.TeamCall_Look{Look: &loomv1.LookAtWork{Bead: strings.TrimSpace(a.Bead)}}
 	case "ask_user":
 		c.Verb = &loomv1.TeamCall_Ask{Ask: &loomv1.AskUser{Question: plain(a.Question), Answers: a.Answers}}
 	}
@@ -164,6 +180,9 @@ func TeamResult(call *loomv1.ToolCall, r *loomv1.TeamReply) Result {
 		return userResult(r)
 	case TeamWrite:
 		return writtenResult(r)
+	case conversation.WorkStart, conversation.WorkStatus:
+		first, _, _ := strings.Cut(r.State, "\n")
+		return done(turn.AsData(r.State), "%s", strings.TrimSpace(first)).bounded()
 	}
 	var w strings.Builder
 	if len(r.GetTasks()) == 0 {

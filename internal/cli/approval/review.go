@@ -61,6 +61,22 @@ func (a *Commands) review(ctx context.Context, q *loomv1.Query, keyPath string) 
 	})
 }
 
+// Through asks about each of some approvals, and signs what is answered, as the inbox does.
+func (a *Commands) Through(ctx context.Context, c *client.Client, ids []string, keyPath string) error {
+	key, err := OpenKey(keyPath)
+	if err != nil && (keyPath != "" || !errors.Is(err, fs.ErrNotExist)) {
+		return err
+	}
+	about, err := c.Host(ctx, &loomv1.HostRequest{})
+	if err != nil {
+		return err
+	}
+	r := &review{Commands: a, client: c, key: key, deployment: about.Deployment, keys: console.NewKeyboard(a.In), waiting: ids, answered: map[string]string{}}
+	err = r.walk(ctx)
+	r.close(len(r.waiting) - len(r.answered))
+	return err
+}
+
 // errQuit says that the person has had enough.
 var errQuit = errors.New("quit")
 

@@ -163,6 +163,8 @@ func told(e *loomv1.TranscriptEntry) (ink console.Ink, head, text string) {
 		return console.Waits, "tells it", e.Text
 	case loomv1.TranscriptKind_TRANSCRIPT_KIND_COMPACTED:
 		return console.Faint, "goes on with a summary", e.Text
+	case loomv1.TranscriptKind_TRANSCRIPT_KIND_STOPPED:
+		return console.Waits, "is stopped [" + e.Code + "]", e.Text
 	case loomv1.TranscriptKind_TRANSCRIPT_KIND_OUTCOME:
 		return ended(e)
 	}

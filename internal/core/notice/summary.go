@@ -19,7 +19,7 @@ func Summary(e *loomv1.Event) string {
 	if k == nil {
 		return cut(clean(fmt.Sprintf("%s: event %d is of a kind that this version does not know", about(e), e.GetNumber())), most)
 	}
-	for _, says := range []func(*loomv1.Event) string{func(e *loomv1.Event) string { return say(k, e) }, flow, attempts, turns, people, changes, kin, session} {
+	for _, says := range []func(*loomv1.Event) string{func(e *loomv1.Event) string { return say(k, e) }, flow, attempts, turns, people, changes, kin, session, conversed} {
 		// An escape that is never ended can take the whole sentence with it.
 		if s := cut(clean(says(e)), most); s != "" {
 			return s

@@ -297,6 +297,14 @@ func (s *State) applyExecution(e *loomv1.Event) error {
 }
 
 func (s *State) applyTurn(e *loomv1.Event) error {
+	if f := e.GetTurnForked(); f != nil {
+		from := s.p.Turns[f.Attempt]
+		if from == nil || s.p.Turns[e.Attempt] != nil || int(f.Steps) > len(from.Steps) {
+			return fmt.Errorf("turn of attempt %q cannot go on with that of %q", e.Attempt, f.Attempt)
+		}
+		s.p.Turns[e.Attempt] = turn.Fork(from, e.Attempt, int(f.Steps))
+		return nil
+	}
 	t := s.p.Turns[e.Attempt]
 	if t == nil {
 		t = &loomv1.Turn{Attempt: e.Attempt}

@@ -83,6 +83,9 @@ func (d *decision) recordTurn(c *loomv1.RecordTurn) (*loomv1.Answer, error) {
 	if err := d.s.permitted(x, a, events); err != nil {
 		return nil, err
 	}
+	if err := d.s.modeAllows(x, events); err != nil {
+		return nil, err
+	}
 	defer d.about(x)()
 	d.node, d.attempt = a.Node, a.Id
 	block := a.Block
@@ -123,6 +126,9 @@ func (d *decision) park(c *loomv1.ParkAttempt) error {
 	}
 	if c.WaitsFor == workflow.WaitsForPermission {
 		return fault.New("command/malformed", "an attempt is parked for a permission when it asks for one").At("waits_for")
+	}
+	if c.WaitsFor == workflow.WaitsForPeople {
+		return d.restInConversation(x, c)
 	}
 	if c.WaitsFor == workflow.WaitsForAnswer {
 		return fault.New("command/malformed", "an attempt is parked for an answer when its session asks").At("waits_for")

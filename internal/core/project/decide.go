@@ -180,6 +180,8 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 		return nil, d.signed(c.Signed)
 	case *loomv1.Command_ActInSession:
 		return d.actInSession(c.ActInSession)
+	case *loomv1.Command_Converse:
+		return d.converse(c.Converse)
 	case *loomv1.Command_InterviewTurn:
 		return d.interviewTurn(c.InterviewTurn)
 	case *loomv1.Command_Tick:

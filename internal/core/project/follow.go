@@ -181,6 +181,9 @@ func (d *decision) followEnd(e *loomv1.Event) error {
 		status, outcome = loomv1.BeadStatus_BEAD_STATUS_CLOSED, "done, with gaps"
 	case loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED:
 		status, outcome = loomv1.BeadStatus_BEAD_STATUS_ABORTED, "stopped by the CEO"
+		if conversing(d.s.execution(e.Execution)) {
+			status, outcome = loomv1.BeadStatus_BEAD_STATUS_CLOSED, "closed"
+		}
 		if d.s.bead(e.Bead).GetSession() != "" {
 			outcome = "stopped" // by whoever speaks in its session, as the reason says
 		}

@@ -9,7 +9,7 @@ import (
 // reaction is a row of the table of who reacts to what: what a fact of one core leads
 // to in another, in the same command and so in the same batch.
 type reaction struct {
-	part string // of the project that acts: bead, execution, approval, budget, mail, ballot, lock, graph, memory, session
+	part string // of the project that acts: bead, execution, approval, budget, mail, ballot, lock, graph, memory, session, conversation
 	does string // in words, for documents
 	// after is a reaction that waits until the core that decides is done with the
 	// command, for it leads to another decision of that core.
@@ -86,6 +86,7 @@ func reactions() []reaction {
 		afterwards("session", "the session hears that its work has ended", (*decision).followSteps, of[*loomv1.Event_ExecutionEnded]()),
 		afterwards("session", "what had failed to be delivered is, for it has landed", (*decision).followLateLanding, of[*loomv1.Event_LandingSettled]()),
 
+		afterwards("conversation", "the conversation in which the work was begun hears of its end", (*decision).followConversation, of[*loomv1.Event_ExecutionEnded]()),
 		afterwards("execution", "the attempt that waits for the execution is answered", (*decision).followChild, of[*loomv1.Event_ExecutionEnded]()),
 		atOnce("bead", "the bead ends as its execution did, and the outcome is noted; of a bead that asks for a vote, the vote is cast", (*decision).followEnd, of[*loomv1.Event_ExecutionEnded]()),
 	}

@@ -66,6 +66,10 @@ func (s *State) takes(cmd *loomv1.Command) error {
 		if b.ActInSession.GetSession() != "" {
 			return nil
 		}
+	case *loomv1.Command_Converse:
+		if b.Converse.GetClose() != nil || b.Converse.GetStop() != nil {
+			return nil
+		}
 	case *loomv1.Command_FileBead, *loomv1.Command_FileError, *loomv1.Command_UpdateBead, *loomv1.Command_ReopenBead,
 		*loomv1.Command_ForkExecution, *loomv1.Command_TellExecution, *loomv1.Command_StoreDefinition,
 		*loomv1.Command_AddDecision, *loomv1.Command_LinkDecision, *loomv1.Command_SupersedeDecision, *loomv1.Command_AbandonDecision,

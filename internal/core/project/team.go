@@ -98,6 +98,9 @@ func (d *decision) teamCall(x *loomv1.Execution, a *loomv1.Attempt, c *loomv1.Te
 	if c.GetCall() == "" || len(c.Call) > MaxKey {
 		return nil, fault.New("team/invalid", "a call without an id of at most %d bytes", MaxKey).At("call")
 	}
+	if err := teamMode(x, c); err != nil {
+		return nil, err
+	}
 	switch v := c.Verb.(type) {
 	case *loomv1.TeamCall_Give:
 		return d.giveTask(x, a, c.Call, v.Give)
@@ -109,6 +112,10 @@ func (d *decision) teamCall(x *loomv1.Execution, a *loomv1.Attempt, c *loomv1.Te
 		return d.askUser(x, a, c.Call, v.Ask)
 	case *loomv1.TeamCall_Write:
 		return d.writeMail(x, a, c.Call, v.Write)
+	case *loomv1.TeamCall_Start:
+		return d.startWork(x, a, c.Call, v.Start)
+	case *loomv1.TeamCall_Look:
+		return d.lookAtWork(x, v.Look)
 	}
 	return nil, fault.New("team/invalid", "call %q is none that a team knows", c.Call).At("call")
 }

@@ -28,13 +28,14 @@ const (
 	Memories   View = "memory"
 	Keys       View = "key"
 	Sessions   View = "session"
+	Talks      View = "conversation"
 )
 
 // KeyOrders is the filter of the view of keys that shows what made them so too.
 const KeyOrders = "orders"
 
 // Views lists all views.
-var Views = []View{Beads, Executions, Inbox, Graph, Lock, Projects, Definitions, Pauses, Permitted, Memories, Keys, Sessions}
+var Views = []View{Beads, Executions, Inbox, Graph, Lock, Projects, Definitions, Pauses, Permitted, Memories, Keys, Sessions, Talks}
 
 // MaxListed is the most that a list has.
 const MaxListed = 1000
@@ -95,6 +96,8 @@ func (s *State) Look(v View, q *loomv1.Query) (*loomv1.View, error) {
 		return out, s.lookMemory(out, q, limit)
 	case Sessions:
 		return out, s.lookSessions(out, q, limit)
+	case Talks:
+		return out, s.lookConversations(out, q, limit)
 	case Pauses:
 		s.lookPauses(out)
 		return out, nil
@@ -188,7 +191,7 @@ func CutGraph(g *graph.Graph, q *loomv1.Query) *loomv1.DecisionGraph {
 // BEAD_STATUS_IN_PROGRESS.
 func Word(e interface{ String() string }) string {
 	s := strings.ToLower(e.String())
-	for _, prefix := range []string{"bead_status_", "bead_type_", "execution_status_", "node_status_", "approval_decision_", "approval_kind_", "decision_type_", "decision_status_", "outcome_status_", "priority_", "pause_scope_", "permission_verdict_", "work_state_"} {
+	for _, prefix := range []string{"bead_status_", "bead_type_", "execution_status_", "node_status_", "approval_decision_", "approval_kind_", "decision_type_", "decision_status_", "outcome_status_", "priority_", "pause_scope_", "permission_verdict_", "work_state_", "conversation_state_"} {
 		if rest, ok := strings.CutPrefix(s, prefix); ok {
 			return rest
 		}

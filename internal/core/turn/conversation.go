@@ -107,7 +107,11 @@ func halted(c Call) *loomv1.ToolResult {
 	if c.Intended && c.Class != loomv1.ToolClass_TOOL_CLASS_READ {
 		return Unknown()
 	}
-	return &loomv1.ToolResult{Status: loomv1.ToolStatus_TOOL_STATUS_ERROR, Summary: "it was stopped before it was done"}
+	status := loomv1.ToolStatus_TOOL_STATUS_ERROR
+	if !c.Intended {
+		status = loomv1.ToolStatus_TOOL_STATUS_DENIED
+	}
+	return &loomv1.ToolResult{Status: status, Summary: "it was stopped before it was done"}
 }
 
 // nextInConversation is [Next] where no call is open.

@@ -88,6 +88,9 @@ func (f folder) released(c *loomv1.ClaimReleased) error {
 		return f.wrong("attempt %q cannot be queued anew under generation %d", a.Id, c.GetGeneration())
 	}
 	unlimit(a, f.e.Time.AsTime())
+	if c.Deadline != nil {
+		a.Deadline = c.Deadline
+	}
 	if c.Crash != "" {
 		a.Crashes++
 	}

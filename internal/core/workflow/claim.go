@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -82,9 +83,12 @@ func (r Run) park(attempt string, c *loomv1.Claimant, fact *loomv1.AttemptParked
 // Unpark queues a parked attempt again, because it has what it waited for. It
 // does nothing to an attempt that is not parked.
 func (r Run) Unpark(attempt string) error {
-	_, a, err := r.outstanding(attempt)
+	n, a, err := r.outstanding(attempt)
 	if err != nil || a.Parked == "" {
 		return err
+	}
+	if a.Parked == WaitsForPeople {
+		return r.queueAnew(a, &loomv1.ClaimReleased{Reason: "somebody has said something", Deadline: timestamppb.New(r.Now.Add(n.patience()))})
 	}
 	why := a.Parked + " granted"
 	switch a.Parked {

@@ -31,6 +31,9 @@ const (
 	// WaitsForAnswer is for the answer of a person in a session: its time is not the
 	// attempt's.
 	WaitsForAnswer = "answer"
+	// WaitsForPeople is for what people say next in a conversation: its time is not the
+	// attempt's, which has all of its own for each reply.
+	WaitsForPeople = "people"
 )
 
 // ratePatience is how long an attempt waits for rate limits in all.
@@ -78,7 +81,7 @@ func (r Run) rateOver(n *node, a *loomv1.Attempt) error {
 // others reports whether a parked attempt waits for what is not its own doing,
 // at no cost of its time.
 func others(waitsFor string) bool {
-	return waitsFor == WaitsForRate || waitsFor == WaitsForPermission || waitsFor == WaitsForTeam || waitsFor == WaitsForMail || waitsFor == WaitsForBudget || waitsFor == WaitsForOperator || waitsFor == WaitsForAnswer
+	return waitsFor == WaitsForRate || waitsFor == WaitsForPermission || waitsFor == WaitsForTeam || waitsFor == WaitsForMail || waitsFor == WaitsForBudget || waitsFor == WaitsForOperator || waitsFor == WaitsForAnswer || waitsFor == WaitsForPeople
 }
 
 // The waits between two tries of a model that the operator has to mend: doubled

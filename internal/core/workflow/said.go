@@ -38,6 +38,19 @@ func RoomToSay(x *loomv1.Execution) bool {
 
 func wasHeard(s *loomv1.Said) bool { return s.Heard != "" }
 
+// hushed notes that a stop came after all that was said: nobody is to answer it.
+func (f folder) hushed() {
+	list := slices.Clone(f.x.Said)
+	for i, s := range list {
+		if s.Heard == "" {
+			s = shallow(s)
+			s.Heard = f.e.Attempt
+			list[i] = s
+		}
+	}
+	f.x.Said = list
+}
+
 // told keeps a message. Lists are replaced and not changed, because copies of
 // the state share them.
 func (f folder) told(s *loomv1.Said) {

@@ -50,7 +50,7 @@ func timer(x *loomv1.Execution, st *loomv1.NodeState) (time.Time, bool) {
 	switch {
 	case st.GetStatus() == backingOff && st.RetryAt != nil:
 		return st.RetryAt.AsTime(), x.HaltedBy == ""
-	case slices.Contains([]string{WaitsForPermission, WaitsForTeam, WaitsForMail, WaitsForBudget, WaitsForAnswer}, st.GetAttempt().GetParked()):
+	case slices.Contains([]string{WaitsForPermission, WaitsForTeam, WaitsForMail, WaitsForBudget, WaitsForAnswer, WaitsForPeople}, st.GetAttempt().GetParked()):
 	case st.GetAttempt().GetParked() == WaitsForRate:
 		return rateEnds(st.Attempt)
 	case st.GetAttempt().GetParked() == WaitsForOperator:

@@ -32,7 +32,7 @@ func CheckQuery(v project.View, q *loomv1.Query) error {
 }
 
 // paged are the views whose lists go on after an id.
-var paged = []project.View{project.Beads, project.Executions, project.Inbox, project.Memories, project.Sessions}
+var paged = []project.View{project.Beads, project.Executions, project.Inbox, project.Memories, project.Sessions, project.Talks}
 
 // CheckPage refuses a page that no list has: more than [project.MaxListed] entries, a
 // filter that nothing would match, and an id to list on after that can be none of the
@@ -77,6 +77,8 @@ func filters(v project.View) (words []string) {
 		}
 	case project.Inbox:
 		words = []string{"all"}
+	case project.Talks:
+		words = []string{"open", "closed"}
 	}
 	return words
 }

@@ -17,7 +17,7 @@ import (
 // spanned are the views whose lists can have what several projects have.
 var spanned = []project.View{
 	project.Beads, project.Executions, project.Inbox, project.Lock, project.Pauses, project.Permitted, project.Definitions, project.Keys,
-	project.Memories, project.Sessions, project.Graph,
+	project.Memories, project.Sessions, project.Talks, project.Graph,
 }
 
 // Spans reports whether the lists of a view can have what several projects have.
@@ -97,7 +97,7 @@ func (s *Views) span(ctx context.Context, v project.View, q *loomv1.Query, proje
 
 // listed is how many entries a page has of a list that is bounded.
 func listed(page *loomv1.View) uint32 {
-	return uint32(len(page.Beads) + len(page.Executions) + len(page.Approvals) + len(page.Memories) + len(page.Sessions) + len(page.Offers))
+	return uint32(len(page.Beads) + len(page.Executions) + len(page.Approvals) + len(page.Memories) + len(page.Sessions) + len(page.Conversations) + len(page.Offers))
 }
 
 // chooseFound leaves of what several memories found the best, as many and as long as one
@@ -152,6 +152,7 @@ func addPage(all, page *loomv1.View, id string) {
 	all.Beads = append(all.Beads, page.Beads...)
 	all.Executions = append(all.Executions, page.Executions...)
 	all.Approvals = append(all.Approvals, page.Approvals...)
+	all.Conversations = append(all.Conversations, page.Conversations...)
 	all.Locks = append(all.Locks, page.Locks...)
 	all.Claims = append(all.Claims, page.Claims...)
 	all.Pauses = append(all.Pauses, page.Pauses...)
@@ -205,6 +206,8 @@ func lastListed(page *loomv1.View) string {
 		return page.Memories[len(page.Memories)-1].Id
 	case len(page.Sessions) > 0:
 		return page.Sessions[len(page.Sessions)-1].Id
+	case len(page.Conversations) > 0:
+		return page.Conversations[len(page.Conversations)-1].Id
 	case len(page.Offers) > 0:
 		return page.Offers[len(page.Offers)-1].Attempt
 	}

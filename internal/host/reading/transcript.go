@@ -24,7 +24,7 @@ const (
 )
 
 // spoken are the kinds of events that a transcript is made of.
-var spoken = []string{"turn-started", "model-answered", "tool-intended", "tool-finished", "message-heard", "turn-compacted", "attempt-ended"}
+var spoken = []string{"turn-started", "model-answered", "tool-intended", "tool-finished", "message-heard", "turn-compacted", "turn-stopped", "attempt-ended"}
 
 // Transcripts reads what the agents of executions said and got.
 type Transcripts struct {
@@ -150,6 +150,10 @@ func (r *Transcripts) entries(ctx context.Context, n *loomv1.Notice) ([]*loomv1.
 	case *loomv1.Event_TurnCompacted:
 		t.add(loomv1.TranscriptKind_TRANSCRIPT_KIND_COMPACTED)
 		t.blob(f.TurnCompacted.GetCompaction().GetSummary())
+	case *loomv1.Event_TurnStopped:
+		one := t.add(loomv1.TranscriptKind_TRANSCRIPT_KIND_STOPPED)
+		one.Agent, one.Role, one.Code = f.TurnStopped.GetStop().GetBy().GetName(), "", f.TurnStopped.GetStop().GetCode()
+		t.text(f.TurnStopped.GetStop().GetReason(), entryText)
 	case *loomv1.Event_AttemptEnded:
 		t.outcome(f.AttemptEnded)
 	}

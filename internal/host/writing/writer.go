@@ -77,6 +77,7 @@ func (w *Writer) Services() map[string]service.Handler {
 		"decide":   service.Of(w.decideGraph),
 		"remember": service.Of(w.writeMemory),
 		"intent":   service.Of(w.actInSession),
+		"converse": service.Of(w.converse),
 		"toolkit":  service.Of(w.keepTools),
 		"register": service.Of(w.changeProjects),
 	}

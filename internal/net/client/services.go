@@ -149,6 +149,16 @@ func (s Services) Intent(ctx context.Context, q *loomv1.IntentRequest) (*loomv1.
 	return ask(ctx, s.host, "intent", q, &loomv1.Answer{})
 }
 
+// Conversation asks the service conversation; the answer: what it has, as a View.
+func (s Services) Conversation(ctx context.Context, q *loomv1.Query) (*loomv1.View, error) {
+	return ask(ctx, s.host, "conversation", q, &loomv1.View{})
+}
+
+// Converse asks the service converse; the answer: one is opened, or a person says something, stops, sets or closes.
+func (s Services) Converse(ctx context.Context, q *loomv1.ConverseRequest) (*loomv1.Answer, error) {
+	return ask(ctx, s.host, "converse", q, &loomv1.Answer{})
+}
+
 // Host asks the service host; the answer: the host, its projects and agents.
 func (s Services) Host(ctx context.Context, q *loomv1.HostRequest) (*loomv1.HostReply, error) {
 	return ask(ctx, s.host, "host", q, &loomv1.HostReply{})

@@ -4956,7 +4956,10 @@ type Brief struct {
 	// The step of a session that the attempt is; unset where it is none.
 	Step *StepBrief `protobuf:"bytes,21,opt,name=step,proto3" json:"step,omitempty"`
 	// The session that the attempt is the interview of; unset where it is none.
-	Interview     *InterviewBrief `protobuf:"bytes,22,opt,name=interview,proto3" json:"interview,omitempty"`
+	Interview *InterviewBrief `protobuf:"bytes,22,opt,name=interview,proto3" json:"interview,omitempty"`
+	// For the lead of a conversation: the processes by which work can be begun, each
+	// "NAME: what it is for".
+	Processes     []string `protobuf:"bytes,23,rep,name=processes,proto3" json:"processes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5141,6 +5144,13 @@ func (x *Brief) GetStep() *StepBrief {
 func (x *Brief) GetInterview() *InterviewBrief {
 	if x != nil {
 		return x.Interview
+	}
+	return nil
+}
+
+func (x *Brief) GetProcesses() []string {
+	if x != nil {
+		return x.Processes
 	}
 	return nil
 }
@@ -5759,7 +5769,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x125\n" +
 	"\bdecision\x18\x03 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
 	"\acomment\x18\x04 \x01(\tR\acomment\x12\x16\n" +
-	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xc2\a\n" +
+	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xe0\a\n" +
 	"\x05Brief\x12*\n" +
 	"\aattempt\x18\x01 \x01(\v2\x10.loom.v1.AttemptR\aattempt\x12+\n" +
 	"\x04node\x18\x02 \x01(\v2\x17.loom.v1.NodeDefinitionR\x04node\x12!\n" +
@@ -5787,7 +5797,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06memory\x18\x13 \x01(\v2\x16.loom.v1.MemoryContextR\x06memory\x12%\n" +
 	"\x04team\x18\x14 \x01(\v2\x11.loom.v1.TeamViewR\x04team\x12&\n" +
 	"\x04step\x18\x15 \x01(\v2\x12.loom.v1.StepBriefR\x04step\x125\n" +
-	"\tinterview\x18\x16 \x01(\v2\x17.loom.v1.InterviewBriefR\tinterview\"\x8a\x01\n" +
+	"\tinterview\x18\x16 \x01(\v2\x17.loom.v1.InterviewBriefR\tinterview\x12\x1c\n" +
+	"\tprocesses\x18\x17 \x03(\tR\tprocesses\"\x8a\x01\n" +
 	"\rAskPermission\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x120\n" +

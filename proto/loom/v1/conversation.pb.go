@@ -150,7 +150,9 @@ type ConversationSettings struct {
 	ModelTier uint32 `protobuf:"varint,3,opt,name=model_tier,json=modelTier,proto3" json:"model_tier,omitempty"`
 	// Name of the process whose guide the lead goes by, and by which it begins work
 	// where nothing else is said; empty for none. In a change: empty leaves it.
-	Process       string `protobuf:"bytes,4,opt,name=process,proto3" json:"process,omitempty"`
+	Process string `protobuf:"bytes,4,opt,name=process,proto3" json:"process,omitempty"`
+	// The conversation that it was forked from; no change names it.
+	ForkedFrom    string `protobuf:"bytes,5,opt,name=forked_from,json=forkedFrom,proto3" json:"forked_from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -213,6 +215,13 @@ func (x *ConversationSettings) GetProcess() string {
 	return ""
 }
 
+func (x *ConversationSettings) GetForkedFrom() string {
+	if x != nil {
+		return x.ForkedFrom
+	}
+	return ""
+}
+
 // ConverseRequest opens a conversation, or is what a person says or does in one.
 //
 // Answer: Conversation, as it stands then.
@@ -221,7 +230,7 @@ type ConverseRequest struct {
 	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
 	// The conversation's bead; empty where one is opened.
 	Conversation string `protobuf:"bytes,2,opt,name=conversation,proto3" json:"conversation,omitempty"`
-	// The caller's own id, at most 64 bytes: the same again changes nothing.
+	// The caller's own id, at most 128 bytes: the same again changes nothing.
 	Request string `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
 	// Types that are valid to be assigned to Verb:
 	//
@@ -810,13 +819,15 @@ var File_loom_v1_conversation_proto protoreflect.FileDescriptor
 
 const file_loom_v1_conversation_proto_rawDesc = "" +
 	"\n" +
-	"\x1aloom/v1/conversation.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"\x94\x01\n" +
+	"\x1aloom/v1/conversation.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"\xb5\x01\n" +
 	"\x14ConversationSettings\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12-\n" +
 	"\x04mode\x18\x02 \x01(\x0e2\x19.loom.v1.ConversationModeR\x04mode\x12\x1d\n" +
 	"\n" +
 	"model_tier\x18\x03 \x01(\rR\tmodelTier\x12\x18\n" +
-	"\aprocess\x18\x04 \x01(\tR\aprocess\"\x93\x03\n" +
+	"\aprocess\x18\x04 \x01(\tR\aprocess\x12\x1f\n" +
+	"\vforked_from\x18\x05 \x01(\tR\n" +
+	"forkedFrom\"\x93\x03\n" +
 	"\x0fConverseRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\"\n" +
 	"\fconversation\x18\x02 \x01(\tR\fconversation\x12\x18\n" +

@@ -6860,7 +6860,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xbcf\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xfcf\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -7091,9 +7091,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x10session_advanced\x18\x96\x01 \x01(\v2\x18.loom.v1.SessionAdvancedB\b\x8a\xb5\x18\x04\n" +
 	"\x02\x01\bH\x00R\x0fsessionAdvanced\x12O\n" +
 	"\x10conversation_set\x18\xa0\x01 \x01(\v2\x18.loom.v1.ConversationSetB\a\x8a\xb5\x18\x03\n" +
-	"\x01\x02H\x00R\x0fconversationSet\x12D\n" +
-	"\fturn_stopped\x18\xa1\x01 \x01(\v2\x14.loom.v1.TurnStoppedB\b\x8a\xb5\x18\x04\n" +
-	"\x02\x03\x02H\x00R\vturnStopped\x12x\n" +
+	"\x01\x02H\x00R\x0fconversationSet\x12\x83\x01\n" +
+	"\fturn_stopped\x18\xa1\x01 \x01(\v2\x14.loom.v1.TurnStoppedBG\x8a\xb5\x18C\n" +
+	"\x02\x03\x02\x1a={about}: what the lead did was broken off{.stop.reason after}H\x00R\vturnStopped\x12x\n" +
 	"\vturn_forked\x18\xa2\x01 \x01(\v2\x13.loom.v1.TurnForkedB?\x8a\xb5\x18;\n" +
 	"\x01\x03\x1a6{about}: goes on with what was said in {.conversation}H\x00R\n" +
 	"turnForked\x12\x95\x01\n" +
