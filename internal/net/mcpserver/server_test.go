@@ -89,7 +89,7 @@ func names(t *testing.T, s *mcp.ClientSession) (list []string) {
 }
 
 var (
-	reading    = []string{"artifacts", "cost", "bead", "beads", "decisions", "events", "execution", "executions", "history", "inbox", "memories", "memory_search", "metrics", "projects", "sessions", "transcript", "why"}
+	reading    = []string{"artifacts", "conversations", "cost", "bead", "beads", "decisions", "events", "execution", "executions", "history", "inbox", "memories", "memory_search", "metrics", "projects", "sessions", "transcript", "why"}
 	submitting = []string{"submit"}
 	operating  = []string{"bead_update", "decision_add", "decision_link", "decision_supersede", "decision_abandon", "decision_vote", "memory_forget", "memory_keep"}
 )
