@@ -283,6 +283,9 @@ func (s *seat) SettleLanding(_ context.Context, c *loomv1.SettleLanding) error {
 
 func (s *seat) Park(context.Context) error { s.parked++; return nil }
 
+// Rest implements actors.Seat.
+func (s *seat) Rest(context.Context) error { s.parked++; return nil }
+
 func (s *seat) ParkForOperator(_ context.Context, block *loomv1.ModelBlock) error {
 	s.blocks = append(s.blocks, block)
 	return nil

@@ -38,8 +38,8 @@ with your key. Lines beginning with / are commands: /help lists them.
 
 At a terminal Ctrl-C stops what the lead does, and not the conversation; a line
 that ends with \ goes on in the next one. Without a terminal each line of the
-input is said when the lead has answered the one before. A conversation outlives the terminal
-and the host: --resume takes it up, from any machine that reaches the host.`,
+input is said when the lead has answered the one before. It outlives
+terminal and host: --resume takes it up, from any machine that reaches the host.`,
 		Example: "  loom cowork -w .\n  loom cowork --process competitive-intel --mode plan\n  loom cowork --resume shop-7",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings, err := f.settings()
