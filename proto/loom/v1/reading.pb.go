@@ -474,8 +474,10 @@ type TranscriptEntry struct {
 	ExitCode int32      `protobuf:"varint,16,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
 	Summary  string     `protobuf:"bytes,17,opt,name=summary,proto3" json:"summary,omitempty"`
 	// Of an outcome: "success", "failure" or as the status has it; and its code.
-	Outcome       string `protobuf:"bytes,18,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	Code          string `protobuf:"bytes,19,opt,name=code,proto3" json:"code,omitempty"`
+	Outcome string `protobuf:"bytes,18,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	Code    string `protobuf:"bytes,19,opt,name=code,proto3" json:"code,omitempty"`
+	// Of the first entry that an answer of a model gave: what the answer used.
+	Usage         *Usage `protobuf:"bytes,20,opt,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -643,6 +645,13 @@ func (x *TranscriptEntry) GetCode() string {
 	return ""
 }
 
+func (x *TranscriptEntry) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
 var File_loom_v1_reading_proto protoreflect.FileDescriptor
 
 const file_loom_v1_reading_proto_rawDesc = "" +
@@ -672,7 +681,7 @@ const file_loom_v1_reading_proto_rawDesc = "" +
 	"\x03end\x18\x04 \x01(\bR\x03end\x12'\n" +
 	"\x04cuts\x18\x05 \x03(\v2\x13.loom.v1.JournalCutR\x04cuts\x12\x1c\n" +
 	"\texecution\x18\x06 \x01(\tR\texecution\x12\x14\n" +
-	"\x05ended\x18\a \x01(\bR\x05ended\"\xb3\x04\n" +
+	"\x05ended\x18\a \x01(\bR\x05ended\"\xd9\x04\n" +
 	"\x0fTranscriptEntry\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.loom.v1.TranscriptKindR\x04kind\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12-\n" +
@@ -693,7 +702,8 @@ const file_loom_v1_reading_proto_rawDesc = "" +
 	"\texit_code\x18\x10 \x01(\x05R\bexitCode\x12\x18\n" +
 	"\asummary\x18\x11 \x01(\tR\asummary\x12\x18\n" +
 	"\aoutcome\x18\x12 \x01(\tR\aoutcome\x12\x12\n" +
-	"\x04code\x18\x13 \x01(\tR\x04code*\xad\x02\n" +
+	"\x04code\x18\x13 \x01(\tR\x04code\x12$\n" +
+	"\x05usage\x18\x14 \x01(\v2\x0e.loom.v1.UsageR\x05usage*\xad\x02\n" +
 	"\x0eTranscriptKind\x12\x1f\n" +
 	"\x1bTRANSCRIPT_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16TRANSCRIPT_KIND_PROMPT\x10\x01\x12\x1b\n" +
@@ -734,6 +744,7 @@ var file_loom_v1_reading_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
 	(*Position)(nil),              // 11: loom.v1.Position
 	(ToolStatus)(0),               // 12: loom.v1.ToolStatus
+	(*Usage)(nil),                 // 13: loom.v1.Usage
 }
 var file_loom_v1_reading_proto_depIdxs = []int32{
 	6,  // 0: loom.v1.BlobReply.error:type_name -> loom.v1.Error
@@ -748,11 +759,12 @@ var file_loom_v1_reading_proto_depIdxs = []int32{
 	11, // 9: loom.v1.TranscriptEntry.position:type_name -> loom.v1.Position
 	7,  // 10: loom.v1.TranscriptEntry.blob:type_name -> loom.v1.BlobRef
 	12, // 11: loom.v1.TranscriptEntry.status:type_name -> loom.v1.ToolStatus
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	13, // 12: loom.v1.TranscriptEntry.usage:type_name -> loom.v1.Usage
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_reading_proto_init() }
