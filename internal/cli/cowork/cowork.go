@@ -97,18 +97,14 @@ func (a *Commands) talk(ctx context.Context, c *client.Client, f *talkFlags, set
 	if a.JSON {
 		t.out = a.Err
 	}
-	switch id, err := t.takenUp(ctx, f); {
-	case err != nil:
+	id, err := t.takenUp(ctx, f)
+	if err != nil {
 		return err
-	case id != "":
-		if err := t.look(ctx, id); err != nil {
-			return err
-		}
-		if f.changes() && t.goesOn() {
-			err = t.act(ctx, &loomv1.ConverseRequest{Verb: &loomv1.ConverseRequest_Set{Set: settings}})
-		}
-	default:
+	}
+	if id == "" {
 		err = t.act(ctx, &loomv1.ConverseRequest{Verb: &loomv1.ConverseRequest_Open{Open: &loomv1.OpenConversation{Settings: settings}}})
+	} else if err = t.look(ctx, id); err == nil && f.changes() && t.goesOn() {
+		err = t.act(ctx, &loomv1.ConverseRequest{Verb: &loomv1.ConverseRequest_Set{Set: settings}})
 	}
 	if err != nil {
 		return err

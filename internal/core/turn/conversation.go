@@ -47,7 +47,7 @@ func Replies(t *loomv1.Turn) (said, replies int) {
 	return said, replies
 }
 
-// Part of a conversation: how many of its steps come before the message of a person with
+// PartBefore returns how many steps of a conversation come before the message of a person with
 // a number, from 1, or before what goes on just now where that is 0. The part ends with a
 // reply or a stop. False says that there is no such message.
 func PartBefore(t *loomv1.Turn, message int) (steps int, ok bool) {
