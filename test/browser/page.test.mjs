@@ -38,6 +38,7 @@ const asked = (route) => route.fetch({ headers: { ...route.request().headers(), 
 
 /** A browser whose person has a finger at hand. */
 async function authenticator(page) {
+  await page.bringToFront(); // whoever has no focus is not asked
   const devtools = await page.context().newCDPSession(page);
   await devtools.send('WebAuthn.enable');
   await devtools.send('WebAuthn.addVirtualAuthenticator', { options: { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true } });
