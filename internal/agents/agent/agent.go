@@ -167,8 +167,10 @@ type job struct {
 	paper *paper
 
 	// wrong is what was found of outcomes of this attempt that were refused, each once:
-	// what was mended is counted none the less.
-	wrong []verify.Finding
+	// what was mended is counted none the less. refusals are the codes of these refusals,
+	// and found what the last look at an outcome has found.
+	wrong, found []verify.Finding
+	refusals     []string
 }
 
 // Work implements actors.Worker.

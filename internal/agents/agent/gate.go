@@ -42,9 +42,24 @@ func (r *run) gates(ctx context.Context, ws tool.Workspace, out *loomv1.Outcome)
 // gate is the id of a call that the runtime makes before it takes an outcome.
 func (r *run) gate(name string) string { return fmt.Sprintf("gate-%d-%s", r.t.Iterations, name) }
 
+// refusedOutcome is what the record has of a refused outcome, as the arguments of the runtime's
+// own call: whoever goes on with the turn knows what was said, and what to count.
+type refusedOutcome struct {
+	Code  string           `json:"code"`
+	Found []verify.Finding `json:"found,omitempty"`
+}
+
+// maxRefused is how many findings the record has of a refused outcome.
+const maxRefused = 64
+
 // refuses records why an outcome is not taken, and what the model is told of it.
-func (r *run) refuses(ctx context.Context, id, by string, why *fault.Error, told string) error {
-	call := &loomv1.ToolCall{Id: id, Tool: by, Arguments: "{}"}
+func (r *run) refuses(ctx context.Context, id, by string, why *fault.Error, found []verify.Finding, told string) error {
+	arguments, err := json.Marshal(refusedOutcome{Code: why.Code, Found: found[:min(len(found), maxRefused)]})
+	if err != nil {
+		return err
+	}
+	r.noted(why.Code, found)
+	call := &loomv1.ToolCall{Id: id, Tool: by, Arguments: string(arguments)}
 	intent := &loomv1.ToolStep{Call: call, Class: loomv1.ToolClass_TOOL_CLASS_EXEC, Runtime: true}
 	result, err := r.result(ctx, tool.Result{Status: loomv1.ToolStatus_TOOL_STATUS_ERROR, ExitCode: 1, Summary: why.Message, Output: told})
 	if err != nil {
@@ -66,7 +81,7 @@ func (r *run) inspects(ctx context.Context) error {
 	if err != nil || why == nil {
 		return err
 	}
-	return r.refuses(ctx, id, "examine_change", why, examinationText(why))
+	return r.refuses(ctx, id, "examine_change", why, nil, examinationText(why))
 }
 
 // holds looks at the outcome itself, as the node's kind of work has it: the
@@ -76,36 +91,69 @@ func (r *run) holds(ctx context.Context, out *loomv1.Outcome) error {
 	if r.promised == nil || r.recorded(id) != nil {
 		return nil
 	}
+	r.found = nil
 	why, err := r.promised(ctx, out)
 	if err != nil || why == nil {
 		return err
 	}
 	var p prompt
-	p.section("Your outcome is refused")
-	p.WriteString("The runtime held it against what your assignment asks for. Mend what is wrong and call finish again; what you have done so far stays.\n")
+	if why.Code == onlyWarnings {
+		p.section("Your outcome is not taken yet")
+		p.WriteString("The runtime held it against what your assignment asks for. What follows need not hold, and is said this once: mend what is wrong with your work and call finish again; where it is right as it is, just call finish again.\n")
+	} else {
+		p.section("Your outcome is refused")
+		p.WriteString("The runtime held it against what your assignment asks for. Mend what is wrong and call finish again; what you have done so far stays.\n")
+	}
 	p.data(why.Lines())
-	return r.refuses(ctx, id, "examine_outcome", why, p.String())
+	return r.refuses(ctx, id, "examine_outcome", why, r.found, p.String())
 }
 
-// delivers says what a phase's worktree lacks of what was promised; nil for nothing.
+// onlyWarnings is the code of a refusal that is said once in a turn: rules are broken
+// that need not hold.
+const onlyWarnings = "verify/warning"
+
+// noted keeps that an outcome was refused, and what was found of it.
+func (j *job) noted(code string, found []verify.Finding) {
+	j.refusals = append(j.refusals, code)
+	j.wrong = unlike(j.wrong, found)
+}
+
+// notes keeps what the record of a turn has of refused outcomes.
+func (j *job) notes(t *loomv1.Turn) {
+	for _, s := range t.GetSteps() {
+		var was refusedOutcome
+		if c := s.GetTool(); c.GetRuntime() && c.Call.Tool == "examine_outcome" && c.Result != nil && json.Unmarshal([]byte(c.Call.Arguments), &was) == nil {
+			j.noted(was.Code, was.Found)
+		}
+	}
+}
+
+// delivers says what a phase's worktree lacks of what was promised; nil for nothing. What
+// need not hold is said once in a turn, to who can still mend it.
 func (j *job) delivers(tree *git.Worktree) func(context.Context, *loomv1.Outcome) (*fault.Error, error) {
-	asked := false
 	return func(ctx context.Context, out *loomv1.Outcome) (*fault.Error, error) {
-		found, err := j.found(tree.Path(), out)
-		if errs := verify.Errors(found); err == nil && len(errs) > 0 {
-			j.wrong = unlike(j.wrong, errs)
-			return fault.New(brokenCode(errs), "%s", strings.TrimSpace(verify.Text(errs))), nil
-		}
-		if err != nil || asked {
+		found, err := j.examine(tree.Path(), out)
+		if err != nil {
 			return nil, err
 		}
-		old, err := j.untouched(ctx, tree)
-		if err != nil || len(old) == 0 {
-			return nil, err
+		if errs := verify.Errors(found); len(errs) > 0 {
+			j.found = errs
+			return fault.New(brokenCode(errs), "%s", strings.TrimSpace(verify.Text(found))), nil
 		}
-		asked = true
-		return fault.New("verify/untouched", "%s: as the repository had it before this session, and nothing that it has done", strings.Join(old, ", ")).
-			Want("write it, or call finish once more if it is right as it is"), nil
+		if !slices.Contains(j.refusals, "verify/untouched") {
+			old, err := j.untouched(ctx, tree)
+			if err != nil {
+				return nil, err
+			}
+			if len(old) > 0 {
+				return fault.New("verify/untouched", "%s: as the repository had it before this session, and nothing that it has done", strings.Join(old, ", ")).
+					Want("write it, or call finish once more if it is right as it is"), nil
+			}
+		}
+		if warned := verify.Warnings(found); len(warned) > 0 && !slices.Contains(j.refusals, onlyWarnings) {
+			return fault.New(onlyWarnings, "%s", strings.TrimSpace(verify.Text(warned))), nil
+		}
+		return nil, nil
 	}
 }
 
@@ -149,8 +197,8 @@ func unlike(list, more []verify.Finding) []verify.Finding {
 	return list
 }
 
-// found holds what a directory has of a phase against what was promised.
-func (j *job) found(dir string, out *loomv1.Outcome) ([]verify.Finding, error) {
+// examine holds what a directory has of a phase against what was promised.
+func (j *job) examine(dir string, out *loomv1.Outcome) ([]verify.Finding, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("worktree: %w", err)

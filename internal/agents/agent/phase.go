@@ -117,10 +117,10 @@ func (j *job) phaseTurn(ctx context.Context, tree *git.Worktree, conflicts []str
 }
 
 // examined holds what was delivered against what was promised; bad is true when
-// out was made a failure by it. What was delivered, and what only deserves a
-// warning, is told in the notes.
+// out was made a failure by it. What was delivered is told in the notes; what only
+// deserves a warning was told to who delivered it.
 func (j *job) examined(dir string, out *loomv1.Outcome) (bad bool, err error) {
-	found, err := j.found(dir, out)
+	found, err := j.examine(dir, out)
 	if err != nil {
 		return false, err
 	}
@@ -134,7 +134,7 @@ func (j *job) examined(dir string, out *loomv1.Outcome) (bad bool, err error) {
 	if j.refuted(out, found) {
 		return true, nil
 	}
-	out.Notes = text(strings.TrimSpace(out.Notes + "\n" + verify.Text(found) + delivered(root.FS(), j.brief.Node.Phase)))
+	out.Notes = text(strings.TrimSpace(out.Notes + "\n" + delivered(root.FS(), j.brief.Node.Phase)))
 	return false, nil
 }
 
@@ -160,7 +160,7 @@ func brokenCode(errs []verify.Finding) string {
 // rules that are broken.
 func (j *job) brokenRules(tree *git.Worktree, out *loomv1.Outcome) *loomv1.Outcome {
 	if out.GetCode() == "verify/rule" || out.GetCode() == "verify/deliverable" {
-		if found, err := j.found(tree.Path(), out); err == nil {
+		if found, err := j.examine(tree.Path(), out); err == nil {
 			out.Broken, out.Judged = verify.Broken(unlike(slices.Clone(j.wrong), found)), j.report(found)
 		}
 	}
@@ -235,13 +235,14 @@ func (j *job) judge(ctx context.Context) (*loomv1.Outcome, error) {
 		judged, unproven := verify.Proven(questions, out.Fields.AsMap(), evidence)
 		out.Broken = verify.Broken(append(verify.Errors(found), judged...)) // the phase has told of warnings
 		out.Judged = verify.Judgments(questions, out.Fields.AsMap(), unproven)
-		found = slices.Concat(found, judged, verify.NotJudged(unproven))
+		own := slices.Concat(judged, verify.NotJudged(unproven))
+		found = slices.Concat(found, own)
 		switch {
 		case j.refuted(out, found):
 		case verify.Severe(unproven): // what nobody has shown is no verdict
 			j.fail(out, "verify/evidence", "the evidence is not in the files: "+verify.UnprovenText(unproven), verify.Text(found))
 		default:
-			out.Notes = text(strings.TrimSpace(verify.Text(found) + out.Notes))
+			out.Notes = text(strings.TrimSpace(verify.Text(own) + out.Notes))
 		}
 		return out, nil
 	})

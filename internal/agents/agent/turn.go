@@ -38,6 +38,7 @@ func (j *job) begin(ctx context.Context, prompt string, without []string) (*run,
 		t = &loomv1.Turn{Attempt: j.brief.Attempt.Id}
 	}
 	r := &run{job: j, t: t}
+	j.notes(t)
 	if turn.Started(t) {
 		return r, r.tapePast(ctx)
 	}

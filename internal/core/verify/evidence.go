@@ -23,6 +23,7 @@ type Evidence struct {
 	files fs.FS
 	own   []*source
 	other map[string]*source
+	said  *source // nil where nothing was said
 }
 
 // maxEvidence is how many bytes of files are read for verdicts that name none. The rest
@@ -38,8 +39,8 @@ type source struct {
 	unread bool
 }
 
-// NewEvidence takes the named files, which a verdict need not name, and what was said of
-// them. A file that is no text, or that cannot be read, has nothing to quote.
+// NewEvidence takes the named files, which a verdict need not name, and what their author
+// said of them, which proves nothing but for a rule about that. A file that is no text, or that cannot be read, has nothing to quote.
 func NewEvidence(files fs.FS, names []string, said string) *Evidence {
 	e := &Evidence{files: files, other: map[string]*source{}}
 	room := int64(maxEvidence)
@@ -54,9 +55,19 @@ func NewEvidence(files fs.FS, names []string, said string) *Evidence {
 		}
 	}
 	if strings.TrimSpace(said) != "" {
-		e.own = append(e.own, newSource(InOutput, said, false))
+		e.said = newSource(InOutput, said, false)
 	}
 	return e
+}
+
+// of is what an answer to a question is held against.
+func (e *Evidence) of(q Question) *Evidence {
+	if !q.Said || e.said == nil {
+		return e
+	}
+	with := *e
+	with.own = append(slices.Clone(e.own), e.said)
+	return &with
 }
 
 func newSource(name, text string, unread bool) *source {
@@ -420,7 +431,7 @@ func Proven(questions []Question, answers map[string]any, e *Evidence) (found []
 	for _, q := range questions {
 		holds, _ := answers[q.Field].(bool)
 		words, _ := answers[q.Evidence].(string)
-		if why := e.Wrong(holds, words); why != "" {
+		if why := e.of(q).Wrong(holds, words); why != "" {
 			unproven = append(unproven, Unproven{q, why})
 			continue
 		}

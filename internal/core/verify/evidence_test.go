@@ -39,6 +39,7 @@ func TestPROC05_WrongEvidenceNeverCounts(t *testing.T) {
 		{true, `"They agreed on a rent of 900 a month"`, "not in report.md"}, // of a file that is not named
 		{true, `invoice.md: "the rent is 900"`, "there is no file invoice.md"},
 		{true, `see costs.xlsx`, "there is no file costs.xlsx"},
+		{true, `"the report is written"`, "not in report.md or facts.csv or deck.docx"}, // which its author says
 		{true, `seen in the file`, "it quotes nothing"},
 		{true, `report.md has all that is asked for`, "it quotes nothing"},
 		{true, `"Yes"`, "it quotes nothing"},
@@ -81,7 +82,6 @@ func TestPROC05_TrueEvidenceCounts(t *testing.T) {
 		{true, `sub/note.md: "what was left out"`},
 		{true, `facts.csv, row 2: "people, a day", 40; the margin is 12.5`},
 		{true, `deck.docx: "carried more people than ever"`},
-		{true, `"the report is written"`},
 		{true, `"rent,900" (facts.csv) and "the rent is 900" (report.md)`},
 		{true, `report.md: "the rent is 900" [1], lines 10 to 120, 3 headings`},
 		{false, `report.md has no heading "Risks and mitigations"`},
@@ -95,6 +95,27 @@ func TestPROC05_TrueEvidenceCounts(t *testing.T) {
 		if why := evidence(t).Wrong(tt.holds, tt.words); why != "" {
 			t.Errorf("Wrong(%t, %s) = %q", tt.holds, tt.words, why)
 		}
+	}
+}
+
+// What the author of files says of them proves what a rule wants of that, and nothing else.
+func TestPROC05_WhatTheAuthorSaysIsNoEvidence(t *testing.T) {
+	rules := []*loomv1.Rule{
+		{Name: "sold", Type: loomv1.RuleType_RULE_TYPE_LLM, Check: "The report is sold.", Target: "report.md"},
+		{Name: "told", Type: loomv1.RuleType_RULE_TYPE_LLM, Check: "The summary says what was done.", Target: verify.InOutput},
+	}
+	questions := verify.Questions(&loomv1.Phase{Of: "report", AcceptanceCriteria: "A report is there."}, rules)
+	answers := map[string]any{}
+	for _, q := range questions {
+		answers[q.Field], answers[q.Evidence] = true, `"the report is written"`
+	}
+	_, unproven := verify.Proven(questions, answers, evidence(t))
+	var not []string
+	for _, u := range unproven {
+		not = append(not, u.Rule)
+	}
+	if strings.Join(not, " ") != "acceptance sold" {
+		t.Errorf("not proven are %q of %d questions", not, len(questions))
 	}
 }
 

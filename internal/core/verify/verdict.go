@@ -21,6 +21,7 @@ type Question struct {
 	Severity        loomv1.Severity
 	Text            string
 	Phase           string // that it is about
+	Said            bool   // whether it is about what was said, and not about files
 }
 
 // acceptance is the question that every phase with acceptance criteria has.
@@ -37,7 +38,9 @@ func Questions(p *loomv1.Phase, rules []*loomv1.Rule) []Question {
 		if len(list) > MaxJudged {
 			break
 		}
-		list = append(list, ask(field(r.Name, list), r.Name, severity(r), r.Check))
+		q := ask(field(r.Name, list), r.Name, severity(r), r.Check)
+		q.Said = r.Target == InOutput
+		list = append(list, q)
 	}
 	for i := range list {
 		list[i].Phase = p.GetOf()
@@ -107,6 +110,12 @@ const (
 	maxBroken = 64
 	maxRule   = 128
 )
+
+// Warnings returns the findings about rules that need not hold and are broken: what could
+// not be looked into breaks nothing.
+func Warnings(found []Finding) []Finding {
+	return slices.DeleteFunc(slices.Clone(found), func(f Finding) bool { return f.Severity == isError || strings.HasPrefix(f.Text, unseen) })
+}
 
 // Broken counts findings by phase, rule, tier and severity, in the order in which
 // the first of each was found; of at most 64 rules.
