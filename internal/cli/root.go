@@ -61,7 +61,7 @@ func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		fmt.Fprintln(c.Err, "interrupted")
-		return fault.WorkFailed
+		return fault.Interrupted
 	}
 	c.JSON = c.JSON || slices.Contains(args, "--json") // the flags may not have been read that far
 	c.Fail(c.Whence(err))

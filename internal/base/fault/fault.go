@@ -30,6 +30,7 @@ const (
 	Limit       Exit = 8
 	Waits       Exit = 10
 	Gaps        Exit = 11
+	Interrupted Exit = 130 // by a signal, as shells have it
 )
 
 // Error is a refusal. The zero value is not an error; use [New].

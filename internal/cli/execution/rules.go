@@ -3,6 +3,7 @@ package execution
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/loomrun/loom/internal/cli/console"
@@ -37,19 +38,23 @@ func rules(x *loomv1.Execution, def *loomv1.Definition) (list []ruleLine) {
 	return list
 }
 
-// RuleCounts says in a line how many rules were held, broken and not judged; "" where there
-// are none.
+// RuleCounts names the rules that were broken, each with its phase, and says in a line how
+// many were held, broken and not judged; "" where there are none.
 func RuleCounts(x *loomv1.Execution) string {
 	n := map[loomv1.RuleState]int{}
-	for _, s := range x.GetNodes() {
-		for _, r := range s.GetOutcome().GetJudged() {
+	said := ""
+	for _, id := range slices.Sorted(maps.Keys(x.GetNodes())) {
+		for _, r := range x.Nodes[id].GetOutcome().GetJudged() {
 			n[r.State]++
+			if r.State == loomv1.RuleState_RULE_STATE_BROKEN {
+				said += fmt.Sprintf("broken in %s: %s: %s\n", r.Phase, r.Rule, console.Line(r.Evidence, 120))
+			}
 		}
 	}
 	if len(n) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("rules: %d held, %d broken, %d not judged; see loom execution show %s",
+	return said + fmt.Sprintf("rules: %d held, %d broken, %d not judged; see loom execution show %s",
 		n[loomv1.RuleState_RULE_STATE_HELD], n[loomv1.RuleState_RULE_STATE_BROKEN], n[loomv1.RuleState_RULE_STATE_NOT_JUDGED], x.Id)
 }
 

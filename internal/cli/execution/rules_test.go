@@ -30,7 +30,7 @@ func TestPROC05_RulesOfAnExecution(t *testing.T) {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s", b.String())
 	}
-	if text := RuleCounts(x); text != "rules: 1 held, 1 broken, 1 not judged; see loom execution show x1" {
+	if text := RuleCounts(x); text != "broken in memo: acceptance: no rent\nrules: 1 held, 1 broken, 1 not judged; see loom execution show x1" {
 		t.Error(text)
 	}
 	if text := RuleCounts(nil); text != "" {

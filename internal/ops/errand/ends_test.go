@@ -256,7 +256,7 @@ func (want *end) judge(t *testing.T, r *errand.Result, told *silent) {
 	if got := r.Exit(false); got != want.exit {
 		t.Errorf("exit status %d, want %d; %s %s, gaps %v", got, want.exit, r.Status, r.Reason, r.Gaps)
 	}
-	word := map[fault.Exit]string{fault.Done: "completed", fault.Gaps: "completed_with_gaps", fault.Waits: "running"}[want.exit]
+	word := map[fault.Exit]string{fault.Done: "completed", fault.Gaps: "completed_with_gaps", fault.Waits: "waiting"}[want.exit]
 	if r.Status != word {
 		t.Errorf("it is %s, want %s", r.Status, word)
 	}

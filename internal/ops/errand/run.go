@@ -60,7 +60,7 @@ type Result struct {
 	Bead      string `json:"bead"`
 	Execution string `json:"execution"`
 	// Status is the execution's, as a word: completed_with_gaps where Gaps says
-	// what was delivered lacks.
+	// what was delivered lacks, and waiting where a person must decide.
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
 	// Waits is true when a person must decide before work goes on.
@@ -266,7 +266,11 @@ func (e *errand) openKey() (*ceokey.Key, error) {
 }
 
 func (e *errand) result(ctx context.Context) (*Result, error) {
-	r := &Result{Project: e.ws.id, Bead: e.bead, Waits: e.waits, Repository: e.ws.repository, Status: "open", Sources: e.read.Entries()}
+	r := &Result{Project: e.ws.id, Bead: e.bead, Waits: e.waits, Repository: e.ws.repository, Status: "open"}
+	if err := e.readAll(ctx); err != nil {
+		return nil, err
+	}
+	r.Sources = e.read.Entries()
 	v, err := e.client.Execution(ctx, &loomv1.Query{Project: e.ws.id, Id: e.bead})
 	if err != nil {
 		if e.waits || fault.Code(err) == "execution/unknown" {
@@ -276,6 +280,9 @@ func (e *errand) result(ctx context.Context) (*Result, error) {
 	}
 	x := v.Executions[0]
 	r.View, r.Execution, r.Status, r.Reason, r.Commit = x, x.Id, project.Word(x.Status), x.Reason, x.Landing.GetCommit()
+	if e.waits {
+		r.Status = "waiting"
+	}
 	r.Scripted, r.ModelCalls = x.Scripted, x.ModelCalls
 	r.Tokens, r.MicroUSD = x.Usage.GetInputTokens()+x.Usage.GetOutputTokens(), x.Usage.GetCostMicroUsd()
 	for _, g := range x.Gaps {
@@ -287,10 +294,25 @@ func (e *errand) result(ctx context.Context) (*Result, error) {
 	}
 	r.History = history.Transitions
 	if workflow.Delivered(x.Status) {
-		r.Files, err = e.deliver(promised(v.Definition, x))
+		names := promised(v.Definition, x)
+		for _, f := range workflow.Standing(x).GetFiles() { // also what an earlier run has brought back
+			names[f.Path] = true
+		}
+		r.Files, err = e.deliver(names)
 		mark(r.Files, unverified(v.Definition, x))
 	}
 	return r, err
+}
+
+// readAll has the sources of the whole record: work that had ended already is not followed
+// to its end.
+func (e *errand) readAll(ctx context.Context) error {
+	e.read = sourcelist.Of(e.bead)
+	q := &loomv1.NoticesRequest{Project: e.ws.id, Kinds: []string{"bead-filed", "tool-finished"}}
+	return e.client.Follow(ctx, q, false, func(n *loomv1.Notice) error {
+		e.read.Add(n.Event)
+		return nil
+	})
 }
 
 // promised returns the files that phases which came to a good end have
