@@ -66,7 +66,7 @@ func (j *job) collect(ctx context.Context, tree *git.Worktree) (*loomv1.Outcome,
 	if n == 0 && !j.delivered() {
 		return noted(j.failure(fault.New(workflow.NothingDelivered, "no phase delivered anything"), ""), verify.Text(found)), nil
 	}
-	whole := j.outcome(loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, gathered(n, left), "", map[string]any{"files": n})
+	whole := j.outcome(loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, gathered(n, left), verify.Text(found), map[string]any{"files": n})
 	whole.Change = out.Change
 	return whole, nil
 }

@@ -97,20 +97,11 @@ func (r *run) holds(ctx context.Context, out *loomv1.Outcome) error {
 		return err
 	}
 	var p prompt
-	if why.Code == onlyWarnings {
-		p.section("Your outcome is not taken yet")
-		p.WriteString("The runtime held it against what your assignment asks for. What follows need not hold, and is said this once: mend what is wrong with your work and call finish again; where it is right as it is, just call finish again.\n")
-	} else {
-		p.section("Your outcome is refused")
-		p.WriteString("The runtime held it against what your assignment asks for. Mend what is wrong and call finish again; what you have done so far stays.\n")
-	}
+	p.section("Your outcome is refused")
+	p.WriteString("The runtime held it against what your assignment asks for. Mend what is wrong and call finish again; what you have done so far stays.\n")
 	p.data(why.Lines())
 	return r.refuses(ctx, id, "examine_outcome", why, r.found, p.String())
 }
-
-// onlyWarnings is the code of a refusal that is said once in a turn: rules are broken
-// that need not hold.
-const onlyWarnings = "verify/warning"
 
 // noted keeps that an outcome was refused, and what was found of it.
 func (j *job) noted(code string, found []verify.Finding) {
@@ -128,8 +119,7 @@ func (j *job) notes(t *loomv1.Turn) {
 	}
 }
 
-// delivers says what a phase's worktree lacks of what was promised; nil for nothing. What
-// need not hold is said once in a turn, to who can still mend it.
+// delivers says what a phase's worktree lacks of what was promised; nil for nothing.
 func (j *job) delivers(tree *git.Worktree) func(context.Context, *loomv1.Outcome) (*fault.Error, error) {
 	return func(ctx context.Context, out *loomv1.Outcome) (*fault.Error, error) {
 		found, err := j.examine(tree.Path(), out)
@@ -138,7 +128,7 @@ func (j *job) delivers(tree *git.Worktree) func(context.Context, *loomv1.Outcome
 		}
 		if errs := verify.Errors(found); len(errs) > 0 {
 			j.found = errs
-			return fault.New(brokenCode(errs), "%s", strings.TrimSpace(verify.Text(found))), nil
+			return fault.New(brokenCode(errs), "%s", strings.TrimSpace(verify.Text(errs))), nil
 		}
 		if !slices.Contains(j.refusals, "verify/untouched") {
 			old, err := j.untouched(ctx, tree)
@@ -149,9 +139,6 @@ func (j *job) delivers(tree *git.Worktree) func(context.Context, *loomv1.Outcome
 				return fault.New("verify/untouched", "%s: as the repository had it before this session, and nothing that it has done", strings.Join(old, ", ")).
 					Want("write it, or call finish once more if it is right as it is"), nil
 			}
-		}
-		if warned := verify.Warnings(found); len(warned) > 0 && !slices.Contains(j.refusals, onlyWarnings) {
-			return fault.New(onlyWarnings, "%s", strings.TrimSpace(verify.Text(warned))), nil
 		}
 		return nil, nil
 	}

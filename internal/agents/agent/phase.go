@@ -117,8 +117,8 @@ func (j *job) phaseTurn(ctx context.Context, tree *git.Worktree, conflicts []str
 }
 
 // examined holds what was delivered against what was promised; bad is true when
-// out was made a failure by it. What was delivered is told in the notes; what only
-// deserves a warning was told to who delivered it.
+// out was made a failure by it. What was delivered, and what only deserves a
+// warning, is told in the notes.
 func (j *job) examined(dir string, out *loomv1.Outcome) (bad bool, err error) {
 	found, err := j.examine(dir, out)
 	if err != nil {
@@ -134,7 +134,7 @@ func (j *job) examined(dir string, out *loomv1.Outcome) (bad bool, err error) {
 	if j.refuted(out, found) {
 		return true, nil
 	}
-	out.Notes = text(strings.TrimSpace(out.Notes + "\n" + delivered(root.FS(), j.brief.Node.Phase)))
+	out.Notes = text(strings.TrimSpace(out.Notes + "\n" + verify.Text(found) + delivered(root.FS(), j.brief.Node.Phase)))
 	return false, nil
 }
 
@@ -235,14 +235,13 @@ func (j *job) judge(ctx context.Context) (*loomv1.Outcome, error) {
 		judged, unproven := verify.Proven(questions, out.Fields.AsMap(), evidence)
 		out.Broken = verify.Broken(append(verify.Errors(found), judged...)) // the phase has told of warnings
 		out.Judged = verify.Judgments(questions, out.Fields.AsMap(), unproven)
-		own := slices.Concat(judged, verify.NotJudged(unproven))
-		found = slices.Concat(found, own)
+		found = slices.Concat(found, judged, verify.NotJudged(unproven))
 		switch {
 		case j.refuted(out, found):
 		case verify.Severe(unproven): // what nobody has shown is no verdict
 			j.fail(out, "verify/evidence", "the evidence is not in the files: "+verify.UnprovenText(unproven), verify.Text(found))
 		default:
-			out.Notes = text(strings.TrimSpace(verify.Text(own) + out.Notes))
+			out.Notes = text(strings.TrimSpace(verify.Text(found) + out.Notes))
 		}
 		return out, nil
 	})

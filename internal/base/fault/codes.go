@@ -260,7 +260,6 @@ var codes = map[string]Exit{
 	"verify/unverified":  WorkFailed,
 	"verify/evidence":    WorkFailed,
 	"verify/untouched":   WorkFailed,
-	"verify/warning":     WorkFailed,
 	"agent/none-live":    Unavailable,
 	"agent/crashed":      WorkFailed,
 

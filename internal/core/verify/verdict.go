@@ -111,12 +111,6 @@ const (
 	maxRule   = 128
 )
 
-// Warnings returns the findings about rules that need not hold and are broken: what could
-// not be looked into breaks nothing.
-func Warnings(found []Finding) []Finding {
-	return slices.DeleteFunc(slices.Clone(found), func(f Finding) bool { return f.Severity == isError || strings.HasPrefix(f.Text, unseen) })
-}
-
 // Broken counts findings by phase, rule, tier and severity, in the order in which
 // the first of each was found; of at most 64 rules.
 func Broken(found []Finding) []*loomv1.BrokenRule {
