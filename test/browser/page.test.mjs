@@ -413,7 +413,6 @@ describe('people who mean no good', () => {
     await sound(page, 'passkey');
     await page.getByRole('button', { name: 'Approve and sign' }).click();
     await page.getByText('Signed: it goes on.').waitFor();
-    assert.deepEqual(seen.errors, []);
     await recorded(host, /key add (\S+)/.exec(enrols)[1]);
   });
 });
