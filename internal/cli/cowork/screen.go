@@ -71,7 +71,7 @@ func openScreen(in *os.File, out io.Writer) (*screen, error) {
 	}{keys{in, s.stops}, out}, prompt)
 	s.line.AutoCompleteCallback = complete
 	s.line.SetBracketedPasteMode(true)
-	if w, h, err := term.GetSize(int(in.Fd())); err == nil {
+	if w, h, err := term.GetSize(int(in.Fd())); err == nil && w > 0 && h > 0 {
 		_ = s.line.SetSize(w, h)
 	}
 	return s, nil

@@ -55,7 +55,7 @@ func (t *talk) command(ctx context.Context, line string) error {
 		}
 		names = append(names, s.name)
 	}
-	return fault.New("usage/argument", "there is no such command").At("/").Got("/"+name).Want("%s; \" /%s\" with a blank before it is said to the lead", suggest.Among(name, names), name)
+	return fault.New("usage/argument", "there is no such command").At("/").Got("/"+name).Want("%s", cmp.Or(suggest.Among(name, names), "what /help lists; with a blank before it the line is said to the lead"))
 }
 
 func (t *talk) help(context.Context, string) error {

@@ -122,7 +122,7 @@ func nextText(line func() (string, error)) (string, error) {
 // the conversation goes on.
 func (t *talk) take(ctx context.Context, text string) error {
 	err := func() error {
-		if name, isCommand := strings.CutPrefix(strings.TrimSpace(text), "/"); isCommand {
+		if name, isCommand := strings.CutPrefix(text, "/"); isCommand {
 			return t.command(ctx, name)
 		}
 		t.mu.Lock()
