@@ -18,6 +18,8 @@ const (
 	verifier = "qa-engineer"
 	gatherer = "engineering-manager"
 	counter  = "lead"
+	// secondJudge is another role than the verifier's, so that it can have another model.
+	secondJudge = "researcher"
 )
 
 // reviewers are who votes on a phase of verification tier 3: each looks with
@@ -225,7 +227,8 @@ func tierOf(t *uint32, otherwise uint32) uint32 {
 
 // verification makes the nodes that verify a phase, and returns the last: from
 // tier 2 on, and where a rule of severity error needs judgment, the verifier, who sends
-// the work back; with tier 3 reviewers too, whose votes are counted.
+// the work back; with tier 3 a second judge of its evidence, and reviewers, whose votes
+// are counted.
 func (w *weaver) verification(i int, at []any, tail string) string {
 	p := &w.Phases[i]
 	tier := tierOf(p.VerificationTier, 1)
@@ -242,6 +245,16 @@ func (w *weaver) verification(i int, at []any, tail string) string {
 	}
 	if tier < 3 {
 		return tail
+	}
+	if tail != p.ID {
+		second := w.node(at, &loomv1.NodeDefinition{
+			Id: p.ID + "-second", Type: task, Role: secondJudge, Criticality: w.weight(i), MaxAttempts: judgeAttempts,
+			Description: "Say of each quotation, read where it stands, whether it shows what it is said to show.",
+			Phase:       &loomv1.Phase{Part: loomv1.PhasePart_PHASE_PART_SECOND, Of: p.ID, AcceptanceCriteria: about.AcceptanceCriteria},
+			Outcome:     verify.SecondFields(verify.Questions(about, rules)),
+		})
+		w.edge(tail, second, "", at...)
+		tail = second
 	}
 	vote := p.ID + "-vote"
 	var votes []string

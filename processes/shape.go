@@ -149,6 +149,7 @@ var (
 		{"gather", loomv1.PhasePart_PHASE_PART_GATHER},
 		{"hook", loomv1.PhasePart_PHASE_PART_HOOK},
 		{"plan", loomv1.PhasePart_PHASE_PART_PLAN},
+		{"second", loomv1.PhasePart_PHASE_PART_SECOND},
 	}
 	documentStages = words[loomv1.DocumentStage]{
 		{"plan", loomv1.DocumentStage_DOCUMENT_STAGE_PLAN},

@@ -47,11 +47,11 @@ func TestPROC05_Weave(t *testing.T) {
 phases:
   - {id: a, description: A., verification_tier: 2, acceptance_criteria: Good., deliverables: [a.md]}
   - {id: b, description: B.}
-  - {id: c, description: C., depends_on: [a, b], verification_tier: 3, is_synthesis: true, is_critical_path: true}
+  - {id: c, description: C., depends_on: [a, b], verification_tier: 3, acceptance_criteria: Good., is_synthesis: true, is_critical_path: true}
   - {id: d, process: consult, depends_on: [a]}
 `)
 	want := []string{
-		"start -> planner", "a -> a-check", "c -> c-rev-1", "c -> c-rev-2", "c -> c-rev-3", "c-rev-1 -> c-vote", "c-rev-2 -> c-vote", "c-rev-3 -> c-vote",
+		"start -> planner", "a -> a-check", "c -> c-check", "c-check -> c-second", "c-second -> c-rev-1", "c-second -> c-rev-2", "c-second -> c-rev-3", "c-rev-1 -> c-vote", "c-rev-2 -> c-vote", "c-rev-3 -> c-vote",
 		"planner -> a", "planner -> b", "a-check -> c", "b -> c", "a-check -> d", "c-vote -> gather", "d -> gather",
 		"gather -> commit outcome.files > 0", "gather -> end outcome.files == 0", "commit -> verify", "verify -> land", "land -> end",
 	}
@@ -68,7 +68,7 @@ phases:
 			if n.Role != "qa-engineer" || n.OnFailure.Rework[0].To != "a" || n.Outcome["acceptance"] != "bool" {
 				t.Errorf("%v", n)
 			}
-		case "c", "c-vote":
+		case "c", "c-second", "c-vote":
 			if n.Criticality != loomv1.Criticality_CRITICALITY_CRITICAL {
 				t.Errorf("%v", n)
 			}

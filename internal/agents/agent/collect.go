@@ -192,8 +192,7 @@ func (j *job) passed(id string) bool {
 // judges are the nodes that give the verdicts on a phase.
 func (j *job) judges(phase string) (list []*loomv1.NodeDefinition) {
 	for _, n := range j.brief.Definition.GetNodes() {
-		p := n.GetPhase()
-		if judges := p.GetPart() == loomv1.PhasePart_PHASE_PART_CHECK || p.GetPart() == loomv1.PhasePart_PHASE_PART_VOTE; judges && p.Of == phase {
+		if p := n.GetPhase(); workflow.Judges(p) && p.Of == phase {
 			list = append(list, n)
 		}
 	}

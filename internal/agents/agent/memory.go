@@ -62,7 +62,7 @@ func (j *job) prompts() bool {
 		return false
 	}
 	switch j.brief.Node.GetPhase().GetPart() {
-	case loomv1.PhasePart_PHASE_PART_VOTE, loomv1.PhasePart_PHASE_PART_GATHER, loomv1.PhasePart_PHASE_PART_HOOK, loomv1.PhasePart_PHASE_PART_INTERVIEW:
+	case loomv1.PhasePart_PHASE_PART_VOTE, loomv1.PhasePart_PHASE_PART_GATHER, loomv1.PhasePart_PHASE_PART_HOOK, loomv1.PhasePart_PHASE_PART_INTERVIEW, loomv1.PhasePart_PHASE_PART_SECOND:
 		return false
 	}
 	return true

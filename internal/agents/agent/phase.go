@@ -21,6 +21,8 @@ func (j *job) phase(ctx context.Context) (*loomv1.Outcome, error) {
 	switch j.brief.Node.Phase.Part {
 	case loomv1.PhasePart_PHASE_PART_CHECK:
 		return j.judge(ctx)
+	case loomv1.PhasePart_PHASE_PART_SECOND:
+		return j.second(ctx)
 	case loomv1.PhasePart_PHASE_PART_REVIEW:
 		return j.review(ctx)
 	case loomv1.PhasePart_PHASE_PART_VOTE:
@@ -262,7 +264,14 @@ func (j *job) overPhase(ctx context.Context, look func(phase *loomv1.NodeDefinit
 func (j *job) nothingToJudge(phase string) *loomv1.Outcome {
 	fields := map[string]any{}
 	for name, kind := range j.brief.Node.Outcome {
-		fields[name] = map[string]any{"bool": true, "string": "the phase was left out"}[kind]
+		switch kind {
+		case "bool":
+			fields[name] = true
+		case "string":
+			fields[name] = "the phase was left out"
+		default:
+			fields[name] = ""
+		}
 	}
 	return j.outcome(loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, "phase "+phase+" was left out, so there is nothing to judge", "", fields)
 }

@@ -3,10 +3,10 @@ package execution
 import (
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 
 	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/core/verify"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -23,32 +23,28 @@ var ruleStates = map[loomv1.RuleState]string{
 // rules lists what became of the rules and criteria of an execution's process, phase by
 // phase. What several have looked at, the files and reviewers, is told of each.
 func rules(x *loomv1.Execution, def *loomv1.Definition) (list []ruleLine) {
-	for _, n := range def.GetNodes() {
-		for _, r := range x.GetNodes()[n.Id].GetOutcome().GetJudged() {
-			by := "nobody"
-			switch r.Tier {
-			case 1:
-				by = "the runtime"
-			case 2, 3:
-				by = n.Id + " (" + n.Role + ")"
-			}
-			list = append(list, ruleLine{r.Phase, r.Rule, ruleStates[r.State], by, r.Evidence})
+	for _, r := range verify.BecameOf(def, x) {
+		by := "nobody"
+		switch r.Tier {
+		case 1:
+			by = "the runtime"
+		case 2, 3:
+			by = r.Node.Id + " (" + r.Node.Role + ")"
 		}
+		list = append(list, ruleLine{r.Phase, r.Rule, ruleStates[r.State], by, r.Evidence})
 	}
 	return list
 }
 
 // RuleCounts names the rules that were broken, each with its phase, and says in a line how
 // many were held, broken and not judged; "" where there are none.
-func RuleCounts(x *loomv1.Execution) string {
+func RuleCounts(x *loomv1.Execution, def *loomv1.Definition) string {
 	n := map[loomv1.RuleState]int{}
 	said := ""
-	for _, id := range slices.Sorted(maps.Keys(x.GetNodes())) {
-		for _, r := range x.Nodes[id].GetOutcome().GetJudged() {
-			n[r.State]++
-			if r.State == loomv1.RuleState_RULE_STATE_BROKEN {
-				said += fmt.Sprintf("broken in %s: %s: %s\n", r.Phase, r.Rule, console.Line(r.Evidence, 120))
-			}
+	for _, r := range verify.BecameOf(def, x) {
+		n[r.State]++
+		if r.State == loomv1.RuleState_RULE_STATE_BROKEN {
+			said += fmt.Sprintf("broken in %s: %s: %s\n", r.Phase, r.Rule, console.Line(r.Evidence, 120))
 		}
 	}
 	if len(n) == 0 {

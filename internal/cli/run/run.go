@@ -271,7 +271,7 @@ func errandText(w io.Writer, r *errand.Result) {
 	for _, s := range r.Sources {
 		fmt.Fprintf(w, "source %d: %s\n", s.Number, console.Line(s.Address, 200))
 	}
-	if text := execution.RuleCounts(r.View); text != "" {
+	if text := execution.RuleCounts(r.View, r.Definition); text != "" {
 		fmt.Fprintln(w, text)
 	}
 	if r.Commit != "" && len(r.Files) == 0 {

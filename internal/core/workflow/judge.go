@@ -10,12 +10,18 @@ import (
 // that no further attempt of its node would change that.
 const Unverified = "verify/unverified"
 
-// judges says whether a node gives the verdict on what a phase delivered: the
-// verifier's, or that of reviewers whose votes it counts.
-func (n *node) judges() bool {
-	part := n.GetPhase().GetPart()
-	return part == loomv1.PhasePart_PHASE_PART_CHECK || part == loomv1.PhasePart_PHASE_PART_VOTE
+// Judges says whether a part of a phase decides whether its work is verified: the
+// verifier's verdict, the second judge's view of the evidence for it, or the verdict of
+// reviewers whose votes are counted.
+func Judges(p *loomv1.Phase) bool {
+	switch p.GetPart() {
+	case loomv1.PhasePart_PHASE_PART_CHECK, loomv1.PhasePart_PHASE_PART_SECOND, loomv1.PhasePart_PHASE_PART_VOTE:
+		return true
+	}
+	return false
 }
+
+func (n *node) judges() bool { return Judges(n.GetPhase()) }
 
 // Verdict says whether an outcome finds work wrong: whether it names a rule of
 // severity error that is broken.

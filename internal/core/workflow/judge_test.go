@@ -58,7 +58,7 @@ func TestPROC05_AJudgeThatFailsIsNoVerdict(t *testing.T) {
 		{"too slow about a critical phase", loomv1.Criticality_CRITICALITY_CRITICAL, late, "waiting"},
 		{"warnings and no answer", loomv1.Criticality_CRITICALITY_OPTIONAL, warned, "failed"},
 	} {
-		for _, part := range []loomv1.PhasePart{loomv1.PhasePart_PHASE_PART_CHECK, loomv1.PhasePart_PHASE_PART_VOTE} {
+		for _, part := range []loomv1.PhasePart{loomv1.PhasePart_PHASE_PART_CHECK, loomv1.PhasePart_PHASE_PART_SECOND, loomv1.PhasePart_PHASE_PART_VOTE} {
 			w := newWorld(t, judged(part, tt.weight), nil)
 			w.answer(t, "p", good(nil))
 			for i := range 3 {
@@ -130,16 +130,19 @@ func TestPROC05_WhatWasFoundWrongStaysWrong(t *testing.T) {
 	}
 }
 
-// TestPROC05_TooFewVotesAreNoVerdict asks nobody to count the same votes again.
+// TestPROC05_TooFewVotesAreNoVerdict asks nobody to count the same votes again, nor two
+// judges who differ.
 func TestPROC05_TooFewVotesAreNoVerdict(t *testing.T) {
-	w := newWorld(t, judged(loomv1.PhasePart_PHASE_PART_VOTE, loomv1.Criticality_CRITICALITY_OPTIONAL), nil)
-	w.answer(t, "p", good(nil))
-	out := bad(nil)
-	out.Code = workflow.Unverified
-	w.answer(t, "j", proto.CloneOf(out))
-	w.want(t, "p succeeded", "j failed")
-	if h := w.x.Nodes["j"].History; len(h) != 1 {
-		t.Errorf("%d counts, want one", len(h))
+	for _, part := range []loomv1.PhasePart{loomv1.PhasePart_PHASE_PART_SECOND, loomv1.PhasePart_PHASE_PART_VOTE} {
+		w := newWorld(t, judged(part, loomv1.Criticality_CRITICALITY_OPTIONAL), nil)
+		w.answer(t, "p", good(nil))
+		out := bad(nil)
+		out.Code = workflow.Unverified
+		w.answer(t, "j", proto.CloneOf(out))
+		w.want(t, "p succeeded", "j failed")
+		if h := w.x.Nodes["j"].History; len(h) != 1 {
+			t.Errorf("%s: %d counts, want one", part, len(h))
+		}
 	}
 }
 

@@ -30,8 +30,8 @@ func (r *Result) Exit(allowGaps bool) fault.Exit {
 func unverified(def *loomv1.Definition, x *loomv1.Execution) map[string]bool {
 	judged := map[string]bool{} // by phase: whether one of its judges has not said anything
 	for _, n := range def.GetNodes() {
-		part, judge := n.GetPhase().GetPart(), x.Nodes[n.Id]
-		if part == loomv1.PhasePart_PHASE_PART_CHECK || part == loomv1.PhasePart_PHASE_PART_VOTE {
+		judge := x.Nodes[n.Id]
+		if workflow.Judges(n.GetPhase()) {
 			silent := judge.GetStatus() != loomv1.NodeStatus_NODE_STATUS_SUCCEEDED && !workflow.FoundWrong(judge)
 			judged[n.Phase.Of] = judged[n.Phase.Of] || silent
 		}

@@ -77,7 +77,8 @@ type Result struct {
 	Tokens     uint64             `json:"tokens"`
 	MicroUSD   uint64             `json:"cost_micro_usd"`
 
-	View    *loomv1.Execution    `json:"-"`
+	View       *loomv1.Execution  `json:"-"`
+	Definition *loomv1.Definition `json:"-"`
 	History []*loomv1.Transition `json:"-"`
 }
 
@@ -279,6 +280,7 @@ func (e *errand) result(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	x := v.Executions[0]
+	r.Definition = v.Definition
 	r.View, r.Execution, r.Status, r.Reason, r.Commit = x, x.Id, project.Word(x.Status), x.Reason, x.Landing.GetCommit()
 	if e.waits {
 		r.Status = "waiting"

@@ -206,21 +206,24 @@ const (
 	PhasePart_PHASE_PART_INTERVIEW PhasePart = 8
 	// The lead talks with people. Only conversations have it.
 	PhasePart_PHASE_PART_CONVERSATION PhasePart = 9
+	// A second judge looks at the quotations by which the verifier found rules to hold.
+	PhasePart_PHASE_PART_SECOND PhasePart = 10
 )
 
 // Enum value maps for PhasePart.
 var (
 	PhasePart_name = map[int32]string{
-		0: "PHASE_PART_UNSPECIFIED",
-		1: "PHASE_PART_WORK",
-		2: "PHASE_PART_CHECK",
-		3: "PHASE_PART_REVIEW",
-		4: "PHASE_PART_VOTE",
-		5: "PHASE_PART_GATHER",
-		6: "PHASE_PART_HOOK",
-		7: "PHASE_PART_PLAN",
-		8: "PHASE_PART_INTERVIEW",
-		9: "PHASE_PART_CONVERSATION",
+		0:  "PHASE_PART_UNSPECIFIED",
+		1:  "PHASE_PART_WORK",
+		2:  "PHASE_PART_CHECK",
+		3:  "PHASE_PART_REVIEW",
+		4:  "PHASE_PART_VOTE",
+		5:  "PHASE_PART_GATHER",
+		6:  "PHASE_PART_HOOK",
+		7:  "PHASE_PART_PLAN",
+		8:  "PHASE_PART_INTERVIEW",
+		9:  "PHASE_PART_CONVERSATION",
+		10: "PHASE_PART_SECOND",
 	}
 	PhasePart_value = map[string]int32{
 		"PHASE_PART_UNSPECIFIED":  0,
@@ -233,6 +236,7 @@ var (
 		"PHASE_PART_PLAN":         7,
 		"PHASE_PART_INTERVIEW":    8,
 		"PHASE_PART_CONVERSATION": 9,
+		"PHASE_PART_SECOND":       10,
 	}
 )
 
@@ -6783,7 +6787,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bSeverity\x12\x18\n" +
 	"\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10SEVERITY_WARNING\x10\x01\x12\x12\n" +
-	"\x0eSEVERITY_ERROR\x10\x02*\xf6\x01\n" +
+	"\x0eSEVERITY_ERROR\x10\x02*\x8d\x02\n" +
 	"\tPhasePart\x12\x1a\n" +
 	"\x16PHASE_PART_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fPHASE_PART_WORK\x10\x01\x12\x14\n" +
@@ -6794,7 +6798,9 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x0fPHASE_PART_HOOK\x10\x06\x12\x13\n" +
 	"\x0fPHASE_PART_PLAN\x10\a\x12\x18\n" +
 	"\x14PHASE_PART_INTERVIEW\x10\b\x12\x1b\n" +
-	"\x17PHASE_PART_CONVERSATION\x10\t*\xba\x01\n" +
+	"\x17PHASE_PART_CONVERSATION\x10\t\x12\x15\n" +
+	"\x11PHASE_PART_SECOND\x10\n" +
+	"*\xba\x01\n" +
 	"\rDocumentStage\x12\x1e\n" +
 	"\x1aDOCUMENT_STAGE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13DOCUMENT_STAGE_PLAN\x10\x01\x12\x19\n" +
