@@ -77,9 +77,9 @@ type Result struct {
 	Tokens     uint64             `json:"tokens"`
 	MicroUSD   uint64             `json:"cost_micro_usd"`
 
-	View       *loomv1.Execution  `json:"-"`
-	Definition *loomv1.Definition `json:"-"`
-	History []*loomv1.Transition `json:"-"`
+	View       *loomv1.Execution    `json:"-"`
+	Definition *loomv1.Definition   `json:"-"`
+	History    []*loomv1.Transition `json:"-"`
 }
 
 // errand is one under way.
