@@ -14,6 +14,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/notice"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/provenance"
 	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -104,7 +105,7 @@ func executionText(w io.Writer, x *loomv1.Execution, def *loomv1.Definition) {
 	for _, n := range def.GetNodes() {
 		todoText(w, n.Id, x.Nodes[n.Id].GetAttempt())
 	}
-	rulesText(w, rules(x, def))
+	rulesText(w, provenance.Rules(def, x))
 	for _, g := range x.Gaps {
 		fmt.Fprintf(w, "\nwithout %s: %s\n", g.Node, console.Line(g.Reason, 200))
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/core/provenance"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -24,7 +25,7 @@ func TestPROC05_ASecondJudgeHasTheLastWord(t *testing.T) {
 	if text := RuleCounts(x, def); text != "broken in memo: clear: \nrules: 1 held, 1 broken, 1 not judged; see loom execution show x1" {
 		t.Error(text)
 	}
-	if list := rules(x, def); len(list) != 3 || list[0].State != "not judged" || list[2].By != "memo-second (researcher)" {
+	if list := provenance.Rules(def, x); len(list) != 3 || list[0].State != "not judged" || list[2].By != "memo-second (researcher)" {
 		t.Errorf("%+v", list)
 	}
 }
@@ -40,7 +41,7 @@ func TestPROC05_RulesOfAnExecution(t *testing.T) {
 		"memo-check": {Outcome: &loomv1.Outcome{Judged: []*loomv1.JudgedRule{{Phase: "memo", Rule: "acceptance", State: loomv1.RuleState_RULE_STATE_BROKEN, Tier: 2, Evidence: "no rent"}}}},
 	}}
 	var b strings.Builder
-	rulesText(&b, rules(x, def))
+	rulesText(&b, provenance.Rules(def, x))
 	var got []string
 	for line := range strings.Lines(b.String()) {
 		got = append(got, strings.Join(strings.Fields(line), " "))

@@ -265,6 +265,9 @@ func errandText(w io.Writer, r *errand.Result) {
 			fmt.Fprintf(w, "  %s%s\n", f.Written, map[bool]string{true: " (not verified)"}[f.Unverified])
 		}
 	}
+	if r.Index != "" {
+		fmt.Fprintf(w, "  %s lists who made them, from what, judged by whom, at which cost\n", r.Index)
+	}
 	for _, g := range r.Gaps {
 		fmt.Fprintf(w, "gap: %s\n", console.Line(g, 300))
 	}

@@ -46,27 +46,31 @@ func (e Entry) Kept() string {
 // List is what was read. The zero value is empty.
 type List struct {
 	entries []Entry
-	seen    map[string]bool
+	numbers map[string]int // by address and SHA-256
 }
 
 // Add takes an event; most say nothing of sources.
 func (l *List) Add(e *loomv1.Event) {
 	f := e.GetToolFinished()
 	for _, r := range f.GetResult().GetRead() {
-		key := r.Address + " " + r.Sha256
-		if l.seen[key] {
+		if l.Number(r) > 0 {
 			continue
 		}
-		if l.seen == nil {
-			l.seen = map[string]bool{}
+		if l.numbers == nil {
+			l.numbers = map[string]int{}
 		}
-		l.seen[key] = true
+		l.numbers[key(r)] = len(l.entries) + 1
 		l.entries = append(l.entries, Entry{
 			Number: len(l.entries) + 1, Address: r.Address, Title: r.Title, Tool: f.Tool, Node: e.Node, Attempt: e.Attempt, Execution: e.Execution,
 			At: e.Time.AsTime().UTC(), SHA256: r.Sha256, Size: r.Size, Content: r.Content.GetSha256(), Text: r.Text.GetSha256(),
 		})
 	}
 }
+
+func key(r *loomv1.SourceRead) string { return r.Address + " " + r.Sha256 }
+
+// Number is the number of what was read, 0 if it is not on the list.
+func (l *List) Number(r *loomv1.SourceRead) int { return l.numbers[key(r)] }
 
 // Entries returns what was read.
 func (l *List) Entries() []Entry { return l.entries }
@@ -104,6 +108,9 @@ func (t *Tree) Whole() bool { return t.whole }
 // Entries returns what was read.
 func (t *Tree) Entries() []Entry { return t.list.entries }
 
+// Number is the number of what was read, 0 if it is not on the list.
+func (t *Tree) Number(r *loomv1.SourceRead) int { return t.list.Number(r) }
+
 // Markdown is a list as a document that can stand beside a report.
 func Markdown(list []Entry) string {
 	var b strings.Builder
@@ -111,6 +118,12 @@ func Markdown(list []Entry) string {
 	if len(list) == 0 {
 		b.WriteString("Nothing was read outside of the workspace.\n")
 	}
+	return b.String() + Entries(list)
+}
+
+// Entries are the entries of a list as Markdown.
+func Entries(list []Entry) string {
+	var b strings.Builder
 	for _, e := range list {
 		title := e.Title
 		if title == "" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/provenance"
 	"github.com/loomrun/loom/internal/core/sourcelist"
 	"github.com/loomrun/loom/internal/core/verify"
 	"github.com/loomrun/loom/internal/core/workflow"
@@ -67,6 +68,8 @@ type Result struct {
 	Waits bool     `json:"waits,omitempty"`
 	Files []File   `json:"files"`
 	Gaps  []string `json:"gaps,omitempty"`
+	// Index is where the list of what was made stands; empty where none was written.
+	Index string `json:"index,omitempty"`
 	// Sources are what was read outside of the workspace, for this work and what worked
 	// for it.
 	Sources    []sourcelist.Entry `json:"sources,omitempty"`
@@ -92,7 +95,7 @@ type errand struct {
 	key    *ceokey.Key
 	bead   string
 	waits  bool
-	read   *sourcelist.Tree
+	record *provenance.Record
 	others others
 	// when this run of it began, beside what an earlier one has left
 	started time.Time
@@ -171,7 +174,7 @@ func (e *errand) submit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.bead, e.read = reply.Bead, sourcelist.Of(reply.Bead)
+	e.bead, e.record = reply.Bead, provenance.Of(reply.Bead)
 	left := e.others.hold(unfinished, e.bead)
 	if e.Left != nil && len(left) > 0 {
 		e.Left(&Result{Project: e.ws.id, Repository: e.ws.repository}, left)
@@ -185,7 +188,7 @@ var errOver = errors.New("over")
 // follow shows every event and answers approvals until the bead rests.
 func (e *errand) follow(ctx context.Context) error {
 	err := e.client.Follow(ctx, &loomv1.NoticesRequest{Project: e.ws.id}, true, func(n *loomv1.Notice) error {
-		if !e.read.Add(n.Event) {
+		if !e.record.Add(n.Event) {
 			return nil // other work of the directory is nobody's business here
 		}
 		e.View.Event(n)
@@ -267,11 +270,15 @@ func (e *errand) openKey() (*ceokey.Key, error) {
 }
 
 func (e *errand) result(ctx context.Context) (*Result, error) {
+<<<<<<< HEAD
 	r := &Result{Project: e.ws.id, Bead: e.bead, Waits: e.waits, Repository: e.ws.repository, Status: "open"}
 	if err := e.readAll(ctx); err != nil {
 		return nil, err
 	}
 	r.Sources = e.read.Entries()
+=======
+	r := &Result{Project: e.ws.id, Bead: e.bead, Waits: e.waits, Repository: e.ws.repository, Status: "open", Sources: e.record.Sources()}
+>>>>>>> 73c2a30e (internal/core/provenance: list who made what is delivered)
 	v, err := e.client.Execution(ctx, &loomv1.Query{Project: e.ws.id, Id: e.bead})
 	if err != nil {
 		if e.waits || fault.Code(err) == "execution/unknown" {
@@ -302,6 +309,7 @@ func (e *errand) result(ctx context.Context) (*Result, error) {
 		}
 		r.Files, err = e.deliver(names)
 		mark(r.Files, unverified(v.Definition, x))
+		e.index(r)
 	}
 	return r, err
 }
@@ -339,18 +347,23 @@ func promised(def *loomv1.Definition, x *loomv1.Execution) map[string]bool {
 // deliver writes what was delivered to where it is wanted. A repository of the
 // person's own has it already.
 func (e *errand) deliver(promised map[string]bool) ([]File, error) {
-	out := e.Out
-	if !e.ws.own && out == "" {
-		return nil, nil
-	}
+	out := e.into()
 	if out == "" {
-		out = e.ws.dir
+		return nil, nil
 	}
 	out, err := filepath.Abs(out)
 	if err != nil {
 		return nil, err
 	}
 	return e.ws.bring(out, promised)
+}
+
+// into is the directory that what was delivered is written to, "" for none.
+func (e *errand) into() string {
+	if e.Out == "" && e.ws.own {
+		return e.ws.dir
+	}
+	return e.Out
 }
 
 // stopWithin bounds a clean stop.
