@@ -93,6 +93,8 @@ func processText(w io.Writer, m *loomv1.WorkflowMetrics) {
 	nodesTable(w, m.Nodes)
 	fmt.Fprintln(w)
 	rulesTable(w, m.Rules)
+	runsTable(w, m)
+	strongerText(w, m)
 	targetsTable(w, targetsOf(m))
 }
 

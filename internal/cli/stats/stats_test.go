@@ -44,6 +44,33 @@ func TestWF14_TargetsOfBugsAreForBugs(t *testing.T) {
 	}
 }
 
+// TestPROC09_PhasesWorthAStrongerModel names phases that fail or are sent back often enough,
+// and none of which too little is known, or that no model does.
+func TestPROC09_PhasesWorthAStrongerModel(t *testing.T) {
+	node := func(name string, visits, ended, failed, reworks, calls uint64) *loomv1.NodeMetrics {
+		return &loomv1.NodeMetrics{Node: name, Visits: visits, Ended: ended, Failed: failed, Reworks: reworks, ModelCalls: calls, Duration: &loomv1.Quantiles{}}
+	}
+	m := &loomv1.WorkflowMetrics{Process: "p", MedianTokens: 100, MedianCostMicroUsd: 0, Nodes: []*loomv1.NodeMetrics{
+		node("good", 8, 8, 1, 0, 9),
+		node("fails", 4, 8, 2, 0, 9),
+		node("back", 4, 4, 0, 0, 9), node("back-check", 4, 4, 0, 1, 9), node("back-vote", 4, 4, 0, 0, 9),
+		node("seldom", 3, 6, 6, 0, 9),
+		node("commit", 8, 8, 8, 0, 0),
+	}, Runs: []*loomv1.RunCost{{Execution: "p-2-x1", Status: "failed", Tokens: 250}, {Execution: "p-1-x1", Status: "completed", Tokens: 100}}}
+	want := []string{"fails: 2 of 8 attempts failed", "back: 1 of 4 visits were sent back by who judged"}
+	if got := stronger(m); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	var b strings.Builder
+	processText(&b, m)
+	said := strings.Join(strings.Fields(b.String()), " ")
+	for _, want := range []string{"p-2-x1 failed 250 2.5x 0.000000 -", "median of all that ended - 100 -", "fails: 2 of 8"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not said: %s", want, said)
+		}
+	}
+}
+
 // TestAGENT05_CostsSayWhatIsAssumed: of calls that were broken off it is said how much of
 // the sum they are.
 func TestAGENT05_CostsSayWhatIsAssumed(t *testing.T) {

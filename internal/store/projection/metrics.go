@@ -23,7 +23,7 @@ func (d *DB) Metrics(ctx context.Context, q *loomv1.MetricsRequest) ([]*loomv1.W
 	}
 	defer tx.Rollback()
 	m.tx = tx
-	for _, step := range []func(context.Context) error{m.executions, m.escalations, m.spans, m.nodes, m.safety} {
+	for _, step := range []func(context.Context) error{m.executions, m.runs, m.escalations, m.spans, m.nodes, m.safety} {
 		if err := step(ctx); err != nil {
 			return nil, failed("measure", err)
 		}
@@ -97,6 +97,37 @@ func (m *measurer) executions(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// lastRuns is how many executions are named with what they used.
+const lastRuns = 10
+
+// runs reads what executions that ended have used.
+func (m *measurer) runs(ctx context.Context) error {
+	tokens, costs := map[string][]uint64{}, map[string][]uint64{}
+	err := m.each(ctx, `SELECT process, id, status, input_tokens + output_tokens, cost_micro_usd FROM chosen
+		WHERE status <> 'running' ORDER BY created_at DESC, id DESC`, func(scan func(...any) error) error {
+		name, r := "", &loomv1.RunCost{}
+		err := scan(&name, &r.Execution, &r.Status, &r.Tokens, &r.CostMicroUsd)
+		if p := m.processes[name]; p != nil && len(p.Runs) < lastRuns {
+			p.Runs = append(p.Runs, r)
+		}
+		tokens[name], costs[name] = append(tokens[name], r.Tokens), append(costs[name], r.CostMicroUsd)
+		return err
+	})
+	for name, p := range m.processes {
+		p.MedianTokens, p.MedianCostMicroUsd = median(tokens[name]), median(costs[name])
+	}
+	return err
+}
+
+// median is the smallest value that half of a list is not above; 0 of none.
+func median(list []uint64) uint64 {
+	if len(list) == 0 {
+		return 0
+	}
+	slices.Sort(list)
+	return list[(len(list)-1)/2]
 }
 
 func (m *measurer) escalations(ctx context.Context) error {

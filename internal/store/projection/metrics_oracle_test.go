@@ -27,6 +27,7 @@ type books struct {
 }
 
 type run struct {
+	id                  string
 	process, bead, hash string
 	from, start, end    time.Time
 	status              loomv1.ExecutionStatus
@@ -190,7 +191,7 @@ func (b *books) read(e *loomv1.Event, at time.Time) {
 }
 
 func (b *books) begin(e *loomv1.Event, at time.Time, process, hash string) *run {
-	r := &run{process: process, bead: e.GetBead(), hash: hash, from: at, start: at, files: -1, open: map[string]*stay{}, nodes: map[string]*figures{}, broken: map[string]*loomv1.RuleMetrics{}}
+	r := &run{id: e.GetExecution(), process: process, bead: e.GetBead(), hash: hash, from: at, start: at, files: -1, open: map[string]*stay{}, nodes: map[string]*figures{}, broken: map[string]*loomv1.RuleMetrics{}}
 	if !b.used[e.GetBead()] {
 		r.from = b.filed[e.GetBead()]
 	}
@@ -323,6 +324,7 @@ func (b *books) measureProcess(process string, runs []*run) *loomv1.WorkflowMetr
 		w.SuccessRate = part(int(w.Completed), int(ended))
 	}
 	w.EscalationRate = part(escalated, len(runs))
+	b.measureRuns(w, runs)
 	b.measureNodes(w, runs)
 	w.Targets = append([]*loomv1.Target{
 		want("resolution of simple bugs", "<", 300, "seconds", p90(simple)),

@@ -270,7 +270,7 @@ type Query struct {
 	Text string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
 	// For beads: those with all of these labels.
 	Labels []string `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty"`
-	// For beads: "task", "bug", "approval" or "conversation".
+	// For beads: "task", "bug" or "approval".
 	Type string `protobuf:"bytes,7,opt,name=type,proto3" json:"type,omitempty"`
 	// For beads and executions: those of this process.
 	Process string `protobuf:"bytes,8,opt,name=process,proto3" json:"process,omitempty"`
@@ -1152,9 +1152,14 @@ type WorkflowMetrics struct {
 	OutputTokens uint64    `protobuf:"varint,16,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
 	CostMicroUsd uint64    `protobuf:"varint,17,opt,name=cost_micro_usd,json=costMicroUsd,proto3" json:"cost_micro_usd,omitempty"`
 	// What verification found, by phase and rule; what was never found is left out.
-	Rules         []*RuleMetrics `protobuf:"bytes,18,rep,name=rules,proto3" json:"rules,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Rules []*RuleMetrics `protobuf:"bytes,18,rep,name=rules,proto3" json:"rules,omitempty"`
+	// Of executions that ended the tokens, in and out, and the cost that half of them are
+	// not above; and the last of them, at most 10, the newest first.
+	MedianTokens       uint64     `protobuf:"varint,19,opt,name=median_tokens,json=medianTokens,proto3" json:"median_tokens,omitempty"`
+	MedianCostMicroUsd uint64     `protobuf:"varint,20,opt,name=median_cost_micro_usd,json=medianCostMicroUsd,proto3" json:"median_cost_micro_usd,omitempty"`
+	Runs               []*RunCost `protobuf:"bytes,21,rep,name=runs,proto3" json:"runs,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *WorkflowMetrics) Reset() {
@@ -1313,6 +1318,96 @@ func (x *WorkflowMetrics) GetRules() []*RuleMetrics {
 	return nil
 }
 
+func (x *WorkflowMetrics) GetMedianTokens() uint64 {
+	if x != nil {
+		return x.MedianTokens
+	}
+	return 0
+}
+
+func (x *WorkflowMetrics) GetMedianCostMicroUsd() uint64 {
+	if x != nil {
+		return x.MedianCostMicroUsd
+	}
+	return 0
+}
+
+func (x *WorkflowMetrics) GetRuns() []*RunCost {
+	if x != nil {
+		return x.Runs
+	}
+	return nil
+}
+
+// RunCost is what an execution that ended has used.
+type RunCost struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Execution     string                 `protobuf:"bytes,1,opt,name=execution,proto3" json:"execution,omitempty"`
+	Status        string                 `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
+	Tokens        uint64                 `protobuf:"varint,3,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	CostMicroUsd  uint64                 `protobuf:"varint,4,opt,name=cost_micro_usd,json=costMicroUsd,proto3" json:"cost_micro_usd,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunCost) Reset() {
+	*x = RunCost{}
+	mi := &file_loom_v1_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunCost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunCost) ProtoMessage() {}
+
+func (x *RunCost) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunCost.ProtoReflect.Descriptor instead.
+func (*RunCost) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *RunCost) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *RunCost) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *RunCost) GetTokens() uint64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *RunCost) GetCostMicroUsd() uint64 {
+	if x != nil {
+		return x.CostMicroUsd
+	}
+	return 0
+}
+
 // RuleMetrics is how often a rule of a process was broken by one of its phases.
 type RuleMetrics struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1332,7 +1427,7 @@ type RuleMetrics struct {
 
 func (x *RuleMetrics) Reset() {
 	*x = RuleMetrics{}
-	mi := &file_loom_v1_service_proto_msgTypes[10]
+	mi := &file_loom_v1_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1344,7 +1439,7 @@ func (x *RuleMetrics) String() string {
 func (*RuleMetrics) ProtoMessage() {}
 
 func (x *RuleMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[10]
+	mi := &file_loom_v1_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1357,7 +1452,7 @@ func (x *RuleMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RuleMetrics.ProtoReflect.Descriptor instead.
 func (*RuleMetrics) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RuleMetrics) GetPhase() string {
@@ -1424,7 +1519,7 @@ type Quantiles struct {
 
 func (x *Quantiles) Reset() {
 	*x = Quantiles{}
-	mi := &file_loom_v1_service_proto_msgTypes[11]
+	mi := &file_loom_v1_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1436,7 +1531,7 @@ func (x *Quantiles) String() string {
 func (*Quantiles) ProtoMessage() {}
 
 func (x *Quantiles) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[11]
+	mi := &file_loom_v1_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1449,7 +1544,7 @@ func (x *Quantiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quantiles.ProtoReflect.Descriptor instead.
 func (*Quantiles) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Quantiles) GetCount() uint64 {
@@ -1534,7 +1629,7 @@ type NodeMetrics struct {
 
 func (x *NodeMetrics) Reset() {
 	*x = NodeMetrics{}
-	mi := &file_loom_v1_service_proto_msgTypes[12]
+	mi := &file_loom_v1_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1546,7 +1641,7 @@ func (x *NodeMetrics) String() string {
 func (*NodeMetrics) ProtoMessage() {}
 
 func (x *NodeMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[12]
+	mi := &file_loom_v1_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1559,7 +1654,7 @@ func (x *NodeMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeMetrics.ProtoReflect.Descriptor instead.
 func (*NodeMetrics) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NodeMetrics) GetNode() string {
@@ -1729,7 +1824,7 @@ type Target struct {
 
 func (x *Target) Reset() {
 	*x = Target{}
-	mi := &file_loom_v1_service_proto_msgTypes[13]
+	mi := &file_loom_v1_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1741,7 +1836,7 @@ func (x *Target) String() string {
 func (*Target) ProtoMessage() {}
 
 func (x *Target) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[13]
+	mi := &file_loom_v1_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1754,7 +1849,7 @@ func (x *Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Target.ProtoReflect.Descriptor instead.
 func (*Target) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Target) GetName() string {
@@ -1858,16 +1953,14 @@ type View struct {
 	Tree *TreeUsage `protobuf:"bytes,25,opt,name=tree,proto3" json:"tree,omitempty"`
 	// Where no project was named: those that would have been asked too, but are left out,
 	// since their events cannot be replayed.
-	Quarantined []string `protobuf:"bytes,45,rep,name=quarantined,proto3" json:"quarantined,omitempty"`
-	// Of the view conversation, the newest first.
-	Conversations []*Conversation `protobuf:"bytes,46,rep,name=conversations,proto3" json:"conversations,omitempty"`
+	Quarantined   []string `protobuf:"bytes,45,rep,name=quarantined,proto3" json:"quarantined,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_loom_v1_service_proto_msgTypes[14]
+	mi := &file_loom_v1_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1879,7 +1972,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[14]
+	mi := &file_loom_v1_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1892,7 +1985,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *View) GetError() *Error {
@@ -2112,13 +2205,6 @@ func (x *View) GetQuarantined() []string {
 	return nil
 }
 
-func (x *View) GetConversations() []*Conversation {
-	if x != nil {
-		return x.Conversations
-	}
-	return nil
-}
-
 // TreeUsage is what an execution and all that work for it have used, however deep.
 type TreeUsage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2131,7 +2217,7 @@ type TreeUsage struct {
 
 func (x *TreeUsage) Reset() {
 	*x = TreeUsage{}
-	mi := &file_loom_v1_service_proto_msgTypes[15]
+	mi := &file_loom_v1_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2143,7 +2229,7 @@ func (x *TreeUsage) String() string {
 func (*TreeUsage) ProtoMessage() {}
 
 func (x *TreeUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[15]
+	mi := &file_loom_v1_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2156,7 +2242,7 @@ func (x *TreeUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeUsage.ProtoReflect.Descriptor instead.
 func (*TreeUsage) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TreeUsage) GetExecutions() uint32 {
@@ -2209,7 +2295,7 @@ type NoticesRequest struct {
 
 func (x *NoticesRequest) Reset() {
 	*x = NoticesRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[16]
+	mi := &file_loom_v1_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2221,7 +2307,7 @@ func (x *NoticesRequest) String() string {
 func (*NoticesRequest) ProtoMessage() {}
 
 func (x *NoticesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[16]
+	mi := &file_loom_v1_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2234,7 +2320,7 @@ func (x *NoticesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoticesRequest.ProtoReflect.Descriptor instead.
 func (*NoticesRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NoticesRequest) GetAfter() *Cursor {
@@ -2332,7 +2418,7 @@ type NoticesReply struct {
 
 func (x *NoticesReply) Reset() {
 	*x = NoticesReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[17]
+	mi := &file_loom_v1_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2344,7 +2430,7 @@ func (x *NoticesReply) String() string {
 func (*NoticesReply) ProtoMessage() {}
 
 func (x *NoticesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[17]
+	mi := &file_loom_v1_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2357,7 +2443,7 @@ func (x *NoticesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoticesReply.ProtoReflect.Descriptor instead.
 func (*NoticesReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *NoticesReply) GetError() *Error {
@@ -2407,7 +2493,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[18]
+	mi := &file_loom_v1_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2419,7 +2505,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[18]
+	mi := &file_loom_v1_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2432,7 +2518,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *HistoryRequest) GetExecution() string {
@@ -2453,7 +2539,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[19]
+	mi := &file_loom_v1_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2465,7 +2551,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[19]
+	mi := &file_loom_v1_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2478,7 +2564,7 @@ func (x *HistoryReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryReply.ProtoReflect.Descriptor instead.
 func (*HistoryReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HistoryReply) GetError() *Error {
@@ -2514,7 +2600,7 @@ type ArtifactsRequest struct {
 
 func (x *ArtifactsRequest) Reset() {
 	*x = ArtifactsRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[20]
+	mi := &file_loom_v1_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2526,7 +2612,7 @@ func (x *ArtifactsRequest) String() string {
 func (*ArtifactsRequest) ProtoMessage() {}
 
 func (x *ArtifactsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[20]
+	mi := &file_loom_v1_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2539,7 +2625,7 @@ func (x *ArtifactsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactsRequest.ProtoReflect.Descriptor instead.
 func (*ArtifactsRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ArtifactsRequest) GetProject() string {
@@ -2583,7 +2669,7 @@ type ArtifactsReply struct {
 
 func (x *ArtifactsReply) Reset() {
 	*x = ArtifactsReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[21]
+	mi := &file_loom_v1_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2595,7 +2681,7 @@ func (x *ArtifactsReply) String() string {
 func (*ArtifactsReply) ProtoMessage() {}
 
 func (x *ArtifactsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[21]
+	mi := &file_loom_v1_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2608,7 +2694,7 @@ func (x *ArtifactsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactsReply.ProtoReflect.Descriptor instead.
 func (*ArtifactsReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ArtifactsReply) GetError() *Error {
@@ -2649,7 +2735,7 @@ type Artifact struct {
 
 func (x *Artifact) Reset() {
 	*x = Artifact{}
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2661,7 +2747,7 @@ func (x *Artifact) String() string {
 func (*Artifact) ProtoMessage() {}
 
 func (x *Artifact) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2674,7 +2760,7 @@ func (x *Artifact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Artifact.ProtoReflect.Descriptor instead.
 func (*Artifact) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Artifact) GetProject() string {
@@ -2733,7 +2819,7 @@ type ArtifactVersion struct {
 
 func (x *ArtifactVersion) Reset() {
 	*x = ArtifactVersion{}
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2745,7 +2831,7 @@ func (x *ArtifactVersion) String() string {
 func (*ArtifactVersion) ProtoMessage() {}
 
 func (x *ArtifactVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2758,7 +2844,7 @@ func (x *ArtifactVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactVersion.ProtoReflect.Descriptor instead.
 func (*ArtifactVersion) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ArtifactVersion) GetNumber() uint32 {
@@ -2875,7 +2961,7 @@ type ArtifactRequest struct {
 
 func (x *ArtifactRequest) Reset() {
 	*x = ArtifactRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2887,7 +2973,7 @@ func (x *ArtifactRequest) String() string {
 func (*ArtifactRequest) ProtoMessage() {}
 
 func (x *ArtifactRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2900,7 +2986,7 @@ func (x *ArtifactRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactRequest.ProtoReflect.Descriptor instead.
 func (*ArtifactRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ArtifactRequest) GetProject() string {
@@ -2965,7 +3051,7 @@ type ArtifactReply struct {
 
 func (x *ArtifactReply) Reset() {
 	*x = ArtifactReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2977,7 +3063,7 @@ func (x *ArtifactReply) String() string {
 func (*ArtifactReply) ProtoMessage() {}
 
 func (x *ArtifactReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2990,7 +3076,7 @@ func (x *ArtifactReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactReply.ProtoReflect.Descriptor instead.
 func (*ArtifactReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ArtifactReply) GetError() *Error {
@@ -3060,7 +3146,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3072,7 +3158,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3085,7 +3171,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *WhyRequest) GetProject() string {
@@ -3152,7 +3238,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3164,7 +3250,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3177,7 +3263,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WhyReply) GetError() *Error {
@@ -3318,7 +3404,7 @@ type WhyDecision struct {
 
 func (x *WhyDecision) Reset() {
 	*x = WhyDecision{}
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3330,7 +3416,7 @@ func (x *WhyDecision) String() string {
 func (*WhyDecision) ProtoMessage() {}
 
 func (x *WhyDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3343,7 +3429,7 @@ func (x *WhyDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyDecision.ProtoReflect.Descriptor instead.
 func (*WhyDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WhyDecision) GetDecision() *DecisionNode {
@@ -3378,7 +3464,7 @@ type WhyOption struct {
 
 func (x *WhyOption) Reset() {
 	*x = WhyOption{}
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3390,7 +3476,7 @@ func (x *WhyOption) String() string {
 func (*WhyOption) ProtoMessage() {}
 
 func (x *WhyOption) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3403,7 +3489,7 @@ func (x *WhyOption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyOption.ProtoReflect.Descriptor instead.
 func (*WhyOption) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WhyOption) GetOption() *DecisionNode {
@@ -3439,7 +3525,7 @@ type Transition struct {
 
 func (x *Transition) Reset() {
 	*x = Transition{}
-	mi := &file_loom_v1_service_proto_msgTypes[30]
+	mi := &file_loom_v1_service_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3451,7 +3537,7 @@ func (x *Transition) String() string {
 func (*Transition) ProtoMessage() {}
 
 func (x *Transition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[30]
+	mi := &file_loom_v1_service_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3464,7 +3550,7 @@ func (x *Transition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transition.ProtoReflect.Descriptor instead.
 func (*Transition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Transition) GetId() string {
@@ -3534,7 +3620,7 @@ type HostRequest struct {
 
 func (x *HostRequest) Reset() {
 	*x = HostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[31]
+	mi := &file_loom_v1_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3546,7 +3632,7 @@ func (x *HostRequest) String() string {
 func (*HostRequest) ProtoMessage() {}
 
 func (x *HostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[31]
+	mi := &file_loom_v1_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3559,7 +3645,7 @@ func (x *HostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRequest.ProtoReflect.Descriptor instead.
 func (*HostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{32}
 }
 
 // HostReply says what a host is.
@@ -3602,7 +3688,7 @@ type HostReply struct {
 
 func (x *HostReply) Reset() {
 	*x = HostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[32]
+	mi := &file_loom_v1_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3614,7 +3700,7 @@ func (x *HostReply) String() string {
 func (*HostReply) ProtoMessage() {}
 
 func (x *HostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[32]
+	mi := &file_loom_v1_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3627,7 +3713,7 @@ func (x *HostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostReply.ProtoReflect.Descriptor instead.
 func (*HostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *HostReply) GetError() *Error {
@@ -3763,7 +3849,7 @@ type TablesLag struct {
 
 func (x *TablesLag) Reset() {
 	*x = TablesLag{}
-	mi := &file_loom_v1_service_proto_msgTypes[33]
+	mi := &file_loom_v1_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3775,7 +3861,7 @@ func (x *TablesLag) String() string {
 func (*TablesLag) ProtoMessage() {}
 
 func (x *TablesLag) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[33]
+	mi := &file_loom_v1_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3788,7 +3874,7 @@ func (x *TablesLag) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TablesLag.ProtoReflect.Descriptor instead.
 func (*TablesLag) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TablesLag) GetBatches() uint64 {
@@ -3831,7 +3917,7 @@ type ProjectDisk struct {
 
 func (x *ProjectDisk) Reset() {
 	*x = ProjectDisk{}
-	mi := &file_loom_v1_service_proto_msgTypes[34]
+	mi := &file_loom_v1_service_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3843,7 +3929,7 @@ func (x *ProjectDisk) String() string {
 func (*ProjectDisk) ProtoMessage() {}
 
 func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[34]
+	mi := &file_loom_v1_service_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3856,7 +3942,7 @@ func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectDisk.ProtoReflect.Descriptor instead.
 func (*ProjectDisk) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ProjectDisk) GetProject() string {
@@ -3944,7 +4030,7 @@ type RoleCount struct {
 
 func (x *RoleCount) Reset() {
 	*x = RoleCount{}
-	mi := &file_loom_v1_service_proto_msgTypes[35]
+	mi := &file_loom_v1_service_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3956,7 +4042,7 @@ func (x *RoleCount) String() string {
 func (*RoleCount) ProtoMessage() {}
 
 func (x *RoleCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[35]
+	mi := &file_loom_v1_service_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3969,7 +4055,7 @@ func (x *RoleCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleCount.ProtoReflect.Descriptor instead.
 func (*RoleCount) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RoleCount) GetRole() string {
@@ -4052,7 +4138,7 @@ type GraphRequest struct {
 
 func (x *GraphRequest) Reset() {
 	*x = GraphRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[36]
+	mi := &file_loom_v1_service_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4064,7 +4150,7 @@ func (x *GraphRequest) String() string {
 func (*GraphRequest) ProtoMessage() {}
 
 func (x *GraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[36]
+	mi := &file_loom_v1_service_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4077,7 +4163,7 @@ func (x *GraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphRequest.ProtoReflect.Descriptor instead.
 func (*GraphRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GraphRequest) GetProject() string {
@@ -4231,7 +4317,7 @@ type GraphReply struct {
 
 func (x *GraphReply) Reset() {
 	*x = GraphReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[37]
+	mi := &file_loom_v1_service_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4243,7 +4329,7 @@ func (x *GraphReply) String() string {
 func (*GraphReply) ProtoMessage() {}
 
 func (x *GraphReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[37]
+	mi := &file_loom_v1_service_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4256,7 +4342,7 @@ func (x *GraphReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphReply.ProtoReflect.Descriptor instead.
 func (*GraphReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GraphReply) GetError() *Error {
@@ -4373,7 +4459,7 @@ type DecisionRequest struct {
 
 func (x *DecisionRequest) Reset() {
 	*x = DecisionRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[38]
+	mi := &file_loom_v1_service_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4385,7 +4471,7 @@ func (x *DecisionRequest) String() string {
 func (*DecisionRequest) ProtoMessage() {}
 
 func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[38]
+	mi := &file_loom_v1_service_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4398,7 +4484,7 @@ func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionRequest.ProtoReflect.Descriptor instead.
 func (*DecisionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DecisionRequest) GetProject() string {
@@ -4546,7 +4632,7 @@ type MemoryRequest struct {
 
 func (x *MemoryRequest) Reset() {
 	*x = MemoryRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[39]
+	mi := &file_loom_v1_service_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4558,7 +4644,7 @@ func (x *MemoryRequest) String() string {
 func (*MemoryRequest) ProtoMessage() {}
 
 func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[39]
+	mi := &file_loom_v1_service_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4571,7 +4657,7 @@ func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryRequest.ProtoReflect.Descriptor instead.
 func (*MemoryRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MemoryRequest) GetProject() string {
@@ -4654,7 +4740,7 @@ type CostRequest struct {
 
 func (x *CostRequest) Reset() {
 	*x = CostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[40]
+	mi := &file_loom_v1_service_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4666,7 +4752,7 @@ func (x *CostRequest) String() string {
 func (*CostRequest) ProtoMessage() {}
 
 func (x *CostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[40]
+	mi := &file_loom_v1_service_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4679,7 +4765,7 @@ func (x *CostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostRequest.ProtoReflect.Descriptor instead.
 func (*CostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CostRequest) GetBy() CostGroup {
@@ -4726,7 +4812,7 @@ type CostReply struct {
 
 func (x *CostReply) Reset() {
 	*x = CostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[41]
+	mi := &file_loom_v1_service_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4738,7 +4824,7 @@ func (x *CostReply) String() string {
 func (*CostReply) ProtoMessage() {}
 
 func (x *CostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[41]
+	mi := &file_loom_v1_service_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4751,7 +4837,7 @@ func (x *CostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostReply.ProtoReflect.Descriptor instead.
 func (*CostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CostReply) GetError() *Error {
@@ -4832,7 +4918,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_loom_v1_service_proto_msgTypes[42]
+	mi := &file_loom_v1_service_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4844,7 +4930,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[42]
+	mi := &file_loom_v1_service_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4857,7 +4943,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Cost) GetName() string {
@@ -4995,7 +5081,7 @@ type RegisterRequest struct {
 
 func (x *RegisterRequest) Reset() {
 	*x = RegisterRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[43]
+	mi := &file_loom_v1_service_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5007,7 +5093,7 @@ func (x *RegisterRequest) String() string {
 func (*RegisterRequest) ProtoMessage() {}
 
 func (x *RegisterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[43]
+	mi := &file_loom_v1_service_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5020,7 +5106,7 @@ func (x *RegisterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterRequest.ProtoReflect.Descriptor instead.
 func (*RegisterRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RegisterRequest) GetChange() isRegisterRequest_Change {
@@ -5092,7 +5178,7 @@ type RegisterReply struct {
 
 func (x *RegisterReply) Reset() {
 	*x = RegisterReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[44]
+	mi := &file_loom_v1_service_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5104,7 +5190,7 @@ func (x *RegisterReply) String() string {
 func (*RegisterReply) ProtoMessage() {}
 
 func (x *RegisterReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[44]
+	mi := &file_loom_v1_service_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5117,7 +5203,7 @@ func (x *RegisterReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterReply.ProtoReflect.Descriptor instead.
 func (*RegisterReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RegisterReply) GetError() *Error {
@@ -5152,7 +5238,7 @@ var File_loom_v1_service_proto protoreflect.FileDescriptor
 
 const file_loom_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\xd1\x02\n" +
+	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\xd1\x02\n" +
 	"\x05Query\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
@@ -5228,7 +5314,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\fMetricsReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x126\n" +
 	"\tworkflows\x18\x02 \x03(\v2\x18.loom.v1.WorkflowMetricsR\tworkflows\x12/\n" +
-	"\x05as_of\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xbb\x05\n" +
+	"\x05as_of\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xb9\x06\n" +
 	"\x0fWorkflowMetrics\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\tR\aprocess\x12\x18\n" +
 	"\astarted\x18\x02 \x01(\x04R\astarted\x12\x1c\n" +
@@ -5250,9 +5336,17 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\finput_tokens\x18\x0f \x01(\x04R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x10 \x01(\x04R\foutputTokens\x12$\n" +
 	"\x0ecost_micro_usd\x18\x11 \x01(\x04R\fcostMicroUsd\x12*\n" +
-	"\x05rules\x18\x12 \x03(\v2\x14.loom.v1.RuleMetricsR\x05rulesB\x0f\n" +
+	"\x05rules\x18\x12 \x03(\v2\x14.loom.v1.RuleMetricsR\x05rules\x12#\n" +
+	"\rmedian_tokens\x18\x13 \x01(\x04R\fmedianTokens\x121\n" +
+	"\x15median_cost_micro_usd\x18\x14 \x01(\x04R\x12medianCostMicroUsd\x12$\n" +
+	"\x04runs\x18\x15 \x03(\v2\x10.loom.v1.RunCostR\x04runsB\x0f\n" +
 	"\r_success_rateB\x12\n" +
-	"\x10_escalation_rate\"\xd2\x01\n" +
+	"\x10_escalation_rate\"}\n" +
+	"\aRunCost\x12\x1c\n" +
+	"\texecution\x18\x01 \x01(\tR\texecution\x12\x16\n" +
+	"\x06status\x18\x02 \x01(\tR\x06status\x12\x16\n" +
+	"\x06tokens\x18\x03 \x01(\x04R\x06tokens\x12$\n" +
+	"\x0ecost_micro_usd\x18\x04 \x01(\x04R\fcostMicroUsd\"\xd2\x01\n" +
 	"\vRuleMetrics\x12\x14\n" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x12\n" +
 	"\x04rule\x18\x02 \x01(\tR\x04rule\x12\x12\n" +
@@ -5301,7 +5395,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x03met\x18\x05 \x01(\bH\x01R\x03met\x88\x01\x01\x12\x12\n" +
 	"\x04unit\x18\x06 \x01(\tR\x04unitB\v\n" +
 	"\t_measuredB\x06\n" +
-	"\x04_met\"\xae\v\n" +
+	"\x04_met\"\xf1\n" +
+	"\n" +
 	"\x04View\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x05beads\x18\x02 \x03(\v2\r.loom.v1.BeadR\x05beads\x122\n" +
@@ -5340,8 +5435,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\awaiting\x18\x18 \x01(\rR\awaiting\x123\n" +
 	"\bsessions\x18+ \x03(\v2\x17.loom.v1.PatternSessionR\bsessions\x12&\n" +
 	"\x04tree\x18\x19 \x01(\v2\x12.loom.v1.TreeUsageR\x04tree\x12 \n" +
-	"\vquarantined\x18- \x03(\tR\vquarantined\x12;\n" +
-	"\rconversations\x18. \x03(\v2\x15.loom.v1.ConversationR\rconversations\x1a8\n" +
+	"\vquarantined\x18- \x03(\tR\vquarantined\x1a8\n" +
 	"\n" +
 	"StaleEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -5662,7 +5756,7 @@ func file_loom_v1_service_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_loom_v1_service_proto_goTypes = []any{
 	(ArtifactForm)(0),             // 0: loom.v1.ArtifactForm
 	(GraphQuestion)(0),            // 1: loom.v1.GraphQuestion
@@ -5677,71 +5771,71 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*MetricsRequest)(nil),        // 10: loom.v1.MetricsRequest
 	(*MetricsReply)(nil),          // 11: loom.v1.MetricsReply
 	(*WorkflowMetrics)(nil),       // 12: loom.v1.WorkflowMetrics
-	(*RuleMetrics)(nil),           // 13: loom.v1.RuleMetrics
-	(*Quantiles)(nil),             // 14: loom.v1.Quantiles
-	(*NodeMetrics)(nil),           // 15: loom.v1.NodeMetrics
-	(*Target)(nil),                // 16: loom.v1.Target
-	(*View)(nil),                  // 17: loom.v1.View
-	(*TreeUsage)(nil),             // 18: loom.v1.TreeUsage
-	(*NoticesRequest)(nil),        // 19: loom.v1.NoticesRequest
-	(*NoticesReply)(nil),          // 20: loom.v1.NoticesReply
-	(*HistoryRequest)(nil),        // 21: loom.v1.HistoryRequest
-	(*HistoryReply)(nil),          // 22: loom.v1.HistoryReply
-	(*ArtifactsRequest)(nil),      // 23: loom.v1.ArtifactsRequest
-	(*ArtifactsReply)(nil),        // 24: loom.v1.ArtifactsReply
-	(*Artifact)(nil),              // 25: loom.v1.Artifact
-	(*ArtifactVersion)(nil),       // 26: loom.v1.ArtifactVersion
-	(*ArtifactRequest)(nil),       // 27: loom.v1.ArtifactRequest
-	(*ArtifactReply)(nil),         // 28: loom.v1.ArtifactReply
-	(*WhyRequest)(nil),            // 29: loom.v1.WhyRequest
-	(*WhyReply)(nil),              // 30: loom.v1.WhyReply
-	(*WhyDecision)(nil),           // 31: loom.v1.WhyDecision
-	(*WhyOption)(nil),             // 32: loom.v1.WhyOption
-	(*Transition)(nil),            // 33: loom.v1.Transition
-	(*HostRequest)(nil),           // 34: loom.v1.HostRequest
-	(*HostReply)(nil),             // 35: loom.v1.HostReply
-	(*TablesLag)(nil),             // 36: loom.v1.TablesLag
-	(*ProjectDisk)(nil),           // 37: loom.v1.ProjectDisk
-	(*RoleCount)(nil),             // 38: loom.v1.RoleCount
-	(*GraphRequest)(nil),          // 39: loom.v1.GraphRequest
-	(*GraphReply)(nil),            // 40: loom.v1.GraphReply
-	(*DecisionRequest)(nil),       // 41: loom.v1.DecisionRequest
-	(*MemoryRequest)(nil),         // 42: loom.v1.MemoryRequest
-	(*CostRequest)(nil),           // 43: loom.v1.CostRequest
-	(*CostReply)(nil),             // 44: loom.v1.CostReply
-	(*Cost)(nil),                  // 45: loom.v1.Cost
-	(*RegisterRequest)(nil),       // 46: loom.v1.RegisterRequest
-	(*RegisterReply)(nil),         // 47: loom.v1.RegisterReply
-	nil,                           // 48: loom.v1.View.StaleEntry
-	nil,                           // 49: loom.v1.GraphReply.StaleEntry
-	(*timestamppb.Timestamp)(nil), // 50: google.protobuf.Timestamp
-	(*Definition)(nil),            // 51: loom.v1.Definition
-	(*UpdateBead)(nil),            // 52: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 53: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 54: loom.v1.ReopenBead
-	(*Position)(nil),              // 55: loom.v1.Position
-	(*Error)(nil),                 // 56: loom.v1.Error
-	(*Execution)(nil),             // 57: loom.v1.Execution
-	(Severity)(0),                 // 58: loom.v1.Severity
-	(*Bead)(nil),                  // 59: loom.v1.Bead
-	(*Approval)(nil),              // 60: loom.v1.Approval
-	(*DecisionGraph)(nil),         // 61: loom.v1.DecisionGraph
-	(*CommitLock)(nil),            // 62: loom.v1.CommitLock
-	(*ProjectConfig)(nil),         // 63: loom.v1.ProjectConfig
-	(*Pause)(nil),                 // 64: loom.v1.Pause
-	(*FileClaim)(nil),             // 65: loom.v1.FileClaim
-	(*Staffing)(nil),              // 66: loom.v1.Staffing
-	(*ModelBlock)(nil),            // 67: loom.v1.ModelBlock
-	(*Permission)(nil),            // 68: loom.v1.Permission
-	(*SigningKey)(nil),            // 69: loom.v1.SigningKey
-	(*KeyChange)(nil),             // 70: loom.v1.KeyChange
-	(*SignedCommand)(nil),         // 71: loom.v1.SignedCommand
-	(*Toolkit)(nil),               // 72: loom.v1.Toolkit
-	(*MemoryEntry)(nil),           // 73: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 74: loom.v1.MemoryContext
-	(*MemoryOffer)(nil),           // 75: loom.v1.MemoryOffer
-	(*PatternSession)(nil),        // 76: loom.v1.PatternSession
-	(*Conversation)(nil),          // 77: loom.v1.Conversation
+	(*RunCost)(nil),               // 13: loom.v1.RunCost
+	(*RuleMetrics)(nil),           // 14: loom.v1.RuleMetrics
+	(*Quantiles)(nil),             // 15: loom.v1.Quantiles
+	(*NodeMetrics)(nil),           // 16: loom.v1.NodeMetrics
+	(*Target)(nil),                // 17: loom.v1.Target
+	(*View)(nil),                  // 18: loom.v1.View
+	(*TreeUsage)(nil),             // 19: loom.v1.TreeUsage
+	(*NoticesRequest)(nil),        // 20: loom.v1.NoticesRequest
+	(*NoticesReply)(nil),          // 21: loom.v1.NoticesReply
+	(*HistoryRequest)(nil),        // 22: loom.v1.HistoryRequest
+	(*HistoryReply)(nil),          // 23: loom.v1.HistoryReply
+	(*ArtifactsRequest)(nil),      // 24: loom.v1.ArtifactsRequest
+	(*ArtifactsReply)(nil),        // 25: loom.v1.ArtifactsReply
+	(*Artifact)(nil),              // 26: loom.v1.Artifact
+	(*ArtifactVersion)(nil),       // 27: loom.v1.ArtifactVersion
+	(*ArtifactRequest)(nil),       // 28: loom.v1.ArtifactRequest
+	(*ArtifactReply)(nil),         // 29: loom.v1.ArtifactReply
+	(*WhyRequest)(nil),            // 30: loom.v1.WhyRequest
+	(*WhyReply)(nil),              // 31: loom.v1.WhyReply
+	(*WhyDecision)(nil),           // 32: loom.v1.WhyDecision
+	(*WhyOption)(nil),             // 33: loom.v1.WhyOption
+	(*Transition)(nil),            // 34: loom.v1.Transition
+	(*HostRequest)(nil),           // 35: loom.v1.HostRequest
+	(*HostReply)(nil),             // 36: loom.v1.HostReply
+	(*TablesLag)(nil),             // 37: loom.v1.TablesLag
+	(*ProjectDisk)(nil),           // 38: loom.v1.ProjectDisk
+	(*RoleCount)(nil),             // 39: loom.v1.RoleCount
+	(*GraphRequest)(nil),          // 40: loom.v1.GraphRequest
+	(*GraphReply)(nil),            // 41: loom.v1.GraphReply
+	(*DecisionRequest)(nil),       // 42: loom.v1.DecisionRequest
+	(*MemoryRequest)(nil),         // 43: loom.v1.MemoryRequest
+	(*CostRequest)(nil),           // 44: loom.v1.CostRequest
+	(*CostReply)(nil),             // 45: loom.v1.CostReply
+	(*Cost)(nil),                  // 46: loom.v1.Cost
+	(*RegisterRequest)(nil),       // 47: loom.v1.RegisterRequest
+	(*RegisterReply)(nil),         // 48: loom.v1.RegisterReply
+	nil,                           // 49: loom.v1.View.StaleEntry
+	nil,                           // 50: loom.v1.GraphReply.StaleEntry
+	(*timestamppb.Timestamp)(nil), // 51: google.protobuf.Timestamp
+	(*Definition)(nil),            // 52: loom.v1.Definition
+	(*UpdateBead)(nil),            // 53: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 54: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 55: loom.v1.ReopenBead
+	(*Position)(nil),              // 56: loom.v1.Position
+	(*Error)(nil),                 // 57: loom.v1.Error
+	(*Execution)(nil),             // 58: loom.v1.Execution
+	(Severity)(0),                 // 59: loom.v1.Severity
+	(*Bead)(nil),                  // 60: loom.v1.Bead
+	(*Approval)(nil),              // 61: loom.v1.Approval
+	(*DecisionGraph)(nil),         // 62: loom.v1.DecisionGraph
+	(*CommitLock)(nil),            // 63: loom.v1.CommitLock
+	(*ProjectConfig)(nil),         // 64: loom.v1.ProjectConfig
+	(*Pause)(nil),                 // 65: loom.v1.Pause
+	(*FileClaim)(nil),             // 66: loom.v1.FileClaim
+	(*Staffing)(nil),              // 67: loom.v1.Staffing
+	(*ModelBlock)(nil),            // 68: loom.v1.ModelBlock
+	(*Permission)(nil),            // 69: loom.v1.Permission
+	(*SigningKey)(nil),            // 70: loom.v1.SigningKey
+	(*KeyChange)(nil),             // 71: loom.v1.KeyChange
+	(*SignedCommand)(nil),         // 72: loom.v1.SignedCommand
+	(*Toolkit)(nil),               // 73: loom.v1.Toolkit
+	(*MemoryEntry)(nil),           // 74: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 75: loom.v1.MemoryContext
+	(*MemoryOffer)(nil),           // 76: loom.v1.MemoryOffer
+	(*PatternSession)(nil),        // 77: loom.v1.PatternSession
 	(*Usage)(nil),                 // 78: loom.v1.Usage
 	(*Cursor)(nil),                // 79: loom.v1.Cursor
 	(*Notice)(nil),                // 80: loom.v1.Notice
@@ -5768,109 +5862,109 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*ForgetMemory)(nil),          // 101: loom.v1.ForgetMemory
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
-	50,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
-	51,  // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
-	52,  // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
-	53,  // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
-	54,  // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
-	55,  // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
-	50,  // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
-	55,  // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
-	50,  // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
-	56,  // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
-	57,  // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
-	51,  // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
-	50,  // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
-	55,  // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
-	50,  // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
-	50,  // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
-	56,  // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
+	51,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
+	52,  // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
+	53,  // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
+	54,  // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
+	55,  // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
+	56,  // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
+	51,  // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
+	56,  // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
+	51,  // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
+	57,  // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
+	58,  // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
+	52,  // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
+	51,  // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
+	56,  // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
+	51,  // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
+	51,  // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
+	57,  // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
 	12,  // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
-	50,  // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
-	14,  // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
-	14,  // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
-	15,  // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
-	16,  // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
-	13,  // 23: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
-	58,  // 24: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
-	14,  // 25: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
-	56,  // 26: loom.v1.View.error:type_name -> loom.v1.Error
-	59,  // 27: loom.v1.View.beads:type_name -> loom.v1.Bead
-	57,  // 28: loom.v1.View.executions:type_name -> loom.v1.Execution
-	60,  // 29: loom.v1.View.approvals:type_name -> loom.v1.Approval
-	61,  // 30: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
-	62,  // 31: loom.v1.View.locks:type_name -> loom.v1.CommitLock
-	63,  // 32: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
-	51,  // 33: loom.v1.View.definition:type_name -> loom.v1.Definition
-	4,   // 34: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
-	64,  // 35: loom.v1.View.pauses:type_name -> loom.v1.Pause
-	65,  // 36: loom.v1.View.claims:type_name -> loom.v1.FileClaim
-	66,  // 37: loom.v1.View.staffing:type_name -> loom.v1.Staffing
-	48,  // 38: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
-	40,  // 39: loom.v1.View.graphs:type_name -> loom.v1.GraphReply
-	67,  // 40: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
-	68,  // 41: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	69,  // 42: loom.v1.View.keys:type_name -> loom.v1.SigningKey
-	70,  // 43: loom.v1.View.key_changes:type_name -> loom.v1.KeyChange
-	71,  // 44: loom.v1.View.key_orders:type_name -> loom.v1.SignedCommand
-	72,  // 45: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
-	73,  // 46: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
-	74,  // 47: loom.v1.View.found:type_name -> loom.v1.MemoryContext
-	75,  // 48: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
-	76,  // 49: loom.v1.View.sessions:type_name -> loom.v1.PatternSession
-	18,  // 50: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
-	77,  // 51: loom.v1.View.conversations:type_name -> loom.v1.Conversation
+	51,  // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
+	15,  // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
+	15,  // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
+	16,  // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
+	17,  // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
+	14,  // 23: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
+	13,  // 24: loom.v1.WorkflowMetrics.runs:type_name -> loom.v1.RunCost
+	59,  // 25: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
+	15,  // 26: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
+	57,  // 27: loom.v1.View.error:type_name -> loom.v1.Error
+	60,  // 28: loom.v1.View.beads:type_name -> loom.v1.Bead
+	58,  // 29: loom.v1.View.executions:type_name -> loom.v1.Execution
+	61,  // 30: loom.v1.View.approvals:type_name -> loom.v1.Approval
+	62,  // 31: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
+	63,  // 32: loom.v1.View.locks:type_name -> loom.v1.CommitLock
+	64,  // 33: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
+	52,  // 34: loom.v1.View.definition:type_name -> loom.v1.Definition
+	4,   // 35: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
+	65,  // 36: loom.v1.View.pauses:type_name -> loom.v1.Pause
+	66,  // 37: loom.v1.View.claims:type_name -> loom.v1.FileClaim
+	67,  // 38: loom.v1.View.staffing:type_name -> loom.v1.Staffing
+	49,  // 39: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
+	41,  // 40: loom.v1.View.graphs:type_name -> loom.v1.GraphReply
+	68,  // 41: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
+	69,  // 42: loom.v1.View.permissions:type_name -> loom.v1.Permission
+	70,  // 43: loom.v1.View.keys:type_name -> loom.v1.SigningKey
+	71,  // 44: loom.v1.View.key_changes:type_name -> loom.v1.KeyChange
+	72,  // 45: loom.v1.View.key_orders:type_name -> loom.v1.SignedCommand
+	73,  // 46: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
+	74,  // 47: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
+	75,  // 48: loom.v1.View.found:type_name -> loom.v1.MemoryContext
+	76,  // 49: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
+	77,  // 50: loom.v1.View.sessions:type_name -> loom.v1.PatternSession
+	19,  // 51: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
 	78,  // 52: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
 	79,  // 53: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	50,  // 54: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	56,  // 55: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	51,  // 54: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	57,  // 55: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
 	80,  // 56: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
 	79,  // 57: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
 	81,  // 58: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	56,  // 59: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	33,  // 60: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	56,  // 61: loom.v1.ArtifactsReply.error:type_name -> loom.v1.Error
-	25,  // 62: loom.v1.ArtifactsReply.artifacts:type_name -> loom.v1.Artifact
-	26,  // 63: loom.v1.Artifact.versions:type_name -> loom.v1.ArtifactVersion
-	50,  // 64: loom.v1.ArtifactVersion.time:type_name -> google.protobuf.Timestamp
+	57,  // 59: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	34,  // 60: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	57,  // 61: loom.v1.ArtifactsReply.error:type_name -> loom.v1.Error
+	26,  // 62: loom.v1.ArtifactsReply.artifacts:type_name -> loom.v1.Artifact
+	27,  // 63: loom.v1.Artifact.versions:type_name -> loom.v1.ArtifactVersion
+	51,  // 64: loom.v1.ArtifactVersion.time:type_name -> google.protobuf.Timestamp
 	0,   // 65: loom.v1.ArtifactRequest.form:type_name -> loom.v1.ArtifactForm
-	56,  // 66: loom.v1.ArtifactReply.error:type_name -> loom.v1.Error
-	26,  // 67: loom.v1.ArtifactReply.version:type_name -> loom.v1.ArtifactVersion
-	56,  // 68: loom.v1.WhyReply.error:type_name -> loom.v1.Error
-	50,  // 69: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
-	59,  // 70: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
-	57,  // 71: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
-	60,  // 72: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
-	31,  // 73: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
+	57,  // 66: loom.v1.ArtifactReply.error:type_name -> loom.v1.Error
+	27,  // 67: loom.v1.ArtifactReply.version:type_name -> loom.v1.ArtifactVersion
+	57,  // 68: loom.v1.WhyReply.error:type_name -> loom.v1.Error
+	51,  // 69: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
+	60,  // 70: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
+	58,  // 71: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
+	61,  // 72: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
+	32,  // 73: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
 	82,  // 74: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
-	32,  // 75: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
-	32,  // 76: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
+	33,  // 75: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
+	33,  // 76: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
 	82,  // 77: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
-	50,  // 78: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	51,  // 78: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
 	83,  // 79: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	56,  // 80: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	38,  // 81: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	50,  // 82: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	37,  // 83: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
-	67,  // 84: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
+	57,  // 80: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	39,  // 81: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	51,  // 82: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	38,  // 83: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
+	68,  // 84: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
 	84,  // 85: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
-	56,  // 86: loom.v1.HostReply.damage:type_name -> loom.v1.Error
-	36,  // 87: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
+	57,  // 86: loom.v1.HostReply.damage:type_name -> loom.v1.Error
+	37,  // 87: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
 	84,  // 88: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
-	50,  // 89: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	51,  // 89: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
 	1,   // 90: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
 	85,  // 91: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
 	86,  // 92: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
 	87,  // 93: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	50,  // 94: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	56,  // 95: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	61,  // 96: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	51,  // 94: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	57,  // 95: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	62,  // 96: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
 	88,  // 97: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
 	89,  // 98: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
 	90,  // 99: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
 	91,  // 100: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	49,  // 101: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	40,  // 102: loom.v1.GraphReply.parts:type_name -> loom.v1.GraphReply
+	50,  // 101: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	41,  // 102: loom.v1.GraphReply.parts:type_name -> loom.v1.GraphReply
 	92,  // 103: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
 	93,  // 104: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
 	94,  // 105: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
@@ -5882,16 +5976,16 @@ var file_loom_v1_service_proto_depIdxs = []int32{
 	100, // 111: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
 	101, // 112: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
 	2,   // 113: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	50,  // 114: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	50,  // 115: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	56,  // 116: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	45,  // 117: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	45,  // 118: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	50,  // 119: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	14,  // 120: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	63,  // 121: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
-	56,  // 122: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
-	63,  // 123: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
+	51,  // 114: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	51,  // 115: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	57,  // 116: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	46,  // 117: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	46,  // 118: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	51,  // 119: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	15,  // 120: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	64,  // 121: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
+	57,  // 122: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
+	64,  // 123: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
 	124, // [124:124] is the sub-list for method output_type
 	124, // [124:124] is the sub-list for method input_type
 	124, // [124:124] is the sub-list for extension type_name
@@ -5906,7 +6000,6 @@ func file_loom_v1_service_proto_init() {
 	}
 	file_loom_v1_command_proto_init()
 	file_loom_v1_common_proto_init()
-	file_loom_v1_conversation_proto_init()
 	file_loom_v1_cut_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_journal_proto_init()
@@ -5926,11 +6019,11 @@ func file_loom_v1_service_proto_init() {
 		(*BeadRequest_Reopen)(nil),
 	}
 	file_loom_v1_service_proto_msgTypes[9].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[12].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[13].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[27].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[36].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[38].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[14].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[28].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[37].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[39].OneofWrappers = []any{
 		(*DecisionRequest_Add)(nil),
 		(*DecisionRequest_Link)(nil),
 		(*DecisionRequest_Supersede)(nil),
@@ -5939,13 +6032,13 @@ func file_loom_v1_service_proto_init() {
 		(*DecisionRequest_Abandon)(nil),
 		(*DecisionRequest_Import)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[39].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[40].OneofWrappers = []any{
 		(*MemoryRequest_Keep)(nil),
 		(*MemoryRequest_Change)(nil),
 		(*MemoryRequest_Forget)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[42].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[43].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[43].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[44].OneofWrappers = []any{
 		(*RegisterRequest_Add)(nil),
 		(*RegisterRequest_Remove)(nil),
 	}
@@ -5955,7 +6048,7 @@ func file_loom_v1_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_service_proto_rawDesc), len(file_loom_v1_service_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   47,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
