@@ -24,16 +24,31 @@ import (
 
 // Why returns the command of that name.
 func (a *Commands) Why() *cobra.Command {
-	var name, rev string
+	var name, rev, execution string
+	var in []string
 	cmd := &cobra.Command{
-		Use: "why FILE:LINE [flags]", Short: "why a line of code is there, from its commit to its decision", Args: console.Takes("FILE:LINE"),
+		Use: "why FILE:LINE|CLAIM [flags]", Short: "why a line of code, or a claim in a document, is there", Args: console.Takes("FILE:LINE"),
 		Long: `Why finds the commit that a line of the target branch came with and tells what
 Loom's records have of it: what was asked for, what was decided and what was
 not, who approved it, how it was verified, who worked on it and what that cost.
 A path is read from where you are, or else from the top of the repository. Lines
-are counted as your checkout has the file, unless --rev says otherwise.`,
-		Example: "  loom why cart/cart.go:28\n  loom why cart/cart.go:28 --rev v1.2 --project shop",
+are counted as your checkout has the file, unless --rev says otherwise.
+
+With --execution it tells of words in what that execution delivered, looked for
+in the files here: which phase and attempt made them, and what had been read
+outside of the workspace before, all of which is untrusted: what they cite, what
+has their words or numbers, and the rest.`,
+		Example: "  loom why cart/cart.go:28\n  loom why cart/cart.go:28 --rev v1.2 --project shop\n  loom why 'sales grew by 12 %' --execution desk-1-x1",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if execution != "" {
+				if err := console.CheckID("--execution", execution); err != nil {
+					return err
+				}
+				return a.claim(cmd.Context(), args[0], execution, in)
+			}
+			if len(in) > 0 {
+				return fault.New("usage/argument", "only a claim is looked for in a file").At("--in").Want("name the --execution that delivered it, too")
+			}
 			path, number, err := parseLine(args[0])
 			if err = cmp.Or(err, console.CheckName("--project", name)); err != nil {
 				return err
@@ -60,13 +75,16 @@ are counted as your checkout has the file, unless --rev says otherwise.`,
 		},
 	}
 	cmd.Flags().StringVar(&rev, "rev", "", "`BRANCH` or commit to look at (default: the project's target branch)")
+	cmd.Flags().StringVar(&execution, "execution", "", "tell of a CLAIM in what this execution `ID` delivered")
+	cmd.Flags().StringArrayVar(&in, "in", nil, "a `FILE` to look for the claim in (default: all that was delivered and is here)")
 	cmd.Flags().StringVar(&name, "project", "", "`NAME` of the project (default: the one you are in, else the host's only one)")
 	return cmd
 }
 
 // parseLine reads FILE:LINE.
 func parseLine(arg string) (path string, number int, err error) {
-	bad := fault.New("usage/argument", "not a file and a line").At("FILE:LINE").Got(arg).Want("for example cart/cart.go:28")
+	bad := fault.New("usage/argument", "not a file and a line").At("FILE:LINE").Got(arg).
+		Want("for example cart/cart.go:28; of words in a document, name the --execution that delivered it")
 	i := strings.LastIndexByte(arg, ':')
 	if i < 1 {
 		return "", 0, bad
