@@ -117,7 +117,7 @@ func figurePattern(name string) *regexp.Regexp {
 		words = append(words, regexp.QuoteMeta(w))
 	}
 	return regexp.MustCompile(`(?i)(?:^|[^\pL\pN])` + strings.Join(words, `[^\pL\pN\n]{1,3}`) +
-		`(?:\b(?:in|for|by|fy)\s?(?:19|20)\d\d\b|[^0-9\n;.|$€£(−–-]){0,40}?([-−–(]?[$€£]?[-−–(]?\d(?:[\d,]*\d)?(?:\.\d+)?\)?\s?%?)\s?(?:(k|m|mn|bn|thousand|million|billion|trillion)\b)?`)
+		`(?:\b(?:in|for|by|fy)\s?(?:19|20)\d\d\b|[^0-9\n;.|$€£(−–-]){0,40}?([-−–(]?[$€£]?[-−–(]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:(?:\.\d{3})*,\d+)?\)?\s?%?)\s?(?:(k|m|mn|bn|thousand|million|billion|trillion)\b)?`)
 }
 
 var year = lazy.Compile(`^(?:19|20)\d\d$`)
@@ -125,20 +125,20 @@ var year = lazy.Compile(`^(?:19|20)\d\d$`)
 func isYear(s string) bool { return year.MatchString(strings.TrimSpace(s)) }
 
 func (g *grid) figures(want string) (list []figure) {
-	add := func(row int, text string) {
+	add := func(row int, label, text string) {
 		if v, ok := cell(text).(float64); ok {
 			line, where := g.place(row)
-			list = append(list, figure{value: v, text: strings.TrimSpace(text), sheet: g.sheet, line: line, where: where})
+			list = append(list, figure{value: v * unit(label, text), text: strings.TrimSpace(text), sheet: g.sheet, line: line, where: where})
 		}
 	}
 	column := slices.IndexFunc(g.header, func(h string) bool { return figureName(h) == want })
 	for i, cells := range g.rows {
 		switch {
 		case column >= 0 && column < len(cells):
-			add(i, cells[column])
+			add(i, g.header[column], cells[column])
 		case column < 0 && len(cells) > 0 && figureName(cells[0]) == want:
 			for _, text := range cells[1:] {
-				add(i, text)
+				add(i, cells[0], text)
 			}
 		}
 	}
@@ -151,6 +151,17 @@ func (g *grid) figures(want string) (list []figure) {
 		}
 	}
 	return list
+}
+
+var inPercent = lazy.Compile(`[(\[]\s*(?:in\s+)?(?:%|(?i:percent|per cent))\s*[)\]]`)
+
+// unit is what a number counts for whose column or row is labelled with a unit: with (%),
+// 8.5 is 0.085, unless the cell has the sign itself.
+func unit(label, text string) float64 {
+	if inPercent.MatchString(label) && !strings.Contains(text, "%") {
+		return 0.01
+	}
+	return 1
 }
 
 // alike says whether two numbers differ by at most a share of the second.

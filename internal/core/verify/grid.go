@@ -3,6 +3,7 @@ package verify
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -110,9 +111,11 @@ func htmlTables(text string) (list []grid) {
 	var open []*grid
 	var row []string
 	var cell *strings.Builder
+	span := 1
 	end := func() { // of a cell
 		if cell != nil {
 			row = append(row, strings.Join(strings.Fields(cell.String()), " "))
+			row = append(row, make([]string, span-1)...)
 			cell = nil
 		}
 	}
@@ -143,7 +146,7 @@ func htmlTables(text string) (list []grid) {
 		case "td", "th":
 			end()
 			if begins && len(open) > 0 {
-				cell = &strings.Builder{}
+				cell, span = &strings.Builder{}, columnSpan(t)
 			}
 		case "tr":
 			end()
@@ -158,6 +161,19 @@ func htmlTables(text string) (list []grid) {
 		}
 	})
 	return list
+}
+
+// maxSpan is how many columns a cell of a page may take.
+const maxSpan = 100
+
+// columnSpan is how many columns a cell takes: those behind it are empty.
+func columnSpan(t html.Token) int {
+	for _, a := range t.Attr {
+		if n, err := strconv.Atoi(strings.TrimSpace(a.Val)); a.Key == "colspan" && err == nil && n > 1 {
+			return min(n, maxSpan)
+		}
+	}
+	return 1
 }
 
 // add takes a row; the first is the header.

@@ -87,12 +87,22 @@ func TestPROC05_RuleTypes(t *testing.T) {
 
 		{"dates", told{"days": 30}, "a.md", "x\n2019-06-01T00:00:00Z https://e.example/2019-05-01/x\n", nil, `a.md:2: r: found "2019-06-01", wanted 2026-05-31 or later`},
 
+		{"dates", told{"days": 30}, "a.md", "as of 2026-07-01, and 2027-01-01\n", nil, `a.md:1: r: found "2027-01-01", wanted 2026-07-01 or earlier`},
+		{"dates", told{"days": 30, "to": "2027-12-31"}, "a.md", "as of 2027-01-01\n", nil, ""},
+
 		{"totals", nil, "a.csv", "item,amount\na,10\nb,20.5\nTotal,30.5\n", nil, ""},
 		{"totals", nil, "a.csv", "item,amount\na,10\nb,20\nSubtotal,30\nc,5\nSubtotal,5\nTotal,35\n", nil, ""},
 		{"totals", nil, "a.csv", "item,amount\na,10\nb,20\nTotal,31\n", nil, `a.csv:4: r: found 31 as the total of "amount", wanted 30, which is the sum`},
 		{"totals", told{"tolerance": 0.1}, "a.csv", "item,amount\na,10\nb,20\nTotal,31\n", nil, ""},
 		{"totals", nil, "a.md", "| x | a | b | total |\n|-|-|-|-|\n| q | 1 | 2 | 4 |\n", nil, `a.md:3: r: found 4 as the total of "total", wanted 3, which is the sum`},
 		{"totals", nil, "a.csv", "item,amount\na,10\n", nil, `a.csv: r: found no row or column with numbers that is called total, wanted one`},
+
+		{"totals", nil, "a.csv", "item,amount\na,10\nTotal,10\nb,20\nTotal,20\nGrand total,30\n", nil, ""},
+		{"totals", nil, "a.csv", "item,amount\na,10\nTotal,10\nb,20\nTotal,20\nGrand total,31\n", nil, `a.csv:6: r: found 31 as the total of "amount", wanted 30, which is the sum`},
+		{"totals", nil, "a.csv", "item,amount\na,10\nTotal a,10\nb,20\nTotal b,20\nTotal,31\n", nil, `a.csv:6: r: found 31 as the total of "amount", wanted 30, which is the sum`},
+		{"totals", nil, "a.csv", "no,item,amount\n1,a,10\n2,b,20\n,Total,31\n", nil, `a.csv:4: r: found 31 as the total of "amount", wanted 30, which is the sum`},
+		{"totals", nil, "a.html", "<table><tr><th>no<th>item<th>amount<tr><td>1<td>a<td>10\n<tr><td colspan=2>Total<td>11</table>", nil, `a.html:2: r: found 11 as the total of "amount", wanted 10, which is the sum`},
+		{"totals", nil, "a.csv", "Posten;,Betrag\na,\"10,5\"\nb,\"1.000,25\"\nTotal,\"1.010,75\"\n", nil, ""},
 
 		{"balance", nil, "a.csv", sheet, nil, ""},
 		{"balance", nil, "a.csv", sheet + "2025,100,60,30\n", nil, `a.csv:3: r: found assets 100, wanted 90, which is liabilities 60 plus equity 30`},
@@ -108,6 +118,11 @@ func TestPROC05_RuleTypes(t *testing.T) {
 		{"range", told{"figure": "WACC", "min": 0.03, "max": 0.2}, "a.md", "A WACC (8.5%) and a WACC of 9 %\n", nil, ""},
 		{"range", told{"figure": "free cash flow", "min": 0}, "a.md", "Free cash flow: −5 million\n", nil, `a.md:1: r: found free cash flow −5 million, wanted of at least 0`},
 		{"range", told{"figure": "rent", "min": 0}, "a.csv", "rent\n-$12\n12 €\n\"8,5\"\n", nil, `a.csv:2: r: found rent -$12, wanted of at least 0`},
+
+		{"range", told{"figure": "WACC", "max": 0.2}, "a.csv", "case,WACC (%)\nlow,8.5\nmid,9%\nhigh,25\n", nil, `a.csv:4: r: found WACC 25, wanted of at most 0.2`},
+		{"range", told{"figure": "margin", "max": 0.2}, "a.md", "| | 2025 | 2026 |\n|-|-|-|\n| Margin [in %] | 12 | 21,5 |\n", nil, `a.md:3: r: found margin 21,5, wanted of at most 0.2`},
+		{"range", told{"figure": "WACC", "max": 0.2}, "a.md", "Der WACC ist 8,5 %, die Miete 1.234,50.\n", nil, ""},
+		{"range", told{"figure": "Miete", "max": 1000}, "a.md", "Der WACC ist 8,5 %, die Miete 1.234,50.\n", nil, `a.md:1: r: found Miete 1.234,50, wanted of at most 1000`},
 
 		{"same_value", told{"figure": "value per share", "files": []any{"v.csv"}}, "a.md", "A value per share of $41.20.\n", map[string]string{"v.csv": "case,value_per_share\nlow,35\nbase,41.2\n"}, ""},
 		{"same_value", told{"figure": "value per share", "files": []any{"v.csv"}}, "a.md", "x\nA value per share of $44.\n", map[string]string{"v.csv": "case,value_per_share\nlow,35\nbase,41.2\n"}, `a.md:2: r: found value per share $44, wanted 35 or 41.2 as in v.csv`},
@@ -130,6 +145,12 @@ func TestPROC05_RuleTypes(t *testing.T) {
 		{"citations", nil, "a.md", "So [^x] and [Source: notes.md] and [Source: hearsay].\n\n[^x]: somebody\n", map[string]string{"notes.md": "n"}, `a.md:1: r: found [^x], whose entry "somebody" has neither an address nor a file of the workspace | a.md:1: r: found the source "hearsay", wanted an address that was read or a file of the workspace`},
 		{"citations", told{"style": "number"}, "a.md", "See https://example.org/a.\n", nil, `a.md:1: r: found the citation https://example.org/a., wanted all as [1]`},
 		{"citations", told{"least": 1}, "a.md", "nothing\n", nil, `a.md: r: found 0 sources that it cites and that there are, wanted at least 1`},
+
+		{"citations", told{"least": 1}, "a.md", "So [1].\n\n## Quellen\n\n1. Die Seite,\n   https://example.org/a\n", nil, ""},
+		{"citations", nil, "a.md", "So [1] and [2], with `list[7]` and `https://code.example`.\n\n## Sources\n1. The page\n   by somebody\n2. https://example.org/a\n", nil, `a.md:1: r: found [1], whose entry "The page by somebody" has neither an address nor a file of the workspace`},
+		{"citations", told{"least": 1}, "a.html", "<p>So [1].</p>\n<h2>Sources</h2>\n<ol>\n<li>The page\n<a href='https://example.org/a'>here</a></li></ol>", nil, ""},
+		{"citations", nil, "a.html", "<p>So [2].</p>\n<h2>Sources</h2><ol><li>https://example.org/a</ol><ol>", nil, `a.html:1: r: found [2], wanted an entry [2] in its list of sources`},
+		{"citations", told{"least": 1}, "a.md", "See https://example.org/%61.\n", nil, ""},
 
 		{"links", nil, "a.md", "[b](b.md#part-two) [c](#top) [w](https://x.example) [s](b%2Emd)\n# Top\n", map[string]string{"b.md": "## Part two\n"}, ""},
 		{"links", nil, "a.md", "[b](c.md)\n[b](b.md#none)\n[x](/etc/x) [y](../y.md)\n", map[string]string{"b.md": "# One\n"}, `a.md:1: r: found the link "c.md", wanted a file of the workspace: there is no c.md | a.md:2: r: found the link "b.md#none", wanted a heading or id "none" in b.md | a.md:3: r: found the link "/etc/x", wanted one that is relative to the file | a.md:3: r: found the link "../y.md", wanted a file of the workspace: there is no ../y.md`},

@@ -54,7 +54,9 @@ var (
 	footnote     = lazy.Compile(`\[\^([^\]\s]{1,40})\]`)
 	sourceNamed  = lazy.Compile(`(?i)[\[(]source:\s*([^\])\n]+)[\])]`)
 	entry        = lazy.Compile(`^\s*(?:[-*]\s+)?(?:\[(\^?[^\]\s]{1,40})\]:?|(\d{1,3})[.)])\s+(.*)$`)
-	listHeadings = []string{"sources", "references", "bibliography", "works cited", "footnotes", "notes", "citations", "endnotes", "literature"}
+	listHeadings = []string{"sources", "references", "bibliography", "works cited", "footnotes", "notes", "citations", "endnotes", "literature",
+		"quellen", "quellenverzeichnis", "quellenangaben", "literatur", "literaturverzeichnis", "referenzen", "fußnoten", "fussnoten", "nachweise", "belege",
+		"références", "bibliographie", "fuentes", "referencias", "bibliografía"}
 )
 
 // cites is what a text cites.
@@ -73,8 +75,12 @@ func (l *look) citations(c *content) {
 		s.known[plainAddress(a)] = true
 	}
 	text := c.prose()
-	if c.kind == "html" {
+	switch c.kind {
+	case "html":
 		text = c.prosePage() // addresses stand in tags
+		s.listItems(c.text)
+	case "md":
+		text = inlineCode.ReplaceAllString(text, " ")
 	}
 	lines := strings.Split(text, "\n")
 	entries := s.entries(lines)
@@ -97,20 +103,67 @@ func (l *look) citations(c *content) {
 // entries reads the list of sources of a text, and says which lines are of it.
 func (s *cites) entries(lines []string) map[int]bool {
 	of := map[int]bool{}
-	inList := false
+	inList, last := false, ""
 	for i, line := range lines {
 		if m := atxHeading.FindStringSubmatch(strings.TrimRight(line, "\r")); m != nil {
-			inList = slices.Contains(listHeadings, headingName(m[2]))
+			inList, last = slices.Contains(listHeadings, headingName(m[2])), ""
 			continue
 		}
 		m := entry.FindStringSubmatch(line)
+		if goesOn := strings.HasPrefix(line, "  ") || strings.HasPrefix(line, "\t"); m == nil && last != "" && goesOn && strings.TrimSpace(line) != "" {
+			of[i] = true
+			s.list[last] += " " + strings.TrimSpace(line)
+			continue
+		}
+		last = ""
 		if m == nil || !inList && (m[1] == "" || !strings.Contains(line, "]:")) && !(m[1] != "" && webAddress.MatchString(m[3])) {
 			continue
 		}
 		of[i] = true
-		s.list[m[1]+m[2]] = m[3]
+		last = m[1] + m[2]
+		s.list[last] = m[3]
 	}
 	return of
+}
+
+// inlineCode is code within a line.
+var inlineCode = lazy.Compile("`[^`\n]+`")
+
+// listItems reads the ordered lists under a heading of sources in a page: with their texts,
+// and the addresses that they link to.
+func (s *cites) listItems(page string) {
+	heading, inList, open, n := "", false, 0, 0
+	item := func(words string) {
+		if n > 0 && open > 0 {
+			s.list[strconv.Itoa(n)] += words + " "
+		}
+	}
+	eachToken(page, func(t html.Token, _ int) {
+		begins := t.Type == html.StartTagToken
+		switch {
+		case t.Type == html.TextToken && heading != "":
+			inList = slices.Contains(listHeadings, headingName(t.Data))
+		case t.Type == html.TextToken:
+			item(strings.TrimSpace(t.Data))
+		case len(t.Data) == 2 && t.Data[0] == 'h' && t.Data[1] >= '1' && t.Data[1] <= '6':
+			if heading = ""; begins {
+				heading = t.Data
+			}
+		case t.Data == "ol" && begins && inList:
+			open, n = open+1, 0
+		case t.Data == "ol" && !begins && open > 0:
+			open--
+		case t.Data == "li" && begins && open > 0:
+			n++
+			s.list[strconv.Itoa(n)] = ""
+		case t.Data == "a" && begins:
+			for _, a := range t.Attr {
+				if a.Key == "href" {
+					item(a.Val)
+				}
+			}
+		}
+	})
 }
 
 // addresses wants each address of a line to be one that was read.
@@ -250,7 +303,7 @@ func trimAddress(a string) string {
 }
 
 // plainAddress is an address as it is compared: without scheme, www, fragment and the
-// slash at its end.
+// slash at its end, and with what is written as %20 and the like as what it stands for.
 func plainAddress(a string) string {
 	a, _, _ = strings.Cut(strings.TrimSpace(a), "#")
 	if at := strings.Index(a, "://"); at >= 0 {
@@ -258,7 +311,7 @@ func plainAddress(a string) string {
 	}
 	host, rest, _ := strings.Cut(a, "/")
 	host = strings.TrimPrefix(strings.ToLower(host), "www.")
-	return strings.TrimRight(host+"/"+strings.ReplaceAll(rest, "&amp;", "&"), "/")
+	return strings.TrimRight(host+"/"+unescaped(strings.ReplaceAll(rest, "&amp;", "&")), "/")
 }
 
 var (

@@ -31,28 +31,63 @@ func (l *look) added(column string) bool {
 	return len(only) == 0 || slices.ContainsFunc(only, func(o string) bool { return figureName(o) == figureName(column) })
 }
 
+// isGrand says whether a label is that of the total of all totals.
+func isGrand(label, name string) bool {
+	for _, all := range []string{"grand", "overall"} {
+		if strings.HasPrefix(label, all+"_"+name) {
+			return true
+		}
+	}
+	return strings.HasPrefix(label, name+"_of_all")
+}
+
+// totalLabel is what a row is called: the first of its cells, or of those before its
+// numbers the one that calls it a total.
+func totalLabel(cells []string, name string) string {
+	for _, c := range cells {
+		label := figureName(c)
+		if _, number := cell(c).(float64); number && label != figureName(cells[0]) {
+			break
+		}
+		if isTotal(label, name) || strings.HasPrefix(label, "sub"+name) || strings.HasPrefix(label, "sub_"+name) {
+			return label
+		}
+	}
+	if len(cells) == 0 {
+		return ""
+	}
+	return figureName(cells[0])
+}
+
 // columnSums holds each row of totals against the rows above it, back to the one before;
-// one of subtotals against those since the last of these.
+// one of subtotals against those since the last of these, and a grand one against all totals
+// since the last of its kind.
 func (l *look) columnSums(c *content, g grid, name string) (found bool) {
 	for col := 1; col < len(g.header); col++ {
 		if !l.added(g.header[col]) {
 			continue
 		}
 		all, part, items := 0.0, 0.0, 0
+		grand, totals := 0.0, 0 // of rows of totals since the last grand one
 		for i, cells := range g.rows {
 			if col >= len(cells) {
 				continue
 			}
 			v, ok := cell(cells[col]).(float64)
-			label := figureName(cells[0])
+			label := totalLabel(cells, name)
 			sub := strings.HasPrefix(label, "sub"+name) || strings.HasPrefix(label, "sub_"+name)
+			whole := isGrand(label, name) || label == name && items == 0 && totals > 1
 			switch {
 			case !ok:
+			case whole && items+totals > 0:
+				l.sum(c, g, i, g.header[col], v, grand+all)
+				all, part, items, grand, totals, found = 0, 0, 0, 0, 0, true
 			case sub && items > 0:
 				l.sum(c, g, i, g.header[col], v, part)
 				part, found = 0, true
 			case isTotal(label, name) && items > 0:
 				l.sum(c, g, i, g.header[col], v, all)
+				grand, totals = grand+all, totals+1
 				all, part, items, found = 0, 0, 0, true
 			case !sub:
 				all, part, items = all+v, part+v, items+1

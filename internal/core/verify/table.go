@@ -150,8 +150,12 @@ var grouped = lazy.Compile(`^\d{1,3}(?:,\d{3})+(?:\.\d+)?$`)
 // currencies are the signs that amounts have, and a blank.
 const currencies = "$€£ \u00a0"
 
+// german is a number with a comma before its decimals, and points between its groups: 8,5
+// and 1.234,56. What both ways of writing take, 1,234 and 1.234, is read as in English.
+var german = lazy.Compile(`^(?:\d{1,3}(?:\.\d{3})+,\d+|\d+,(?:\d{1,2}|\d{4,}))$`)
+
 // cell reads a number as people write them in tables: 1,234.5, $12, 12 €, -$12 or (12)
-// for what is negative, 12% or 12 % for 0.12; anything else is text.
+// for what is negative, 12% or 12 % for 0.12, and 1.234,5; anything else is text.
 func cell(s string) any {
 	s = strings.TrimSpace(s)
 	n, sign, scale := s, 1.0, 1.0
@@ -168,6 +172,9 @@ func cell(s string) any {
 			n, sign = strings.TrimLeft(rest, currencies), -sign
 			break
 		}
+	}
+	if german.MatchString(n) {
+		n = strings.ReplaceAll(strings.ReplaceAll(n, ".", ""), ",", ".")
 	}
 	if strings.HasPrefix(n, "-") || strings.Contains(n, ",") && !grouped.MatchString(n) {
 		return s

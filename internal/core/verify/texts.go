@@ -308,6 +308,9 @@ func (l *look) dates(c *content) {
 		if !low || oldest.After(from) {
 			from, low = oldest, true
 		}
+		if !high { // a day later, since it is tomorrow elsewhere
+			to, high = l.run.Began.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1), true
+		}
 	}
 	text := c.prose()
 	lines := strings.Split(text, "\n")
