@@ -86,6 +86,7 @@ func (d *draft) phase(i int, rs *roles.Set) {
 	d.gateWords(p.Gate, at)
 	d.delegated(p, at)
 	d.synthesis(p, at)
+	d.mayReplan(p, at)
 	d.lightly(i, at("is_critical_path"))
 	if d.given(at("document")...) {
 		d.oneOf("process/phase", p.Document, documentStages.all(), at("document")...)
@@ -145,7 +146,7 @@ func (d *draft) delegated(p *phaseFile, at func(...any) []any) {
 	for key, given := range map[string]bool{
 		"role": p.Role != "", "persona": p.Persona != "", "outcome": len(p.Outcome) > 0, "deliverables": len(p.Deliverables) > 0,
 		"acceptance_criteria": p.AcceptanceCriteria != "", "verification_tier": p.VerificationTier != nil, "model_tier": p.ModelTier != nil,
-		"document": p.Document != "",
+		"document": p.Document != "", "may_replan": p.MayReplan,
 	} {
 		if given {
 			d.refuse("process/phase", at(key), "phase %q is done by process %q, which has a word on %s itself", p.ID, p.Process, key)

@@ -156,12 +156,13 @@ func (w *weaver) phaseNodes(i int) {
 	if p.Process == "" {
 		n.Role, n.Persona, n.Outcome = orElse(p.Role, Analyst), strings.TrimSpace(p.Persona), p.Outcome
 	}
+	w.replanField(p, n)
 	w.heads[p.ID] = w.node(at, n)
 	tail := p.ID
 	if p.Process == "" {
 		tail = w.verification(i, at, tail)
 	}
-	w.tails[p.ID] = []string{tail}
+	w.tails[p.ID] = []string{w.replanNode(p, at, tail)}
 	for k := range w.Hooks.BetweenPhases {
 		h := placedHook{&w.Hooks.BetweenPhases[k], "between_phases", k}
 		if slices.Contains(h.After, p.ID) || len(h.After) == 0 && w.hasAfter(p.ID) {
@@ -176,7 +177,7 @@ func (w *weaver) gate(g *gateFile) *loomv1.Gate {
 	if g == nil {
 		return nil
 	}
-	gate := &loomv1.Gate{Condition: g.Condition, To: g.To, OnFailure: gateActions.value(g.OnFailure)}
+	gate := &loomv1.Gate{Condition: g.Condition, To: g.To, OnFailure: gateActions.value(g.OnFailure), Passes: g.Passes}
 	if g.Max != nil {
 		gate.Max = *g.Max
 	}

@@ -48,6 +48,7 @@ type (
 		Role               string            `yaml:"role"`
 		Persona            string            `yaml:"persona"`
 		Outcome            map[string]string `yaml:"outcome"`
+		MayReplan          bool              `yaml:"may_replan"`
 		MaxAttempts        *uint32           `yaml:"max_attempts"`
 		Timeout            *time.Duration    `yaml:"timeout"`
 	}

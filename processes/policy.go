@@ -153,6 +153,9 @@ func (v *validator) gateTarget(i int, n *loomv1.NodeDefinition, g *loomv1.Gate) 
 		if g.Max != 0 {
 			v.refuse("workflow/gate", at("nodes", i, "gate", "max"), "the gate of node %q does not replan, so it has no max", n.Id)
 		}
+		if g.Passes {
+			v.refuse("workflow/gate", at("nodes", i, "gate", "passes"), "the gate of node %q does not replan, so it is never passed after that", n.Id)
+		}
 		return
 	}
 	if g.To == "" {

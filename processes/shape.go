@@ -95,6 +95,7 @@ type (
 		OnFailure string  `yaml:"on_failure"`
 		To        string  `yaml:"to"`
 		Max       *uint32 `yaml:"max"`
+		Passes    bool    `yaml:"passes"`
 	}
 	backoffFile struct {
 		Initial *time.Duration `yaml:"initial"`

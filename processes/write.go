@@ -134,6 +134,9 @@ func (w *writer) gate(g *loomv1.Gate) {
 		w.line("  to: %s", plain(g.To))
 		w.line("  max: %d", g.Max)
 	}
+	if g.Passes {
+		w.line("  passes: true")
+	}
 }
 
 func (w *writer) onFailure(p *loomv1.FailurePolicy) {

@@ -83,7 +83,7 @@ func statuses(n *loomv1.NodeDefinition) []string {
 // outcome/invalid with everything that is wrong at once, so that a model can
 // mend it: unknown keys, a status that the node does not have, an empty
 // summary, undeclared or mistyped fields, and on success missing ones but
-// [FaultField]. A declared field beside "fields" counts as one in it. The summary
+// [FaultField] and [workflow.ReplanField]. A declared field beside "fields" counts as one in it. The summary
 // becomes one line.
 func ParseOutcome(n *loomv1.NodeDefinition, args string) (*loomv1.Outcome, error) {
 	values, err := decode(args)
@@ -217,7 +217,7 @@ func (p *outcomeParser) fields() {
 		if p.out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || given[k] != nil {
 			continue
 		}
-		if k == FaultField && p.node.Outcome[k] == "string" {
+		if (k == FaultField || k == workflow.ReplanField) && p.node.Outcome[k] == "string" {
 			out[k] = structpb.NewStringValue("")
 		} else {
 			p.wrong("fields."+k, "a success gives it").Want("a value that is %s", wanted(p.node.Outcome[k]))

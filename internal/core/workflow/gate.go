@@ -27,6 +27,8 @@ func (r Run) readGate(n *node) (open, back bool, err error) {
 	switch {
 	case unreadable != nil:
 		action, why = gateBlocks, fmt.Sprintf("the gate of %q cannot be read: %s", n.Id, unreadable)
+	case action == gateReplans && used >= n.Gate.Max && n.Gate.Passes:
+		return true, false, nil
 	case action == gateReplans && used >= n.Gate.Max:
 		action, why = gateBlocks, fmt.Sprintf("%s, after it sent work back %s", why, times(used))
 	}

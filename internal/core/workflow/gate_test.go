@@ -366,3 +366,26 @@ func TestWF15_CompileChecksGatesAndCriticality(t *testing.T) {
 		})
 	}
 }
+
+// TestPROC04_AGateThatPassesSendsWorkBackSoOften has a gate that never holds send work back
+// twice and then let it through, and asks nobody.
+func TestPROC04_AGateThatPassesSendsWorkBackSoOften(t *testing.T) {
+	def := define(`
+		s start
+		a task
+		m merge
+		e end
+		s -> a
+		a -> m
+		m -> e`, func(n map[string]*loomv1.NodeDefinition) {
+		n["m"].Gate = &loomv1.Gate{Condition: "false", OnFailure: loomv1.GateAction_GATE_ACTION_REPLAN, To: "a", Max: 2, Passes: true}
+	})
+	w := newWorld(t, def, nil)
+	for range 3 {
+		w.answer(t, "a", good(nil))
+	}
+	w.want(t, "a succeeded", "m succeeded")
+	if st := w.x.Nodes["m"]; st.Replans != 2 || w.x.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED || len(w.x.Gaps) > 0 {
+		t.Errorf("%v, %v\n%s", w.x.Status, st, w.story())
+	}
+}

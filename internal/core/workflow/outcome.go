@@ -197,6 +197,10 @@ func fitsJudged(n *node, list []*loomv1.JudgedRule) error {
 	return nil
 }
 
+// ReplanField is the outcome field that says why the phases to come are to be planned anew;
+// "" where they are not.
+const ReplanField = "replan"
+
 // Bounds of what an outcome says was read.
 const (
 	MaxSources  = 128

@@ -2487,7 +2487,9 @@ type Gate struct {
 	// For replan: the ancestor that work goes back to.
 	To string `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
 	// For replan: how often in an execution; after that the gate blocks.
-	Max           uint32 `protobuf:"varint,4,opt,name=max,proto3" json:"max,omitempty"`
+	Max uint32 `protobuf:"varint,4,opt,name=max,proto3" json:"max,omitempty"`
+	// For replan: after that the gate is open: what it was closed for has been seen to.
+	Passes        bool `protobuf:"varint,5,opt,name=passes,proto3" json:"passes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2548,6 +2550,13 @@ func (x *Gate) GetMax() uint32 {
 		return x.Max
 	}
 	return 0
+}
+
+func (x *Gate) GetPasses() bool {
+	if x != nil {
+		return x.Passes
+	}
+	return false
 }
 
 // Backoff is how long to wait before attempt N+1: initial times 2 to the N-1,
@@ -6395,13 +6404,14 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"8\n" +
 	"\fMemoryAccess\x12\x12\n" +
 	"\x04read\x18\x01 \x03(\tR\x04read\x12\x14\n" +
-	"\x05write\x18\x02 \x03(\tR\x05write\"z\n" +
+	"\x05write\x18\x02 \x03(\tR\x05write\"\x92\x01\n" +
 	"\x04Gate\x12\x1c\n" +
 	"\tcondition\x18\x01 \x01(\tR\tcondition\x122\n" +
 	"\n" +
 	"on_failure\x18\x02 \x01(\x0e2\x13.loom.v1.GateActionR\tonFailure\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12\x10\n" +
-	"\x03max\x18\x04 \x01(\rR\x03max\"o\n" +
+	"\x03max\x18\x04 \x01(\rR\x03max\x12\x16\n" +
+	"\x06passes\x18\x05 \x01(\bR\x06passes\"o\n" +
 	"\aBackoff\x123\n" +
 	"\ainitial\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\ainitial\x12/\n" +
 	"\x05limit\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05limit\"N\n" +
