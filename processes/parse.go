@@ -252,7 +252,7 @@ func (c *compiler) gate(g *gateFile, i int) *loomv1.Gate {
 		return nil
 	}
 	gate := &loomv1.Gate{
-		Condition: g.Condition, To: g.To,
+		Condition: g.Condition, To: g.To, Passes: g.Passes,
 		OnFailure: lookUp(c, gateActions, g.OnFailure, "workflow/gate", "nodes", i, "gate", "on_failure"),
 	}
 	if g.Max != nil {
