@@ -270,7 +270,7 @@ type Query struct {
 	Text string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
 	// For beads: those with all of these labels.
 	Labels []string `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty"`
-	// For beads: "task", "bug" or "approval".
+	// For beads: "task", "bug", "approval" or "conversation".
 	Type string `protobuf:"bytes,7,opt,name=type,proto3" json:"type,omitempty"`
 	// For beads and executions: those of this process.
 	Process string `protobuf:"bytes,8,opt,name=process,proto3" json:"process,omitempty"`
@@ -1953,7 +1953,9 @@ type View struct {
 	Tree *TreeUsage `protobuf:"bytes,25,opt,name=tree,proto3" json:"tree,omitempty"`
 	// Where no project was named: those that would have been asked too, but are left out,
 	// since their events cannot be replayed.
-	Quarantined   []string `protobuf:"bytes,45,rep,name=quarantined,proto3" json:"quarantined,omitempty"`
+	Quarantined []string `protobuf:"bytes,45,rep,name=quarantined,proto3" json:"quarantined,omitempty"`
+	// Of the view conversation, the newest first.
+	Conversations []*Conversation `protobuf:"bytes,46,rep,name=conversations,proto3" json:"conversations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2201,6 +2203,13 @@ func (x *View) GetTree() *TreeUsage {
 func (x *View) GetQuarantined() []string {
 	if x != nil {
 		return x.Quarantined
+	}
+	return nil
+}
+
+func (x *View) GetConversations() []*Conversation {
+	if x != nil {
+		return x.Conversations
 	}
 	return nil
 }
@@ -5238,7 +5247,7 @@ var File_loom_v1_service_proto protoreflect.FileDescriptor
 
 const file_loom_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\xd1\x02\n" +
+	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\xd1\x02\n" +
 	"\x05Query\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
@@ -5395,8 +5404,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x03met\x18\x05 \x01(\bH\x01R\x03met\x88\x01\x01\x12\x12\n" +
 	"\x04unit\x18\x06 \x01(\tR\x04unitB\v\n" +
 	"\t_measuredB\x06\n" +
-	"\x04_met\"\xf1\n" +
-	"\n" +
+	"\x04_met\"\xae\v\n" +
 	"\x04View\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x05beads\x18\x02 \x03(\v2\r.loom.v1.BeadR\x05beads\x122\n" +
@@ -5435,7 +5443,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\awaiting\x18\x18 \x01(\rR\awaiting\x123\n" +
 	"\bsessions\x18+ \x03(\v2\x17.loom.v1.PatternSessionR\bsessions\x12&\n" +
 	"\x04tree\x18\x19 \x01(\v2\x12.loom.v1.TreeUsageR\x04tree\x12 \n" +
-	"\vquarantined\x18- \x03(\tR\vquarantined\x1a8\n" +
+	"\vquarantined\x18- \x03(\tR\vquarantined\x12;\n" +
+	"\rconversations\x18. \x03(\v2\x15.loom.v1.ConversationR\rconversations\x1a8\n" +
 	"\n" +
 	"StaleEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -5836,30 +5845,31 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*MemoryContext)(nil),         // 75: loom.v1.MemoryContext
 	(*MemoryOffer)(nil),           // 76: loom.v1.MemoryOffer
 	(*PatternSession)(nil),        // 77: loom.v1.PatternSession
-	(*Usage)(nil),                 // 78: loom.v1.Usage
-	(*Cursor)(nil),                // 79: loom.v1.Cursor
-	(*Notice)(nil),                // 80: loom.v1.Notice
-	(*JournalCut)(nil),            // 81: loom.v1.JournalCut
-	(*DecisionNode)(nil),          // 82: loom.v1.DecisionNode
-	(*Identity)(nil),              // 83: loom.v1.Identity
-	(*durationpb.Duration)(nil),   // 84: google.protobuf.Duration
-	(DecisionType)(0),             // 85: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 86: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 87: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 88: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 89: loom.v1.Narrative
-	(*Pulse)(nil),                 // 90: loom.v1.Pulse
-	(*Ballot)(nil),                // 91: loom.v1.Ballot
-	(*AddDecision)(nil),           // 92: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 93: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 94: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 95: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 96: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 97: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 98: loom.v1.ImportDecisions
-	(*KeepMemory)(nil),            // 99: loom.v1.KeepMemory
-	(*ChangeMemory)(nil),          // 100: loom.v1.ChangeMemory
-	(*ForgetMemory)(nil),          // 101: loom.v1.ForgetMemory
+	(*Conversation)(nil),          // 78: loom.v1.Conversation
+	(*Usage)(nil),                 // 79: loom.v1.Usage
+	(*Cursor)(nil),                // 80: loom.v1.Cursor
+	(*Notice)(nil),                // 81: loom.v1.Notice
+	(*JournalCut)(nil),            // 82: loom.v1.JournalCut
+	(*DecisionNode)(nil),          // 83: loom.v1.DecisionNode
+	(*Identity)(nil),              // 84: loom.v1.Identity
+	(*durationpb.Duration)(nil),   // 85: google.protobuf.Duration
+	(DecisionType)(0),             // 86: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 87: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 88: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 89: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 90: loom.v1.Narrative
+	(*Pulse)(nil),                 // 91: loom.v1.Pulse
+	(*Ballot)(nil),                // 92: loom.v1.Ballot
+	(*AddDecision)(nil),           // 93: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 94: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 95: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 96: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 97: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 98: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 99: loom.v1.ImportDecisions
+	(*KeepMemory)(nil),            // 100: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 101: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 102: loom.v1.ForgetMemory
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
 	51,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
@@ -5914,83 +5924,84 @@ var file_loom_v1_service_proto_depIdxs = []int32{
 	76,  // 49: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
 	77,  // 50: loom.v1.View.sessions:type_name -> loom.v1.PatternSession
 	19,  // 51: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
-	78,  // 52: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
-	79,  // 53: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	51,  // 54: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	57,  // 55: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	80,  // 56: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	79,  // 57: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	81,  // 58: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	57,  // 59: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	34,  // 60: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	57,  // 61: loom.v1.ArtifactsReply.error:type_name -> loom.v1.Error
-	26,  // 62: loom.v1.ArtifactsReply.artifacts:type_name -> loom.v1.Artifact
-	27,  // 63: loom.v1.Artifact.versions:type_name -> loom.v1.ArtifactVersion
-	51,  // 64: loom.v1.ArtifactVersion.time:type_name -> google.protobuf.Timestamp
-	0,   // 65: loom.v1.ArtifactRequest.form:type_name -> loom.v1.ArtifactForm
-	57,  // 66: loom.v1.ArtifactReply.error:type_name -> loom.v1.Error
-	27,  // 67: loom.v1.ArtifactReply.version:type_name -> loom.v1.ArtifactVersion
-	57,  // 68: loom.v1.WhyReply.error:type_name -> loom.v1.Error
-	51,  // 69: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
-	60,  // 70: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
-	58,  // 71: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
-	61,  // 72: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
-	32,  // 73: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
-	82,  // 74: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
-	33,  // 75: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
-	33,  // 76: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
-	82,  // 77: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
-	51,  // 78: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	83,  // 79: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	57,  // 80: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	39,  // 81: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	51,  // 82: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	38,  // 83: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
-	68,  // 84: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
-	84,  // 85: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
-	57,  // 86: loom.v1.HostReply.damage:type_name -> loom.v1.Error
-	37,  // 87: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
-	84,  // 88: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
-	51,  // 89: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
-	1,   // 90: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	85,  // 91: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	86,  // 92: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	87,  // 93: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	51,  // 94: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	57,  // 95: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	62,  // 96: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	88,  // 97: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	89,  // 98: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	90,  // 99: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	91,  // 100: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	50,  // 101: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	41,  // 102: loom.v1.GraphReply.parts:type_name -> loom.v1.GraphReply
-	92,  // 103: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	93,  // 104: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	94,  // 105: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	95,  // 106: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	96,  // 107: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	97,  // 108: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	98,  // 109: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	99,  // 110: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
-	100, // 111: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
-	101, // 112: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
-	2,   // 113: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	51,  // 114: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	51,  // 115: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	57,  // 116: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	46,  // 117: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	46,  // 118: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	51,  // 119: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	15,  // 120: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	64,  // 121: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
-	57,  // 122: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
-	64,  // 123: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
-	124, // [124:124] is the sub-list for method output_type
-	124, // [124:124] is the sub-list for method input_type
-	124, // [124:124] is the sub-list for extension type_name
-	124, // [124:124] is the sub-list for extension extendee
-	0,   // [0:124] is the sub-list for field type_name
+	78,  // 52: loom.v1.View.conversations:type_name -> loom.v1.Conversation
+	79,  // 53: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
+	80,  // 54: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	51,  // 55: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	57,  // 56: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	81,  // 57: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	80,  // 58: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	82,  // 59: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	57,  // 60: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	34,  // 61: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	57,  // 62: loom.v1.ArtifactsReply.error:type_name -> loom.v1.Error
+	26,  // 63: loom.v1.ArtifactsReply.artifacts:type_name -> loom.v1.Artifact
+	27,  // 64: loom.v1.Artifact.versions:type_name -> loom.v1.ArtifactVersion
+	51,  // 65: loom.v1.ArtifactVersion.time:type_name -> google.protobuf.Timestamp
+	0,   // 66: loom.v1.ArtifactRequest.form:type_name -> loom.v1.ArtifactForm
+	57,  // 67: loom.v1.ArtifactReply.error:type_name -> loom.v1.Error
+	27,  // 68: loom.v1.ArtifactReply.version:type_name -> loom.v1.ArtifactVersion
+	57,  // 69: loom.v1.WhyReply.error:type_name -> loom.v1.Error
+	51,  // 70: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
+	60,  // 71: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
+	58,  // 72: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
+	61,  // 73: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
+	32,  // 74: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
+	83,  // 75: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
+	33,  // 76: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
+	33,  // 77: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
+	83,  // 78: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
+	51,  // 79: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	84,  // 80: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	57,  // 81: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	39,  // 82: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	51,  // 83: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	38,  // 84: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
+	68,  // 85: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
+	85,  // 86: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
+	57,  // 87: loom.v1.HostReply.damage:type_name -> loom.v1.Error
+	37,  // 88: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
+	85,  // 89: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
+	51,  // 90: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	1,   // 91: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	86,  // 92: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	87,  // 93: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	88,  // 94: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	51,  // 95: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	57,  // 96: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	62,  // 97: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	89,  // 98: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	90,  // 99: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	91,  // 100: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	92,  // 101: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	50,  // 102: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	41,  // 103: loom.v1.GraphReply.parts:type_name -> loom.v1.GraphReply
+	93,  // 104: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	94,  // 105: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	95,  // 106: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	96,  // 107: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	97,  // 108: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	98,  // 109: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	99,  // 110: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	100, // 111: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
+	101, // 112: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
+	102, // 113: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
+	2,   // 114: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	51,  // 115: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	51,  // 116: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	57,  // 117: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	46,  // 118: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	46,  // 119: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	51,  // 120: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	15,  // 121: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	64,  // 122: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
+	57,  // 123: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
+	64,  // 124: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
+	125, // [125:125] is the sub-list for method output_type
+	125, // [125:125] is the sub-list for method input_type
+	125, // [125:125] is the sub-list for extension type_name
+	125, // [125:125] is the sub-list for extension extendee
+	0,   // [0:125] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -6000,6 +6011,7 @@ func file_loom_v1_service_proto_init() {
 	}
 	file_loom_v1_command_proto_init()
 	file_loom_v1_common_proto_init()
+	file_loom_v1_conversation_proto_init()
 	file_loom_v1_cut_proto_init()
 	file_loom_v1_graph_proto_init()
 	file_loom_v1_journal_proto_init()
