@@ -97,9 +97,7 @@ func recordOf(ctx context.Context, c *client.Client, x *loomv1.Execution) (*prov
 	record := provenance.Of(x.Bead)
 	archive := ""
 	c.Cut = func(cut *loomv1.JournalCut) { archive = cut.Archive }
-	q := &loomv1.NoticesRequest{Project: x.Project, Kinds: []string{
-		"bead-filed", "attempt-dispatched", "attempt-claimed", "attempt-ended", "model-answered", "turn-compacted", "tool-finished",
-	}}
+	q := &loomv1.NoticesRequest{Project: x.Project, Kinds: provenance.Kinds()}
 	err := c.Follow(ctx, q, false, func(n *loomv1.Notice) error {
 		record.Add(n.Event)
 		return nil

@@ -45,6 +45,11 @@ func Of(bead string) *Record {
 	return &Record{tree: sourcelist.Of(bead), attempts: map[string]*Attempt{}, children: map[string]string{}}
 }
 
+// Kinds are the kinds of events that a record is made of; it needs no others.
+func Kinds() []string {
+	return []string{"bead-filed", "attempt-dispatched", "attempt-claimed", "attempt-ended", "model-answered", "turn-compacted", "tool-finished"}
+}
+
 // Add takes an event, and says whether it is about the bead or about work for it.
 func (r *Record) Add(e *loomv1.Event) bool {
 	if !r.tree.Add(e) {

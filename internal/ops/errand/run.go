@@ -270,15 +270,11 @@ func (e *errand) openKey() (*ceokey.Key, error) {
 }
 
 func (e *errand) result(ctx context.Context) (*Result, error) {
-<<<<<<< HEAD
 	r := &Result{Project: e.ws.id, Bead: e.bead, Waits: e.waits, Repository: e.ws.repository, Status: "open"}
 	if err := e.readAll(ctx); err != nil {
 		return nil, err
 	}
-	r.Sources = e.read.Entries()
-=======
-	r := &Result{Project: e.ws.id, Bead: e.bead, Waits: e.waits, Repository: e.ws.repository, Status: "open", Sources: e.record.Sources()}
->>>>>>> 73c2a30e (internal/core/provenance: list who made what is delivered)
+	r.Sources = e.record.Sources()
 	v, err := e.client.Execution(ctx, &loomv1.Query{Project: e.ws.id, Id: e.bead})
 	if err != nil {
 		if e.waits || fault.Code(err) == "execution/unknown" {
@@ -317,10 +313,10 @@ func (e *errand) result(ctx context.Context) (*Result, error) {
 // readAll has the sources of the whole record: work that had ended already is not followed
 // to its end.
 func (e *errand) readAll(ctx context.Context) error {
-	e.read = sourcelist.Of(e.bead)
-	q := &loomv1.NoticesRequest{Project: e.ws.id, Kinds: []string{"bead-filed", "tool-finished"}}
+	e.record = provenance.Of(e.bead)
+	q := &loomv1.NoticesRequest{Project: e.ws.id, Kinds: provenance.Kinds()}
 	return e.client.Follow(ctx, q, false, func(n *loomv1.Notice) error {
-		e.read.Add(n.Event)
+		e.record.Add(n.Event)
 		return nil
 	})
 }
