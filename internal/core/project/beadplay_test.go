@@ -108,7 +108,8 @@ func (l *ledger) want(p *loomv1.ProjectState, b *loomv1.Bead) string {
 		return "that of a bead whose execution has begun"
 	}
 	return map[loomv1.ExecutionStatus]string{
-		loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED: "closed", loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED: "aborted",
+		loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED: "closed", loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED_WITH_GAPS: "closed",
+		loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED:  "aborted",
 		loomv1.ExecutionStatus_EXECUTION_STATUS_REJECTED: "failed", loomv1.ExecutionStatus_EXECUTION_STATUS_FAILED: "failed",
 	}[x.Status]
 }
