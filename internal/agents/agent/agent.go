@@ -163,6 +163,9 @@ type job struct {
 	// has it; nil for work that nothing is promised of.
 	promised func(context.Context, *loomv1.Outcome) (*fault.Error, error)
 
+	// page has the words of pages that the turn has read; nil until it ends.
+	page func(address string) string
+
 	// paper is the document that a phase works on; nil for other work.
 	paper *paper
 

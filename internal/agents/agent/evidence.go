@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -111,11 +112,31 @@ func (r *run) sources() (list []string) {
 	return list
 }
 
+// page returns the words of an address as tools of the turn have read them, "" if they
+// are not kept.
+func (r *run) page(ctx context.Context) func(address string) string {
+	return func(address string) string {
+		for _, s := range slices.Backward(r.t.GetSteps()) {
+			for _, read := range s.GetTool().GetResult().GetRead() {
+				if !verify.SameAddress(read.Address, address) {
+					continue
+				}
+				text, err := r.text(ctx, cmp.Or(read.Text, read.Content))
+				if err != nil {
+					return ""
+				}
+				return text
+			}
+		}
+		return ""
+	}
+}
+
 // known is what rules are told of the execution: when it began, and what was read in it,
 // by this turn and by others, those that failed among them.
 func (j *job) known(out *loomv1.Outcome) verify.Run {
 	x := j.brief.Execution
-	k := verify.Run{Sources: slices.Clone(out.GetSources())}
+	k := verify.Run{Sources: slices.Clone(out.GetSources()), Page: j.page}
 	if x.GetStartedAt() != nil {
 		k.Began = x.StartedAt.AsTime()
 	}

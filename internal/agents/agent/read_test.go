@@ -7,11 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/source/fetch"
 	"github.com/loomrun/loom/internal/agents/source/sourcetest"
 	"github.com/loomrun/loom/internal/agents/tool"
 	"github.com/loomrun/loom/internal/base/redact"
+	"github.com/loomrun/loom/internal/core/turn"
+	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
 )
 
 // What web_fetch reads is kept with the call: the address after redirects, the hash of
@@ -43,5 +47,48 @@ func TestTOOL07_PagesAreKept(t *testing.T) {
 		if err != nil || !strings.Contains(string(data), want) || strings.Contains(string(data), "hunter2") {
 			t.Errorf("%q (%v), want %q", data, err, want)
 		}
+	}
+}
+
+// A quotation beside the citation of a page that the agent has read must stand there: it is
+// told within the turn what does not, and mends it.
+func TestPROC05_AQuotationMustStandInThePageThatWasRead(t *testing.T) {
+	const process = `name: prices
+version: "1.0"
+phases:
+  - {id: facts, role: analyst, description: Gather facts., deliverables: [a.md]}
+verification:
+  rules:
+    - {name: quoted, type: citations, description: Quotations stand there., with: {of: quotations}, severity: error}
+`
+	def, err := processes.Parse("prices.yaml", []byte(process), roles.Builtin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	internet := sourcetest.New(t)
+	internet.Serve("www.example.com", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "<main><p>The <b>price</b> rose by four percent.</p></main>")
+	}))
+	write := func(quotation string) *model.Response {
+		return says(call("file_write", map[string]any{"path": "a.md", "content": "They say \"" + quotation + "\" (https://www.example.com/prices).\n"}),
+			call(turn.FinishName, map[string]any{"status": "success", "summary": "done"}))
+	}
+	answers := []*model.Response{says(call("web_fetch", map[string]any{"url": "https://www.example.com/prices"})), write("the price fell by a half"), write("The price rose by four percent.")}
+	var told []string
+	b := newBench(t, func(r *model.Request) (*model.Response, error) {
+		told = append(told, r.Messages[len(r.Messages)-1].Text)
+		return answers[len(told)-1], nil
+	})
+	b.worker.Sources = &tool.Sources{Web: fetch.New(internet.Config(fetch.Config{Hosts: []string{"*.example.com"}}))}
+	br := brief("analyst", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+	br.Execution.Nodes = map[string]*loomv1.NodeState{"facts": {}}
+	at(br, def, "facts")
+	out := b.must(br)
+	if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || len(told) != 3 {
+		t.Fatalf("after %d answers: %v\n%s", len(told), out, strings.Join(told, "\n----\n"))
+	}
+	if want := `found the quotation "the price fell by a half", wanted words of https://www.example.com/prices as it was read`; !strings.Contains(told[2], want) {
+		t.Errorf("the agent is told\n%s\nwithout %q", told[2], want)
 	}
 }

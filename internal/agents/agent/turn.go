@@ -125,7 +125,7 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 		case turn.RunTools:
 			err = r.runTools(ctx, s.Calls)
 		case turn.Finish:
-			s.Outcome.Sources = r.sources()
+			s.Outcome.Sources, r.job.page = r.sources(), r.page(ctx)
 			if s.Outcome.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
 				return s.Outcome, nil
 			}

@@ -44,7 +44,12 @@ func lookInto(r *loomv1.Rule, name, text string, others map[string]string) []str
 	for n, t := range others {
 		files[n] = &fstest.MapFile{Data: []byte(t)}
 	}
-	run := verify.Run{Began: began, Sources: []string{"https://www.example.org/a/", "https://doi.example/10.1234/abc"}}
+	run := verify.Run{
+		Began: began, Sources: []string{"https://www.example.org/a/", "https://www.example.org/b", "https://doi.example/10.1234/abc"},
+		Page: func(address string) string {
+			return map[string]string{"https://example.org/a": "Viper reads “many formats”, and\nit has [three](/deps) **dependencies**. It watches files."}[address]
+		},
+	}
 	var list []string
 	for _, f := range verify.Phase(files, "p", &loomv1.Phase{Deliverables: []string{name}}, []*loomv1.Rule{r}, "", run) {
 		list = append(list, strings.TrimPrefix(f.String(), "error r "))
@@ -140,9 +145,16 @@ func TestPROC05_RuleTypes(t *testing.T) {
 		{"schema", told{"schema": map[string]any{"properties": map[string]any{"n": map[string]any{"minimum": 1}}}}, "a.json", `{"n": 1e1000001}`, nil, `warning r a.json: not looked at: json: cannot unmarshal number 1e1000001 into Go value of type float64`},
 
 		{"citations", told{"least": 2}, "a.md", "So it is [1] (https://example.org/a), says doi:10.1234/abc.\n\n## Sources\n1. The page, https://example.org/a\n", nil, ""},
-		{"citations", nil, "a.md", "x\nSee https://made.up/page.\n", nil, `a.md:2: r: found the address https://made.up/page, which was not read in this run; wanted one of the 2 that were`},
+		{"citations", nil, "a.md", "x\nSee https://made.up/page.\n", nil, `a.md:2: r: found the address https://made.up/page, which was not read in this run; wanted one of the 3 that were`},
 		{"citations", nil, "a.md", "It is so [2].\n\n# References\n1. https://example.org/a\n", nil, `a.md:1: r: found [2], wanted an entry [2] in its list of sources`},
 		{"citations", nil, "a.md", "So [^x] and [Source: notes.md] and [Source: hearsay].\n\n[^x]: somebody\n", map[string]string{"notes.md": "n"}, `a.md:1: r: found [^x], whose entry "somebody" has neither an address nor a file of the workspace | a.md:1: r: found the source "hearsay", wanted an address that was read or a file of the workspace`},
+		{"citations", nil, "a.md", "They say “it has three dependencies” [1], and\n\"Viper reads 'many formats' ... watches files\" https://example.org/a.\n\n## Sources\n1. https://example.org/a\n", nil, ""},
+		{"citations", nil, "a.md", "x\n\n- \"Viper is the fastest configuration library\"\n  (https://example.org/a)\n- \"some other words of nobody\"\n", nil, `a.md:3: r: found the quotation "Viper is the fastest configuration library", wanted words of https://example.org/a as it was read`},
+		{"citations", nil, "a.md", "The \"fastest library\" is \"what nobody has ever said\" [1].\n\n[1]: https://example.org/a\n", nil, `a.md:1: r: found the quotation "what nobody has ever said", wanted words of https://example.org/a as it was read`},
+		{"citations", nil, "a.md", "\"Of this page nothing is at hand\" https://example.org/b https://example.org/a.\n", nil, ""},
+		{"citations", told{"of": "quotations"}, "a.md", "\"Words that nobody has ever said\" https://example.org/a, https://made.up/page\n", nil, ""},
+		{"citations", told{"of": "quotations"}, "a.md", "\"Words that nobody has ever said\" https://example.org/a, [9]\n", nil, `a.md:1: r: found the quotation "Words that nobody has ever said", wanted words of https://example.org/a as it was read`},
+		{"citations", told{"of": "citations"}, "a.md", "\"Words that nobody has ever said\" https://example.org/a\n", nil, ""},
 		{"citations", told{"style": "number"}, "a.md", "See https://example.org/a.\n", nil, `a.md:1: r: found the citation https://example.org/a., wanted all as [1]`},
 		{"citations", told{"least": 1}, "a.md", "nothing\n", nil, `a.md: r: found 0 sources that it cites and that there are, wanted at least 1`},
 
@@ -201,6 +213,7 @@ func TestPROC03_WhatRulesAreTold(t *testing.T) {
 		{"schema", told{"schema": told{"$ref": "https://elsewhere.example/s"}}, "a.json", "it is no JSON Schema"},
 		{"schema", told{"schema": "x"}, "a.json", "schema is not a mapping"},
 		{"citations", told{"style": "apa"}, "a.md", "there is no such style"},
+		{"citations", told{"of": "notes"}, "a.md", "that is not looked at"},
 		{"links", told{"x": 1}, "a.md", "takes nothing under with"},
 		{"spelling", told{"wrong": []any{"x"}}, "a.md", "lacks name"},
 		{"balance", told{"tolerance": -1}, "a.csv", "tolerance is less than 0"},

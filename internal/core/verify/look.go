@@ -17,6 +17,9 @@ type Run struct {
 	Began time.Time
 	// Sources are the addresses that were read in it.
 	Sources []string
+	// Page returns the words of an address as they were read, "" where they are not at
+	// hand: quotations that cite it are held against them. Nil is none.
+	Page func(address string) string
 }
 
 // look is one rule that looks at one file.

@@ -53,13 +53,8 @@ func CitedIn(text string, first, last int) (list []string) {
 	}
 	for i := max(first-1, 0); i < min(last, len(lines)); i++ {
 		add(lines[i])
-		for _, m := range numbered.FindAllStringSubmatch(lines[i], -1) {
-			for _, k := range numbersIn(m[1]) {
-				add(s.list[k])
-			}
-		}
-		for _, m := range footnote.FindAllStringSubmatch(lines[i], -1) {
-			add(s.list["^"+m[1]])
+		for _, words := range s.named(lines[i]) {
+			add(words)
 		}
 	}
 	return list

@@ -18,10 +18,12 @@ import (
 var sourceKinds = []Kind{
 	{
 		Name: "citations", Type: loomv1.RuleType_RULE_TYPE_CITATIONS, Output: true, look: (*look).citations, sound: citationsSound,
-		About: "each address, `[n]`, `[^n]`, `[Source: …]` and `doi:` resolves to what was read in the run, or to a file of the workspace",
+		About: "each address, `[n]`, `[^n]`, `[Source: …]` and `doi:` resolves to what was read in the run, or to a file of the workspace; " +
+			"what is quoted beside the citation of a page that the same agent read stands there",
 		Params: []Param{
 			{"least", "count", "how many different sources are cited at least; 0", false},
 			{"style", "text", "`address`, `number` or `footnote`: how all citations are written", false},
+			{"of", "text", "`citations` or `quotations`: what is looked at alone; both", false},
 		},
 		Example: `{name: sourced, type: citations, with: {least: 3}, target: report.md, severity: error}`,
 	},
@@ -41,10 +43,14 @@ var sourceKinds = []Kind{
 var citationStyles = []string{"address", "number", "footnote"}
 
 func citationsSound(r *loomv1.Rule) []RuleFault {
+	var wrong []RuleFault
 	if style := toldOf(r).text("style", "address"); !slices.Contains(citationStyles, style) {
-		return []RuleFault{wrongAt(ruleError("there is no such style").Got(style).Want("%s", strings.Join(citationStyles, ", ")), "with", "style")}
+		wrong = append(wrong, wrongAt(ruleError("there is no such style").Got(style).Want("%s", strings.Join(citationStyles, ", ")), "with", "style"))
 	}
-	return nil
+	if of := toldOf(r).text("of", "citations"); of != "citations" && of != "quotations" {
+		wrong = append(wrong, wrongAt(ruleError("that is not looked at").Got(of).Want("citations or quotations"), "with", "of"))
+	}
+	return wrong
 }
 
 var (
@@ -84,6 +90,13 @@ func (l *look) citations(c *content) {
 	}
 	lines := strings.Split(text, "\n")
 	entries := s.entries(lines)
+	of := l.with.text("of", "")
+	if of != "citations" {
+		s.quotations(lines, entries)
+	}
+	if of == "quotations" {
+		return
+	}
 	style := l.with.text("style", "")
 	for i, line := range lines {
 		s.addresses(i+1, line)
