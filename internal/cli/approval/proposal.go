@@ -98,6 +98,11 @@ func workText(w io.Writer, a *loomv1.Attempt) {
 	fmt.Fprintf(w, "  %s by %s (%s): %s\n", a.Node, console.Dash(by), project.Word(a.Outcome.GetStatus()), whole(a.Outcome.GetSummary()))
 	fields := a.Outcome.GetFields().AsMap()
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if text, ok := fields[name].(string); ok && strings.Contains(strings.TrimSpace(text), "\n") {
+			fmt.Fprintf(w, "    %s =\n", whole(name))
+			indented(w, "      | ", text)
+			continue
+		}
 		value, _ := json.Marshal(fields[name]) // a Struct has only what JSON has
 		fmt.Fprintf(w, "    %s = %s\n", whole(name), whole(string(value)))
 	}

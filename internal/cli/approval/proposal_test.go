@@ -15,7 +15,7 @@ import (
 // spelt out.
 func TestCLI01_NothingThatIsSignedIsCut(t *testing.T) {
 	long := strings.Repeat("x", 3000) + "|the end"
-	fields, err := structpb.NewStruct(map[string]any{"cause": long})
+	fields, err := structpb.NewStruct(map[string]any{"cause": long, "steps": "first\nsecond\x1b"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestCLI01_NothingThatIsSignedIsCut(t *testing.T) {
 	if got := strings.Count(w.String(), "|the end"); got != 16 {
 		t.Errorf("%d of 16 texts are whole", got)
 	}
-	for _, want := range []string{"qa (", "implementer", "7 tokens, $0.0001", `\u202e`, `and\x1b[2J more`} {
+	for _, want := range []string{"qa (", "implementer", "7 tokens, $0.0001", `\u202e`, `and\x1b[2J more`, "steps =\n      | first\n      | second\\x1b\n"} {
 		if !strings.Contains(w.String(), want) {
 			t.Errorf("%q is not shown", want)
 		}
