@@ -13,6 +13,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/conversation"
 	"github.com/loomrun/loom/internal/core/turn"
+	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
@@ -28,15 +29,11 @@ func (j *job) converse(ctx context.Context) (*loomv1.Outcome, error) {
 	if turn.Resting(j.brief.Turn) && len(j.brief.Execution.Said) == 0 {
 		return nil, j.rest(ctx)
 	}
-	commit, err := j.repo.Source.Tip(ctx, j.brief.Project.TargetBranch)
-	if err != nil {
-		return nil, err
-	}
-	dir, done, err := j.checkout(ctx, commit)
-	if err != nil {
-		return nil, err
-	}
+	dir, done, err := j.newest(ctx)
 	defer done()
+	if err != nil {
+		return j.brokenOff(ctx, err)
+	}
 	ws := j.workspace(dir)
 	r, err := j.begin(ctx, ConversationPrompt(j.brief, j.role)+j.mapText(ctx, dir)+j.instructions(dir), j.without(ws))
 	if err != nil {
@@ -54,13 +51,43 @@ func (j *job) converse(ctx context.Context) (*loomv1.Outcome, error) {
 	if err == nil || ctx.Err() != nil || leaves(err) {
 		return out, err
 	}
-	// What failed is told to the people; the conversation goes on when they say something.
-	j.Logger.Warn("a reply was broken off", "attempt", j.brief.Attempt.Id, "error", err)
-	e := fault.From(err)
-	if err := r.halt(ctx, e.Code, e.Error()); err != nil {
+	return nil, r.tellBreak(ctx, err)
+}
+
+// newest is a checkout of the newest tip of the target, and what removes it.
+func (j *job) newest(ctx context.Context) (dir string, done func(), err error) {
+	commit, err := j.repo.Source.Tip(ctx, j.brief.Project.TargetBranch)
+	if err != nil {
+		return "", func() {}, err
+	}
+	dir, done, err = j.checkout(ctx, commit)
+	if err != nil {
+		return "", func() {}, err
+	}
+	return dir, done, nil
+}
+
+// brokenOff is what comes of a reply for which there are no files. A conversation that has
+// begun goes on when people say something; else the attempt fails, as any would.
+func (j *job) brokenOff(ctx context.Context, err error) (*loomv1.Outcome, error) {
+	if ctx.Err() != nil || leaves(err) || !turn.Started(j.brief.Turn) {
 		return nil, err
 	}
-	return nil, j.rest(ctx)
+	r, failed := j.begin(ctx, "", nil)
+	if failed != nil {
+		return nil, failed
+	}
+	return nil, r.tellBreak(ctx, err)
+}
+
+// tellBreak tells the people why a reply was broken off, and rests until they say something.
+func (r *run) tellBreak(ctx context.Context, why error) error {
+	r.Logger.Warn("a reply was broken off", "attempt", r.brief.Attempt.Id, "error", why)
+	e := fault.From(why)
+	if err := r.halt(ctx, e.Code, e.Error()); err != nil {
+		return err
+	}
+	return r.rest(ctx)
 }
 
 // leaves says whether an error means that the agent leaves the attempt, which goes on
@@ -84,7 +111,8 @@ const recorded = 32
 // halt breaks off what is done for a reply.
 func (r *run) halt(ctx context.Context, code, why string) error {
 	stop := &loomv1.TurnStop{Id: fmt.Sprintf("%s-%d", r.brief.Attempt.Id, len(r.t.Steps)), Code: code, Reason: cut(text(why), turn.MaxStopReason/4)}
-	for facts := range slices.Chunk(turn.Halt(r.t, nil, stop), recorded) {
+	unheard := workflow.Unheard(r.brief.Execution, r.brief.Attempt.Node) // when the attempt was claimed
+	for facts := range slices.Chunk(turn.Halt(r.t, unheard, stop), recorded) {
 		if err := r.record(ctx, facts...); err != nil {
 			return err
 		}

@@ -277,12 +277,17 @@ func (s *State) applyExecution(e *loomv1.Event) error {
 		s.indexExecution(x)
 	case *loomv1.Event_ExecutionEnded:
 		s.learn(x)
+		for _, a := range attemptsOf(x) {
+			delete(s.p.Turns, a.Id)
+		}
 		delete(s.open, e.Execution)
 		delete(s.asked, e.Execution)
 		s.idle(x.Bead)
 		s.indexExecution(x)
 	case *loomv1.Event_AttemptEnded:
-		delete(s.p.Turns, e.Attempt)
+		if !conversing(x) { // the next attempt at a conversation goes on with it
+			delete(s.p.Turns, e.Attempt)
+		}
 		s.orphan(x, e)
 		s.doubt(x, e)
 	case *loomv1.Event_Landed:
@@ -303,6 +308,7 @@ func (s *State) applyTurn(e *loomv1.Event) error {
 			return fmt.Errorf("turn of attempt %q cannot go on with that of %q", e.Attempt, f.Attempt)
 		}
 		s.p.Turns[e.Attempt] = turn.Fork(from, e.Attempt, int(f.Steps))
+		s.takeOver(e, f)
 		return nil
 	}
 	t := s.p.Turns[e.Attempt]

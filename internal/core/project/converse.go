@@ -2,12 +2,14 @@ package project
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/conversation"
+	"github.com/loomrun/loom/internal/core/team"
 	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/processes"
@@ -182,6 +184,9 @@ func (d *decision) sayInConversation(x *loomv1.Execution, id, text string) error
 	if err := conversation.CheckText(text); err != nil {
 		return err
 	}
+	if team.IsMailID(id) || strings.HasPrefix(id, endedPrefix) {
+		return fault.New("command/malformed", "ids of this form are those of what the runtime tells").At("request").Got(id)
+	}
 	if old := d.s.saidInConversation(x, id); old != nil {
 		if old.Text != text {
 			return fault.New("submit/key-reused", "the request id was used for another message in %s", x.Bead).At("request")
@@ -331,6 +336,43 @@ func (d *decision) forkConversation(c *loomv1.ConverseRequest, x *loomv1.Executi
 	return d.s.conversationAnswer(fork), nil
 }
 
+// followTurn has the next attempt at a conversation go on with what was said, where the one
+// before has ended in the middle: up to its last reply or stop. What it had heard after that
+// and not answered is told anew.
+func (d *decision) followTurn(e *loomv1.Event) error {
+	x := d.s.execution(e.Execution)
+	if !conversing(x) {
+		return nil
+	}
+	for _, old := range slices.Backward(x.Nodes[e.Node].GetHistory()) {
+		t := d.s.p.Turns[old.Id]
+		if !turn.Started(t) {
+			continue
+		}
+		steps, _ := turn.PartBefore(t, 0)
+		return d.emit(&loomv1.Event{
+			Bead: e.Bead, Execution: e.Execution, Node: e.Node, Attempt: e.Attempt,
+			Fact: &loomv1.Event_TurnForked{TurnForked: &loomv1.TurnForked{Conversation: x.Bead, Attempt: old.Id, Steps: uint32(steps)}},
+		})
+	}
+	return nil
+}
+
+// takeOver ends the turn that another attempt at the same conversation goes on with.
+func (s *State) takeOver(e *loomv1.Event, f *loomv1.TurnForked) {
+	if f.Conversation != e.Bead {
+		return
+	}
+	var ids []string
+	for _, step := range s.p.Turns[f.Attempt].Steps[f.Steps:] {
+		if said := step.GetSaid(); said != nil {
+			ids = append(ids, said.Id)
+		}
+	}
+	delete(s.p.Turns, f.Attempt)
+	workflow.Rehear(s.execution(e.Execution), ids)
+}
+
 // modeAllows refuses calls of tools that the mode of a conversation does not have, but
 // those that are recorded as denied.
 func (s *State) modeAllows(x *loomv1.Execution, events []*loomv1.Event) error {
@@ -345,7 +387,7 @@ func (s *State) modeAllows(x *loomv1.Execution, events []*loomv1.Event) error {
 	}
 	for _, e := range events {
 		call := e.GetToolIntended().GetTool().GetCall()
-		if call != nil && !denied[call.Id] && !conversation.Allows(x.Conversation.Mode, call.Tool) {
+		if call != nil && !denied[call.Id] && given(talking(x), call.Id) == nil && !conversation.Allows(x.Conversation.Mode, call.Tool) {
 			return conversation.Denied(x.Conversation.Mode, call.Tool)
 		}
 	}

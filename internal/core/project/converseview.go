@@ -41,6 +41,9 @@ func (s *State) viewConversation(x *loomv1.Execution) *loomv1.Conversation {
 	}
 	a := talking(x)
 	if a == nil {
+		if running(x) { // between two attempts, or somebody is asked about the next
+			c.State, c.WaitsFor = loomv1.ConversationState_CONVERSATION_STATE_WAITS, "attempt"
+		}
 		return c
 	}
 	c.Attempt = a.Id
@@ -142,7 +145,7 @@ func (s *State) mentions(x *loomv1.Execution, words []string) bool {
 // conversationBrief has the lead of a conversation go by the process that it names.
 func (s *State) conversationBrief(x *loomv1.Execution, b *loomv1.Brief) {
 	if def := s.p.Definitions[s.p.Latest[x.GetConversation().GetProcess()]]; def != nil {
-		b.Definition = def
+		b.Definition, b.Toolkit = def, s.toolkit(def.Name, def.Toolkit)
 	}
 	if !conversing(x) || turn.Started(b.Turn) {
 		return

@@ -204,6 +204,9 @@ func changeText(w *strings.Builder, x *loomv1.Execution) {
 	}
 }
 
+// endedPrefix begins the ids of messages that tell of work which has ended.
+const endedPrefix = "ended-"
+
 // followConversation tells a conversation how work has ended that was begun in it.
 func (d *decision) followConversation(e *loomv1.Event) {
 	b := d.s.bead(e.Bead)
@@ -223,7 +226,7 @@ func (d *decision) followConversation(e *loomv1.Event) {
 		w.WriteString(out.Summary + "\n" + out.Notes)
 		defer d.about(x)()
 		return d.tellLead(x, &loomv1.Said{
-			Id: "ended-" + e.Execution, From: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_HOST, Name: "loom"},
+			Id: endedPrefix + e.Execution, From: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_HOST, Name: "loom"},
 			Text: cut(w.String(), toldNotes), Time: d.at, Kind: loomv1.MailKind_MAIL_KIND_NEWS, Bead: b.Id,
 		})
 	})
@@ -231,8 +234,9 @@ func (d *decision) followConversation(e *loomv1.Event) {
 
 // teamMode refuses calls by which the lead of a conversation would hand over work in a mode
 // that begins none.
-func teamMode(x *loomv1.Execution, c *loomv1.TeamCall) error {
-	if !conversing(x) {
+// What was given before the mode was changed is no call anew.
+func teamMode(x *loomv1.Execution, a *loomv1.Attempt, c *loomv1.TeamCall) error {
+	if !conversing(x) || given(a, c.Call) != nil {
 		return nil
 	}
 	tool := ""

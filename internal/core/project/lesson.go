@@ -9,7 +9,7 @@ import (
 func (s *State) learn(x *loomv1.Execution) {
 	var asked []*loomv1.Approval
 	for _, id := range s.asked[x.Id] {
-		asked = append(asked, s.p.Approvals[id])
+		asked = append(asked, s.approval(id))
 	}
 	if s.p.Lessons == nil {
 		s.p.Lessons = map[string]*loomv1.ProcessLessons{}

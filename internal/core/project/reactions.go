@@ -51,6 +51,7 @@ func reactions() []reaction {
 			of[*loomv1.Event_ExecutionStarted](), of[*loomv1.Event_ExecutionForked]()),
 		atOnce("graph", "the bead's goal is noted", (*decision).noteGoal, of[*loomv1.Event_ExecutionStarted]()),
 		afterwards("execution", "the process that is to do the attempt begins", (*decision).followProcess, of[*loomv1.Event_AttemptDispatched]()),
+		atOnce("execution", "the next attempt at a conversation goes on with what was said", (*decision).followTurn, of[*loomv1.Event_AttemptDispatched]()),
 		atOnce("budget", "the CEO is asked where a limit is passed", (*decision).followAnswer,
 			of[*loomv1.Event_ModelAnswered](), of[*loomv1.Event_TurnCompacted]()),
 

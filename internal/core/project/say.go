@@ -48,7 +48,7 @@ func (d *decision) tell(c *loomv1.TellExecution) (*loomv1.Answer, error) {
 	defer d.about(x)()
 	said := &loomv1.Said{Id: c.Request, From: d.actor, Text: c.Text, Time: d.at, Node: c.Node}
 	if conversing(x) {
-		return submitted(x.Bead, x.Id, false), d.tellLead(x, said)
+		return submitted(x.Bead, x.Id, false), d.sayInConversation(x, c.Request, c.Text)
 	}
 	return submitted(x.Bead, x.Id, false), d.emit(&loomv1.Event{Fact: &loomv1.Event_ExecutionTold{ExecutionTold: &loomv1.ExecutionTold{Said: said, Request: c.Request}}})
 }

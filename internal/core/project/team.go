@@ -98,7 +98,7 @@ func (d *decision) teamCall(x *loomv1.Execution, a *loomv1.Attempt, c *loomv1.Te
 	if c.GetCall() == "" || len(c.Call) > MaxKey {
 		return nil, fault.New("team/invalid", "a call without an id of at most %d bytes", MaxKey).At("call")
 	}
-	if err := teamMode(x, c); err != nil {
+	if err := teamMode(x, a, c); err != nil {
 		return nil, err
 	}
 	switch v := c.Verb.(type) {
@@ -122,7 +122,7 @@ func (d *decision) teamCall(x *loomv1.Execution, a *loomv1.Attempt, c *loomv1.Te
 
 // given returns the task that a call of an attempt gave, or nil.
 func given(a *loomv1.Attempt, call string) *loomv1.TeamTask {
-	if i := slices.IndexFunc(a.Tasks, func(t *loomv1.TeamTask) bool { return t.Call == call }); i >= 0 {
+	if i := slices.IndexFunc(a.GetTasks(), func(t *loomv1.TeamTask) bool { return t.Call == call }); i >= 0 {
 		return a.Tasks[i]
 	}
 	return nil
@@ -242,8 +242,20 @@ func (s *State) placeOf(x *loomv1.Execution, a *loomv1.Attempt) team.Place {
 			p.Line = append(p.Line, s.jobsOf(up)...)
 		}
 	}
-	p.Tree = s.countTasks(top)
+	if p.Tree = s.countTasks(top); conversing(x) { // which has no end: what has come back makes room
+		p.Given, p.Tree = p.Given-s.tasksBack(x), p.Tree-s.tasksBack(x)
+	}
 	return p
+}
+
+// tasksBack counts the tasks of an execution that have ended.
+func (s *State) tasksBack(x *loomv1.Execution) (n int) {
+	for _, t := range s.tasksOf(x) {
+		if t.Outcome != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // jobsOf are those who do the work of an execution that was not given as a task.

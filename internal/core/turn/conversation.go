@@ -190,8 +190,11 @@ func stopMessage(s *loomv1.TurnStop) Message {
 
 // saidInConversation is a message of a person, or what became of work that was begun.
 func saidInConversation(s *loomv1.Said) Message {
-	if !people(s) {
+	if s.Kind == loomv1.MailKind_MAIL_KIND_NEWS {
 		return Message{Role: User, Text: "Loom tells of work that was begun here:\n" + AsData(s.Text)}
+	}
+	if !people(s) {
+		return saidMessage(s, false)
 	}
 	return Message{Role: User, Text: s.From.GetName() + " says:\n" + s.Text}
 }

@@ -2,7 +2,10 @@ package turn
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"google.golang.org/protobuf/proto"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -47,6 +50,14 @@ func (d *digest) within(most int) (text string, kept bool) {
 			return text, true
 		}
 	}
+	if d.all[0].converses { // where people say more than anything else
+		d.room = most / 2
+		for out := range d.to - d.from + 1 {
+			if text := d.write(shape{200, 0, 60}, out); len(text) <= most {
+				return text, true
+			}
+		}
+	}
 	return Clip("## So far\nThe first answers of this turn are left out to save room.\n", uint64(max(most-2*perMessage, 1))), false
 }
 
@@ -64,12 +75,16 @@ type digest struct {
 	from, to int
 	all      []*round
 	said     []string
+	// room bounds what people said, in bytes: the oldest is left out, and long words are
+	// cut. 0 keeps all of it.
+	room int
 }
 
 // write writes the summary, without the oldest rounds but the first where some
 // are left out.
 func (d *digest) write(s shape, out int) string {
-	var b, people strings.Builder
+	var b strings.Builder
+	var people []*loomv1.Said
 	fmt.Fprintf(&b, "## So far\nThis stands for your answers up to number %d and their results. It was taken from the record to save room: your words first, then what you called and what came of it. Files can be read again, and results with output_read by the ids of their calls.\n", d.to)
 	var in strings.Builder
 	for i := d.from; i <= d.to; i++ {
@@ -82,13 +97,30 @@ func (d *digest) write(s shape, out int) string {
 		}
 		for _, step := range d.all[i].own {
 			if said := step.GetSaid(); said != nil {
-				people.WriteString(saidMessage(said, d.all[i].converses).Text + "\n")
+				people = append(people, said)
 			}
 		}
 	}
 	b.WriteString(AsData(in.String()))
-	b.WriteString(people.String())
+	b.WriteString(d.newest(people))
 	return b.String()
+}
+
+// newest are the messages of people that there is room for, in their order.
+func (d *digest) newest(messages []*loomv1.Said) string {
+	text, converses := "", d.all[0].converses
+	for i, said := range slices.Backward(messages) {
+		if d.room > 0 {
+			said = proto.CloneOf(said)
+			said.Text = brief(said.Text, d.room/8)
+		}
+		m := saidMessage(said, converses).Text + "\n"
+		if d.room > 0 && len(m)+len(text) > d.room {
+			return fmt.Sprintf("[%d earlier messages are left out]\n", i+1) + text
+		}
+		text = m + text
+	}
+	return text
 }
 
 func (d *digest) round(b *strings.Builder, i int, s shape) {

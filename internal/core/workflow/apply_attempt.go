@@ -88,8 +88,8 @@ func (f folder) released(c *loomv1.ClaimReleased) error {
 		return f.wrong("attempt %q cannot be queued anew under generation %d", a.Id, c.GetGeneration())
 	}
 	unlimit(a, f.e.Time.AsTime())
-	if c.Deadline != nil {
-		a.Deadline = c.Deadline
+	if c.Deadline != nil { // what it waited and what befell it before counts no more
+		a.Deadline, a.ParkedFor, a.Crashes, a.HostsLost, a.Blocked = c.Deadline, nil, 0, 0, 0
 	}
 	if c.Crash != "" {
 		a.Crashes++

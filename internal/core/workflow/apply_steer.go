@@ -23,8 +23,6 @@ func (f folder) foldSteering() error {
 		f.x.Closing = &loomv1.Mark{Time: f.e.Time, Text: fact.ExecutionClosing.GetReason()}
 	case *loomv1.Event_ConversationSet:
 		f.x.Conversation = fact.ConversationSet.GetSettings()
-	case *loomv1.Event_TurnStopped:
-		f.hushed()
 	case *loomv1.Event_WorkPaused:
 		return f.paused(fact.WorkPaused.GetPause())
 	case *loomv1.Event_WorkResumed:

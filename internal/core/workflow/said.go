@@ -38,17 +38,18 @@ func RoomToSay(x *loomv1.Execution) bool {
 
 func wasHeard(s *loomv1.Said) bool { return s.Heard != "" }
 
-// hushed notes that a stop came after all that was said: nobody is to answer it.
-func (f folder) hushed() {
-	list := slices.Clone(f.x.Said)
+// Rehear has messages told anew that an attempt had heard, and which it ended before it
+// answered.
+func Rehear(x *loomv1.Execution, ids []string) {
+	list := slices.Clone(x.GetSaid())
 	for i, s := range list {
-		if s.Heard == "" {
+		if slices.Contains(ids, s.Id) {
 			s = shallow(s)
-			s.Heard = f.e.Attempt
+			s.Heard = ""
 			list[i] = s
 		}
 	}
-	f.x.Said = list
+	x.Said = list
 }
 
 // told keeps a message. Lists are replaced and not changed, because copies of
