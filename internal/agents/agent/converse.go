@@ -26,7 +26,7 @@ func converses(b *loomv1.Brief) bool {
 // converse talks with people until the conversation rests: at the newest tip of the target,
 // in a checkout that is thrown away.
 func (j *job) converse(ctx context.Context) (*loomv1.Outcome, error) {
-	if turn.Resting(j.brief.Turn) && len(j.brief.Execution.Said) == 0 {
+	if turn.Resting(j.brief.Turn) && len(j.brief.Execution.Said) == 0 && len(j.brief.GetTeam().GetMail()) == 0 {
 		return nil, j.rest(ctx)
 	}
 	dir, done, err := j.newest(ctx)

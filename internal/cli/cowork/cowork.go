@@ -183,6 +183,9 @@ func (t *talk) look(ctx context.Context, id string) error {
 func (t *talk) note(v *loomv1.Conversation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.leave != nil && v.GetId() != t.v.GetId() {
+		t.leave()
+	}
 	t.v, t.project = v, v.GetProject()
 }
 

@@ -185,30 +185,28 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// watch shows what happens in the conversation as it happens.
+// watch shows what happens in the conversation as it happens, and goes on with another one
+// where the person does.
 func (t *talk) watch(ctx context.Context) error {
 	for ctx.Err() == nil {
+		here, leave := context.WithCancel(ctx)
 		t.mu.Lock()
-		id, project := t.v.Id, t.project
+		v, project := t.v, t.project
+		t.leave = leave
 		t.mu.Unlock()
-		other := errors.New("another conversation")
-		err := t.c.Follow(ctx, &loomv1.NoticesRequest{Project: project, Team: id, Since: t.v.OpenedAt}, true, func(n *loomv1.Notice) error {
-			if now := t.id(); now != id {
-				return other
+		err := t.c.Follow(here, &loomv1.NoticesRequest{Project: project, Team: v.Id, Since: v.ChangedAt}, true, func(n *loomv1.Notice) error {
+			if here.Err() != nil {
+				return here.Err()
 			}
-			return t.happened(ctx, id, n.Event)
+			return t.happened(here, v.Id, n.Event)
 		})
-		if err != nil && !errors.Is(err, other) {
+		left := here.Err() != nil
+		leave()
+		if err != nil && !left {
 			return err
 		}
 	}
 	return nil
-}
-
-func (t *talk) id() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.v.Id
 }
 
 // happened shows what an event of the conversation, or of work begun in it, means to people.
@@ -224,6 +222,11 @@ func (t *talk) happened(ctx context.Context, id string, e *loomv1.Event) error {
 				return err
 			}
 			t.tell(console.Faint, fmt.Sprintf("  [%s; %s]", modeWord(t.v), costText(t.v)))
+		}
+	case *loomv1.Event_ExecutionEnded:
+		if e.Bead == id {
+			t.tell(console.Waits, "  · the conversation is closed: Ctrl-D leaves it")
+			return t.look(ctx, id)
 		}
 	case *loomv1.Event_ApprovalRequested:
 		if p := f.ApprovalRequested.GetApproval(); e.Bead != id {

@@ -12,6 +12,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/project"
+	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -34,6 +35,7 @@ type talk struct {
 
 	terminal bool                     // a line is edited below what is shown
 	cooked   func(func() error) error // at a terminal: does something without the line
+	leave    func()                   // ends what watches the conversation that is left
 }
 
 // errLeft ends a conversation at the person's wish: it waits on the host.
@@ -54,15 +56,20 @@ func (t *talk) run(ctx context.Context) error {
 	return t.end(t.lines(ctx))
 }
 
-// end says how the conversation stands.
+// end says how the conversation stands. An interruption is one of the command, and leaves
+// the conversation as it is.
 func (t *talk) end(err error) error {
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errLeft) && !errors.Is(err, context.Canceled) {
+	interrupted := errors.Is(err, context.Canceled)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errLeft) && !interrupted {
 		return err
 	}
 	if t.goesOn() {
 		fmt.Fprintf(t.out, "%s goes on: loom cowork --resume %s\n", t.v.Id, t.v.Id)
 	} else {
 		fmt.Fprintf(t.out, "%s is closed\n", t.v.Id)
+	}
+	if interrupted {
+		return err
 	}
 	if t.a.JSON {
 		return t.a.Print(t.v, nil)
@@ -79,10 +86,13 @@ func (t *talk) lines(ctx context.Context) error {
 	}
 	for {
 		text, err := nextText(func() (string, error) {
-			if !in.Scan() {
-				return "", errors.Join(in.Err(), io.EOF)
+			switch {
+			case in.Scan():
+				return in.Text(), nil
+			case in.Err() != nil:
+				return "", fault.New("usage/argument", "the input cannot be read: %s", in.Err())
 			}
-			return in.Text(), nil
+			return "", io.EOF
 		})
 		if err != nil {
 			return err
@@ -108,6 +118,9 @@ func nextText(line func() (string, error)) (string, error) {
 	var all []string
 	for {
 		text, err := line()
+		if errors.Is(err, io.EOF) && len(all) > 0 {
+			return strings.Join(all, "\n"), nil
+		}
 		if err != nil {
 			return "", err
 		}
@@ -147,6 +160,11 @@ func (t *talk) settled(ctx context.Context) error {
 		switch t.v.State {
 		case loomv1.ConversationState_CONVERSATION_STATE_RESTS, loomv1.ConversationState_CONVERSATION_STATE_CLOSED:
 			return done
+		case loomv1.ConversationState_CONVERSATION_STATE_WAITS:
+			if forPeople[t.v.WaitsFor] {
+				t.tell(console.Waits, "  · the lead waits for a person ("+t.v.WaitsFor+"): loom inbox")
+				return done
+			}
 		}
 		return nil
 	}
@@ -165,6 +183,9 @@ func (t *talk) settled(ctx context.Context) error {
 	})
 	return t.caughtUp(ctx, err, done)
 }
+
+// forPeople is what a lead waits for that nobody but a person ends.
+var forPeople = map[string]bool{workflow.WaitsForPermission: true, workflow.WaitsForOperator: true, workflow.WaitsForBudget: true}
 
 // caughtUp shows the rest of what there is, where the lead rests.
 func (t *talk) caughtUp(ctx context.Context, err, done error) error {
@@ -255,7 +276,7 @@ func (t *talk) entry(ctx context.Context, e *loomv1.TranscriptEntry) error {
 				return nil
 			}
 		}
-		fmt.Fprintf(t.out, "%s: %s\n", e.Agent, text)
+		fmt.Fprintf(t.out, "%s: %s\n", console.Printable(e.Agent), text)
 	case loomv1.TranscriptKind_TRANSCRIPT_KIND_STOPPED:
 		t.words, t.begun = "", ""
 		fmt.Fprintf(t.out, "%s\n", t.a.Paint(console.Waits, "  · "+console.Line(text, 200)))

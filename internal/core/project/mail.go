@@ -136,9 +136,11 @@ func (d *decision) writeMail(x *loomv1.Execution, a *loomv1.Attempt, call string
 			return nil, err
 		}
 	}
-	if w.Ask { // whoever waits for tasks hears it now; else they could wait for each other
+	if w.Ask { // whoever waits for tasks or people hears it now; else they could wait for each other
 		asked := to[0].Id
-		d.later(func() error { return d.wake(asked, workflow.WaitsForTeam) })
+		for _, waitsFor := range []string{workflow.WaitsForTeam, workflow.WaitsForPeople} {
+			d.later(func() error { return d.wake(asked, waitsFor) })
+		}
 	}
 	wrote, _ = team.Written(d.s.mail(x), a.Id, call)
 	return d.s.aboutMail(wrote), nil
