@@ -103,9 +103,9 @@ func (e *Evidence) Empty() bool {
 }
 
 // Quotes says whether words, or a part of them in quotation marks, stand in one of the
-// texts.
+// texts. The name of a file quotes nothing.
 func (e *Evidence) Quotes(words string) bool {
-	parts := append([]string{words}, quotations(words)...)
+	parts := slices.DeleteFunc(append([]string{words}, quotations(words)...), e.names)
 	return slices.ContainsFunc(e.own, func(s *source) bool {
 		return slices.ContainsFunc(parts, func(p string) bool { return s.has(p) && s.counts(p) })
 	})
@@ -227,7 +227,7 @@ func (e *Evidence) cited(holds bool, words string) (list []quotation, named []*s
 				break
 			}
 		}
-		if q.text != "" && e.named(q.text) == nil && !there(e.files, q.text) {
+		if q.text != "" && !e.names(q.text) {
 			list = append(list, q)
 		}
 	}
@@ -260,6 +260,12 @@ func (e *Evidence) named(name string) *source {
 	}
 	e.other[name] = s
 	return s
+}
+
+// names says whether words are the name of a file, and nothing else.
+func (e *Evidence) names(words string) bool {
+	words = strings.TrimSpace(words)
+	return slices.ContainsFunc(e.own, func(s *source) bool { return s.name == words || path.Base(s.name) == words }) || there(e.files, words)
 }
 
 // maxNamed is how many other files a verdict may name.

@@ -206,3 +206,32 @@ func TestPROC05_AnswersWithoutEvidenceAreNotJudged(t *testing.T) {
 		t.Errorf("unproven: %v", unproven)
 	}
 }
+
+// A second judge is asked about what a rule wants of what was said, too, with what was
+// said; and never about a file's name, which is no evidence.
+func TestPROC05_ASecondJudgeIsAskedOfAllThatWasQuoted(t *testing.T) {
+	questions := verify.Questions(&loomv1.Phase{Of: "report", AcceptanceCriteria: "A report is there."}, []*loomv1.Rule{
+		{Name: "sold", Type: loomv1.RuleType_RULE_TYPE_LLM, Check: "The report is sold.", Target: "report.md"},
+		{Name: "told", Type: loomv1.RuleType_RULE_TYPE_LLM, Check: "The summary says what was done.", Target: verify.InOutput},
+	})
+	e := verify.NewEvidence(fstest.MapFS{
+		"report.md": {Data: []byte("All numbers are of data.csv, and the rent is 900.\n")}, "data.csv": {Data: []byte("rent,900\n")},
+	}, []string{"report.md", "data.csv"}, "the report is written")
+	answers := map[string]any{
+		"acceptance": true, "acceptance_evidence": `see "data.csv"`,
+		"sold_ok": true, "sold_ok_evidence": `report.md: "the rent is 900"`,
+		"told_ok": true, "told_ok_evidence": `"the report is written"`,
+	}
+	var asked []string
+	for _, c := range verify.Quoted(questions, answers, e) {
+		for _, q := range c.Quotations {
+			asked = append(asked, c.Rule+" "+q.Text+" "+strings.Join(q.Files, ","))
+		}
+	}
+	if got, want := strings.Join(asked, "; "), "sold the rent is 900 report.md; told the report is written "; got != want {
+		t.Errorf("asked %q, want %q", got, want)
+	}
+	if _, unproven := verify.Proven(questions, answers, e); len(unproven) != 1 || !strings.Contains(unproven[0].Why, "it quotes nothing") {
+		t.Errorf("unproven: %v", unproven)
+	}
+}

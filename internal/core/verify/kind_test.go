@@ -284,3 +284,16 @@ func FuzzRuleTypes(f *testing.F) {
 		}
 	})
 }
+
+// A page that many paragraphs cite is read once, and entries and paragraphs of many lines
+// are whole.
+func TestPROC05_ACitedPageIsReadOnce(t *testing.T) {
+	asked := 0
+	run := verify.Run{Sources: []string{"https://example.org/a"}, Page: func(string) string { asked++; return "It watches all the files." }}
+	text := strings.Repeat("They say\n\"it watches all the files\"\n[1].\n\n", 40) + "And \"nobody has ever said this\" [1].\n\n## Sources\n1. The page\n" + strings.Repeat("   of somebody\n", 40) + "   https://example.org/a\n"
+	rule := ruleOf(t, "citations", nil, "a.md")
+	found := verify.Text(verify.Phase(fstest.MapFS{"a.md": {Data: []byte(text)}}, "p", &loomv1.Phase{Deliverables: []string{"a.md"}}, []*loomv1.Rule{rule}, "", run))
+	if want := "error r a.md:161: r: found the quotation \"nobody has ever said this\", wanted words of https://example.org/a as it was read\n"; asked != 1 || found != want {
+		t.Errorf("asked %d times, found %q, want %q", asked, found, want)
+	}
+}

@@ -27,7 +27,7 @@ func (s *cites) quotations(lines []string, entries map[int]bool) {
 		if len(quoted) == 0 {
 			continue
 		}
-		pages, addresses := s.pages(p.text)
+		pages, addresses := s.citedIn(p.text)
 		for _, q := range quoted {
 			if len(pages) > 0 && !slices.ContainsFunc(pages, func(page *source) bool { return page.has(spoken(q)) }) {
 				s.l.wrong(s.c, p.line, "found the quotation %s, wanted words of %s as it was read", short(fmt.Sprintf("%q", q)), short(strings.Join(addresses, " or ")))
@@ -36,21 +36,35 @@ func (s *cites) quotations(lines []string, entries map[int]bool) {
 	}
 }
 
-// pages are the pages that a text cites, and their addresses: none unless all are at hand.
-func (s *cites) pages(text string) (pages []*source, addresses []string) {
+// citedIn are the pages that a text cites, and their addresses: none unless all are at hand.
+func (s *cites) citedIn(text string) (pages []*source, addresses []string) {
 	for _, words := range append(s.named(text), text) {
 		for _, a := range webAddress.FindAllString(words, -1) {
 			if a = trimAddress(a); slices.Contains(addresses, a) {
 				continue
 			}
-			page := s.l.run.Page(a)
-			if page == "" {
+			page := s.page(a)
+			if page == nil {
 				return nil, nil
 			}
-			addresses, pages = append(addresses, a), append(pages, newSource(a, spoken(markdownText.ReplaceAllString(page, "$1")), false))
+			addresses, pages = append(addresses, a), append(pages, page)
 		}
 	}
 	return pages, addresses
+}
+
+// page is the page of an address, which is read once for a text; nil where its words are
+// not at hand.
+func (s *cites) page(address string) *source {
+	page, known := s.pages[address]
+	if known {
+		return page
+	}
+	if words := s.l.run.Page(address); words != "" {
+		page = newSource(address, spoken(markdownText.ReplaceAllString(words, "$1")), false)
+	}
+	s.pages[address] = page
+	return page
 }
 
 // markdownText is a link or picture of Markdown, which is how pages are kept.
@@ -83,19 +97,25 @@ type paragraph struct {
 
 // paragraphs parts a text, without the entries of its list of sources.
 func paragraphs(lines []string, entries map[int]bool) (list []paragraph) {
-	open := false
-	for i, line := range lines {
-		line = strings.TrimSpace(line)
-		begins := !open || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "* ") || strings.HasPrefix(line, "#") || entry.MatchString(line)
-		switch {
-		case line == "" || entries[i]:
-			open = false
-		case begins:
-			open = true
-			list = append(list, paragraph{i + 1, line})
-		default:
-			list[len(list)-1].text += " " + line
+	var open []string // the lines of the last
+	end := func() {
+		if len(open) > 0 {
+			list[len(list)-1].text, open = strings.Join(open, " "), nil
 		}
 	}
+	for i, line := range lines {
+		line = strings.TrimSpace(line)
+		begins := len(open) == 0 || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "* ") || strings.HasPrefix(line, "#") || entry.MatchString(line)
+		if line == "" || entries[i] {
+			end()
+			continue
+		}
+		if begins {
+			end()
+			list = append(list, paragraph{line: i + 1})
+		}
+		open = append(open, line)
+	}
+	end()
 	return list
 }

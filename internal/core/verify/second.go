@@ -44,10 +44,11 @@ func Quoted(questions []Question, answers map[string]any, e *Evidence) (list []C
 	for _, q := range questions {
 		holds, _ := answers[q.Field].(bool)
 		words, _ := answers[q.Evidence].(string)
-		if !holds || e.Wrong(true, words) != "" {
+		ev := e.of(q)
+		if !holds || ev.Wrong(true, words) != "" {
 			continue
 		}
-		if quoted := e.quotations(words); len(quoted) > 0 {
+		if quoted := ev.quotations(words); len(quoted) > 0 {
 			list = append(list, Cited{q, quoted})
 		}
 	}

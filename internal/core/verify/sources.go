@@ -60,23 +60,26 @@ var (
 	footnote     = lazy.Compile(`\[\^([^\]\s]{1,40})\]`)
 	sourceNamed  = lazy.Compile(`(?i)[\[(]source:\s*([^\])\n]+)[\])]`)
 	entry        = lazy.Compile(`^\s*(?:[-*]\s+)?(?:\[(\^?[^\]\s]{1,40})\]:?|(\d{1,3})[.)])\s+(.*)$`)
-	listHeadings = []string{"sources", "references", "bibliography", "works cited", "footnotes", "notes", "citations", "endnotes", "literature",
+	listHeadings = []string{
+		"sources", "references", "bibliography", "works cited", "footnotes", "notes", "citations", "endnotes", "literature",
 		"quellen", "quellenverzeichnis", "quellenangaben", "literatur", "literaturverzeichnis", "referenzen", "fußnoten", "fussnoten", "nachweise", "belege",
-		"références", "bibliographie", "fuentes", "referencias", "bibliografía"}
+		"références", "bibliographie", "fuentes", "referencias", "bibliografía",
+	}
 )
 
 // cites is what a text cites.
 type cites struct {
 	l     *look
 	c     *content
-	known map[string]bool   // addresses that were read
-	list  map[string]string // entries of its list of sources, by number or name
-	found map[string]bool   // different sources that it cites and that there are
+	known map[string]bool    // addresses that were read
+	list  map[string]string  // entries of its list of sources, by number or name
+	found map[string]bool    // different sources that it cites and that there are
+	pages map[string]*source // pages that it cites, by address; nil where the words are not at hand
 }
 
 // citations wants each citation to resolve.
 func (l *look) citations(c *content) {
-	s := &cites{l: l, c: c, known: map[string]bool{}, list: map[string]string{}, found: map[string]bool{}}
+	s := &cites{l: l, c: c, known: map[string]bool{}, list: map[string]string{}, found: map[string]bool{}, pages: map[string]*source{}}
 	for _, a := range l.run.Sources {
 		s.known[plainAddress(a)] = true
 	}
@@ -117,6 +120,7 @@ func (l *look) citations(c *content) {
 func (s *cites) entries(lines []string) map[int]bool {
 	of := map[int]bool{}
 	inList, last := false, ""
+	parts := map[string][]string{}
 	for i, line := range lines {
 		if m := atxHeading.FindStringSubmatch(strings.TrimRight(line, "\r")); m != nil {
 			inList, last = slices.Contains(listHeadings, headingName(m[2])), ""
@@ -125,7 +129,7 @@ func (s *cites) entries(lines []string) map[int]bool {
 		m := entry.FindStringSubmatch(line)
 		if goesOn := strings.HasPrefix(line, "  ") || strings.HasPrefix(line, "\t"); m == nil && last != "" && goesOn && strings.TrimSpace(line) != "" {
 			of[i] = true
-			s.list[last] += " " + strings.TrimSpace(line)
+			parts[last] = append(parts[last], strings.TrimSpace(line))
 			continue
 		}
 		last = ""
@@ -134,7 +138,10 @@ func (s *cites) entries(lines []string) map[int]bool {
 		}
 		of[i] = true
 		last = m[1] + m[2]
-		s.list[last] = m[3]
+		parts[last] = []string{m[3]}
+	}
+	for name, lines := range parts {
+		s.list[name] = strings.Join(lines, " ")
 	}
 	return of
 }
@@ -146,9 +153,10 @@ var inlineCode = lazy.Compile("`[^`\n]+`")
 // and the addresses that they link to.
 func (s *cites) listItems(page string) {
 	heading, inList, open, n := "", false, 0, 0
+	items := map[int][]string{}
 	item := func(words string) {
 		if n > 0 && open > 0 {
-			s.list[strconv.Itoa(n)] += words + " "
+			items[n] = append(items[n], words)
 		}
 	}
 	eachToken(page, func(t html.Token, _ int) {
@@ -168,7 +176,7 @@ func (s *cites) listItems(page string) {
 			open--
 		case t.Data == "li" && begins && open > 0:
 			n++
-			s.list[strconv.Itoa(n)] = ""
+			items[n] = nil
 		case t.Data == "a" && begins:
 			for _, a := range t.Attr {
 				if a.Key == "href" {
@@ -177,6 +185,9 @@ func (s *cites) listItems(page string) {
 			}
 		}
 	})
+	for n, words := range items {
+		s.list[strconv.Itoa(n)] = strings.Join(words, " ")
+	}
 }
 
 // addresses wants each address of a line to be one that was read.
