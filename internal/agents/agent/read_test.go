@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/loomrun/loom/internal/agents/agent"
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/source/fetch"
 	"github.com/loomrun/loom/internal/agents/source/sourcetest"
@@ -50,18 +52,19 @@ func TestTOOL07_PagesAreKept(t *testing.T) {
 	}
 }
 
-// A quotation beside the citation of a page that the agent has read must stand there: it is
-// told within the turn what does not, and mends it.
-func TestPROC05_AQuotationMustStandInThePageThatWasRead(t *testing.T) {
+// quoting is the work of an agent that reads a page and writes a file with one quotation
+// after the other, as long as they are refused; told is what it was told.
+func quoting(t *testing.T, severity string, most time.Duration, quotations ...string) (out *loomv1.Outcome, told []string) {
+	t.Helper()
 	const process = `name: prices
 version: "1.0"
 phases:
   - {id: facts, role: analyst, description: Gather facts., deliverables: [a.md]}
 verification:
   rules:
-    - {name: quoted, type: citations, description: Quotations stand there., with: {of: quotations}, severity: error}
+    - {name: quoted, type: citations, description: Quotations stand there., with: {of: quotations}, severity: %s}
 `
-	def, err := processes.Parse("prices.yaml", []byte(process), roles.Builtin())
+	def, err := processes.Parse("prices.yaml", fmt.Appendf(nil, process, severity), roles.Builtin())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,12 +73,11 @@ verification:
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprint(w, "<main><p>The <b>price</b> rose by four percent.</p></main>")
 	}))
-	write := func(quotation string) *model.Response {
-		return says(call("file_write", map[string]any{"path": "a.md", "content": "They say \"" + quotation + "\" (https://www.example.com/prices).\n"}),
-			call(turn.FinishName, map[string]any{"status": "success", "summary": "done"}))
+	answers := []*model.Response{says(call("web_fetch", map[string]any{"url": "https://www.example.com/prices"}))}
+	for _, q := range quotations {
+		answers = append(answers, says(call("file_write", map[string]any{"path": "a.md", "content": "They say \"" + q + "\" (https://www.example.com/prices).\n"}),
+			call(turn.FinishName, map[string]any{"status": "success", "summary": "done"})))
 	}
-	answers := []*model.Response{says(call("web_fetch", map[string]any{"url": "https://www.example.com/prices"})), write("the price fell by a half"), write("The price rose by four percent.")}
-	var told []string
 	b := newBench(t, func(r *model.Request) (*model.Response, error) {
 		told = append(told, r.Messages[len(r.Messages)-1].Text)
 		return answers[len(told)-1], nil
@@ -84,11 +86,38 @@ verification:
 	br := brief("analyst", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
 	br.Execution.Nodes = map[string]*loomv1.NodeState{"facts": {}}
 	at(br, def, "facts")
-	out := b.must(br)
+	b.worker.Blobs = whileWanted{b.worker.Blobs}
+	b.as("analyst", func(r *roles.Role) { r.Limits.Time = most })
+	return b.must(br), told
+}
+
+// A quotation beside the citation of a page that the agent has read must stand there: it is
+// told within the turn what does not, and mends it.
+func TestPROC05_AQuotationMustStandInThePageThatWasRead(t *testing.T) {
+	out, told := quoting(t, "error", 0, "the price fell by a half", "The price rose by four percent.")
 	if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || len(told) != 3 {
 		t.Fatalf("after %d answers: %v\n%s", len(told), out, strings.Join(told, "\n----\n"))
 	}
 	if want := `found the quotation "the price fell by a half", wanted words of https://www.example.com/prices as it was read`; !strings.Contains(told[2], want) {
 		t.Errorf("the agent is told\n%s\nwithout %q", told[2], want)
 	}
+}
+
+// Pages are at hand after a turn whose time is limited, too: what only deserves a warning is
+// found then.
+func TestPROC05_PagesAreAtHandAfterALimitedTurn(t *testing.T) {
+	out, told := quoting(t, "warning", time.Hour, "the price fell by a half")
+	if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || len(told) != 2 || !strings.Contains(out.Notes, "the price fell by a half") {
+		t.Errorf("after %d answers: %v", len(told), out)
+	}
+}
+
+// whileWanted gives what is kept for as long as it is wanted.
+type whileWanted struct{ agent.Blobs }
+
+func (w whileWanted) Get(ctx context.Context, ref *loomv1.BlobRef) ([]byte, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return w.Blobs.Get(ctx, ref)
 }

@@ -85,6 +85,9 @@ func (r *run) finish(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, e
 	limited, cancel := r.timed(ctx)
 	defer cancel()
 	out, err := r.steps(limited, ws)
+	if r.job.page != nil {
+		r.job.page = r.page(ctx) // which is asked for after the turn, too
+	}
 	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(limited), errTime) {
 		return r.stopped(turn.Stop{Code: "turn/time", Reason: fmt.Sprintf("the turn took %s, all that its role may", r.role.Limits.Time)}), nil
 	}
