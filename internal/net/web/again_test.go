@@ -51,6 +51,10 @@ func TestAPI01_AKeyInTheHeaderIsTheCallersID(t *testing.T) {
 		{"/api/v1/messages", `{"id":"shop-1"}`, `"<`, 200, `{"id":"shop-1","request":"\"\u003c"}`},
 		{"/api/v1/updates", `{}`, "k-1", 400, ""},
 		{"/api/v1/submissions", `[1]`, "k-1", 200, `[1]`},
+		{"/api/v1/submissions", `null`, "k-1", 200, `null`},
+		{"/api/v1/messages", `{"id":"shop-1","request":"a<b/c"}`, "a<b/c", 200, `"request":"a\u003cb/c"}`},
+		{"/api/v1/messages", `{"id":"shop-1","request":"\u0061\/b"}`, "a/b", 200, `"request":"a/b"}`},
+		{"/api/v1/messages", `{"id":"shop-1","request":null}`, "k-1", 400, ""},
 	} {
 		w.h.mu.Lock()
 		w.h.asked = nil

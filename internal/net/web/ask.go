@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -130,15 +129,21 @@ func keyed(r *http.Request, one route, body []byte) ([]byte, error) {
 		return nil, fault.New("request/parameter", "this route takes no id of the caller's").At("Idempotency-Key").Got(key)
 	}
 	fields := map[string]json.RawMessage{}
-	if object := json.Unmarshal(body, &fields) == nil; !object {
+	if object := json.Unmarshal(body, &fields) == nil && fields != nil; !object {
 		return body, nil
 	}
 	value, err := json.Marshal(key)
-	if have, given := fields[name]; err != nil || given && !bytes.Equal(bytes.TrimSpace(have), value) {
+	if have, given := fields[name]; err != nil || given && !says(have, key) {
 		return nil, fault.New("request/parameter", "the body has another id").At("Idempotency-Key").Got(key).Want("the same as %q, or leave one out", name)
 	}
 	fields[name] = value
 	return json.Marshal(fields)
+}
+
+// says whether a value of JSON is a string of these words, however it is escaped.
+func says(value json.RawMessage, words string) bool {
+	var s *string
+	return json.Unmarshal(value, &s) == nil && s != nil && *s == words
 }
 
 // question fills the route's request from the path and the query.
