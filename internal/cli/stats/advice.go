@@ -3,6 +3,7 @@ package stats
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/loomrun/loom/internal/cli/console"
@@ -16,8 +17,8 @@ const (
 	oneIn        = 4
 )
 
-// judgeSuffixes are behind the name of a phase in the nodes that judge it.
-var judgeSuffixes = []string{"-check", "-vote"}
+// judge is the name of a node that judges a phase: the phase's, and what is behind it.
+var judge = regexp.MustCompile(`^(.+)-(?:check|vote|second|rev-\d+)$`)
 
 // stronger names the phases whose work often fails or is sent back, and why, in the order
 // of their nodes. Which model would do better, nobody has measured.
@@ -25,11 +26,9 @@ func stronger(m *loomv1.WorkflowMetrics) (list []string) {
 	sentBack := map[string]uint64{}
 	judges := map[string]bool{}
 	for _, n := range m.Nodes {
-		for _, suffix := range judgeSuffixes {
-			if of, is := strings.CutSuffix(n.Node, suffix); is {
-				sentBack[of] += n.Reworks
-				judges[n.Node] = true
-			}
+		if of := judge.FindStringSubmatch(n.Node); of != nil {
+			sentBack[of[1]] += n.Reworks
+			judges[n.Node] = true
 		}
 	}
 	for _, n := range m.Nodes {

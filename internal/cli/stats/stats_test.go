@@ -54,7 +54,7 @@ func TestPROC09_PhasesWorthAStrongerModel(t *testing.T) {
 		node("good", 8, 8, 1, 0, 9),
 		node("fails", 4, 8, 2, 0, 9),
 		node("back", 4, 4, 0, 0, 9), node("back-check", 4, 4, 0, 1, 9), node("back-vote", 4, 4, 0, 0, 9),
-		node("seldom", 3, 6, 6, 0, 9),
+		node("seldom", 3, 6, 6, 0, 9), node("back-second", 8, 8, 8, 0, 9), node("back-rev-12", 8, 8, 8, 0, 9),
 		node("commit", 8, 8, 8, 0, 0),
 	}, Runs: []*loomv1.RunCost{{Execution: "p-2-x1", Status: "failed", Tokens: 250}, {Execution: "p-1-x1", Status: "completed", Tokens: 100}}}
 	want := []string{"fails: 2 of 8 attempts failed", "back: 1 of 4 visits were sent back by who judged"}
