@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -34,12 +35,12 @@ func (a *Commands) claim(ctx context.Context, words, execution string, files []s
 		if err != nil {
 			return err
 		}
-		named := len(files) > 0
+		named, made := len(files) > 0, delivered(def, x)
 		if !named {
-			files = delivered(def, x)
+			files = made
 		}
 		list, looked, err := claims(words, files, named, func(name, text string) *provenance.Claim {
-			return record.Claim(words, name, text, def, x, func(e sourcelist.Entry) string { return said(ctx, c, e) })
+			return record.Claim(words, deliveredAs(name, made), text, def, x, func(e sourcelist.Entry) string { return said(ctx, c, e) })
 		})
 		if err != nil {
 			return err
@@ -92,6 +93,18 @@ func delivered(def *loomv1.Definition, x *loomv1.Execution) (names []string) {
 	return names
 }
 
+// deliveredAs is the name under which a file was delivered that stands at a path: the
+// longest that the path ends in, or else the path.
+func deliveredAs(file string, names []string) string {
+	at, as := "/"+filepath.ToSlash(filepath.Clean(file)), ""
+	for _, name := range names {
+		if strings.HasSuffix(at, "/"+name) && len(name) > len(as) {
+			as = name
+		}
+	}
+	return cmp.Or(as, file)
+}
+
 // recordOf reads from the journal who did what for the bead of an execution.
 func recordOf(ctx context.Context, c *client.Client, x *loomv1.Execution) (*provenance.Record, error) {
 	record := provenance.Of(x.Bead)
@@ -135,20 +148,24 @@ func claimsText(w io.Writer, list []*provenance.Claim) {
 			fmt.Fprintf(w, ", attempt %s, by %s with %s", c.Made.Attempt, console.Line(c.Made.Agent, 80), console.Line(cmp.Or(strings.Join(c.Made.Models, ", "), "no model"), 120))
 		}
 		fmt.Fprintln(w)
+		known := c.Made.Attempt != ""
+		if !known && len(c.Rests) > 0 {
+			fmt.Fprintln(w, "  no attempt is known to have made it: these are all sources of the work")
+		}
 		for _, a := range c.Unread {
 			fmt.Fprintf(w, "  cites %s, which nobody has read\n", console.Line(a, 200))
 		}
 		if len(c.Rests) == 0 {
-			fmt.Fprintln(w, "  nothing had been read outside of the workspace before")
+			fmt.Fprintln(w, "  nothing "+map[bool]string{true: "had been read outside of the workspace before", false: "was read outside of the workspace"}[known])
 		}
 		for _, r := range c.Rests {
-			fmt.Fprintf(w, "  %s  source %d, untrusted: %s, read %s by %s, sha256 %.12s\n", grounds(r), r.Number, console.Line(r.Address, 200), r.At.Format(time.RFC3339), r.Node, r.SHA256)
+			fmt.Fprintf(w, "  %s  source %d, untrusted: %s, read %s by %s, sha256 %.12s\n", grounds(r, known), r.Number, console.Line(r.Address, 200), r.At.Format(time.RFC3339), r.Node, r.SHA256)
 		}
 	}
 }
 
-// grounds says how a source has to do with a claim.
-func grounds(r provenance.Rest) string {
+// grounds says how a source has to do with a claim; before says that it was read before.
+func grounds(r provenance.Rest, before bool) string {
 	var is []string
 	if r.Cited {
 		is = append(is, "cited")
@@ -159,8 +176,11 @@ func grounds(r provenance.Rest) string {
 	case r.Numbers:
 		is = append(is, "has these numbers")
 	}
-	if len(is) == 0 {
+	switch {
+	case len(is) == 0 && before:
 		return "read before"
+	case len(is) == 0:
+		return "read"
 	}
 	return strings.Join(is, ", ")
 }

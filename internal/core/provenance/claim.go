@@ -16,7 +16,8 @@ type Claim struct {
 	Made  File   `json:"made"`
 	// Cited are the addresses that its lines cite and nobody has read.
 	Unread []string `json:"cited_unread,omitempty"`
-	// Rests are what had been read before, what it cites and what has its words first.
+	// Rests are what had been read before, what it cites and what has its words first; where
+	// no attempt is known to have made the file, all that was read.
 	Rests []Rest `json:"sources"`
 }
 
@@ -60,7 +61,7 @@ func (r *Record) Claim(words, name, text string, def *loomv1.Definition, x *loom
 	}
 	for _, e := range r.Sources() {
 		is := slices.ContainsFunc(cited, func(a string) bool { return verify.SameAddress(e.Address, a) })
-		if !is && !slices.Contains(c.Made.Sources, e.Number) {
+		if !is && c.Made.Attempt != "" && !slices.Contains(c.Made.Sources, e.Number) {
 			continue
 		}
 		rest := Rest{Entry: e, Untrusted: true, Cited: is}

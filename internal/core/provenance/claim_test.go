@@ -39,6 +39,9 @@ func TestTOOL07_AClaimNamesWhatItMayRestOn(t *testing.T) {
 			t.Errorf("%d: %s %+v, want %s %+v", i, address, got, of, want[i])
 		}
 	}
+	if c := j.r.Claim("Sales were 1,234 in May", "other.md", text, def, x, read); c == nil || c.Made.Phase != "" || len(c.Rests) != 4 || !c.Rests[0].Cited {
+		t.Errorf("of a file that no phase has made: %+v", c)
+	}
 	if c := j.r.Claim("Sales were 1,235 in May", "write.md", text, def, x, read); c != nil {
 		t.Errorf("words that are not there: %+v", c)
 	}

@@ -22,9 +22,12 @@ type Index struct {
 	Began     time.Time `json:"began,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
 	Scripted  bool      `json:"scripted"`
-	Files     []File    `json:"files"`
-	Gaps      []string  `json:"gaps,omitempty"`
-	Rules     []Rule    `json:"rules,omitempty"`
+	// Partial says that the journal was cut after the work had begun: what was done before
+	// is missing here.
+	Partial bool     `json:"partial,omitempty"`
+	Files   []File   `json:"files"`
+	Gaps    []string `json:"gaps,omitempty"`
+	Rules   []Rule   `json:"rules,omitempty"`
 	// Attempts are all tries, those that failed among them, and what they cost.
 	Attempts []*Attempt         `json:"attempts"`
 	Sources  []sourcelist.Entry `json:"sources,omitempty"`
@@ -107,7 +110,7 @@ func (r *Record) Made(name string, def *loomv1.Definition, x *loomv1.Execution) 
 // and gaps are for the caller to fill in.
 func (r *Record) IndexOf(def *loomv1.Definition, x *loomv1.Execution, names []string) *Index {
 	i := &Index{
-		Process: x.GetDefinition(), Bead: x.GetBead(), Execution: x.GetId(), Scripted: x.GetScripted(),
+		Process: x.GetDefinition(), Bead: x.GetBead(), Execution: x.GetId(), Scripted: x.GetScripted(), Partial: !r.Whole(),
 		Attempts: r.order, Sources: r.Sources(), Rules: Rules(def, x), Files: []File{},
 	}
 	if x.GetStartedAt() != nil {
@@ -132,7 +135,10 @@ func (i *Index) Markdown() string {
 	if i.Scripted {
 		b.WriteString(" A script answered in the place of a language model.")
 	}
-	b.WriteString(" The runtime made this list from its journal; no word of it is a model's.\n\n")
+	b.WriteString(" The runtime made this list from its journal. Evidence and what is missing are told in the words of those who worked and judged, models among them.\n\n")
+	if i.Partial {
+		b.WriteString("The journal was cut after the work had begun: attempts, sources and costs from before are not listed.\n\n")
+	}
 	i.filesText(&b)
 	if len(i.Gaps) > 0 {
 		b.WriteString("\n## What is missing\n\n")
@@ -206,7 +212,7 @@ func row(b *strings.Builder, cells ...string) {
 func usd(micro uint64) float64 { return float64(micro) / 1e6 }
 
 // plain keeps words from being markup, or from leaving their cell.
-var plain = strings.NewReplacer("|", "\\|", "<", "&lt;", ">", "&gt;", "[", "\\[", "]", "\\]", "`", "\\`", "*", "\\*", "!", "\\!")
+var plain = strings.NewReplacer("\\", "\\\\", "|", "\\|", "<", "&lt;", ">", "&gt;", "[", "\\[", "]", "\\]", "`", "\\`", "*", "\\*", "!", "\\!")
 
 func text(s string) string { return plain.Replace(strings.Join(strings.Fields(s), " ")) }
 

@@ -47,7 +47,7 @@ func Of(bead string) *Record {
 
 // Kinds are the kinds of events that a record is made of; it needs no others.
 func Kinds() []string {
-	return []string{"bead-filed", "attempt-dispatched", "attempt-claimed", "attempt-ended", "model-answered", "turn-compacted", "tool-finished"}
+	return []string{"bead-filed", "attempt-dispatched", "attempt-claimed", "attempt-ended", "model-answered", "turn-compacted", "call-settled", "tool-finished"}
 }
 
 // Add takes an event, and says whether it is about the bead or about work for it.
@@ -67,6 +67,10 @@ func (r *Record) Add(e *loomv1.Event) bool {
 		r.answered(e.Attempt, f.ModelAnswered.GetAnswer())
 	case *loomv1.Event_TurnCompacted:
 		r.answered(e.Attempt, f.TurnCompacted.GetCompaction().GetAnswer())
+	case *loomv1.Event_CallSettled:
+		if a := r.attempts[e.Attempt]; a != nil {
+			a.pays(f.CallSettled.GetUsage())
+		}
 	case *loomv1.Event_ToolFinished:
 		r.readBy(e.Attempt, f.ToolFinished.GetResult().GetRead())
 	case *loomv1.Event_AttemptEnded:
@@ -85,8 +89,14 @@ func (r *Record) answered(attempt string, m *loomv1.ModelAnswer) {
 	if a.Calls++; m.Model != "" && !slices.Contains(a.Models, m.Model) {
 		a.Models = append(a.Models, m.Model)
 	}
-	a.Tokens += m.GetUsage().GetInputTokens() + m.GetUsage().GetOutputTokens()
-	a.MicroUSD += m.GetUsage().GetCostMicroUsd()
+	a.pays(m.Usage)
+}
+
+// pays adds what a call has used, also one that nobody has heard of since, of which all
+// that was reserved for it is assumed.
+func (a *Attempt) pays(u *loomv1.Usage) {
+	a.Tokens += u.GetInputTokens() + u.GetOutputTokens()
+	a.MicroUSD += u.GetCostMicroUsd()
 }
 
 func (r *Record) readBy(attempt string, read []*loomv1.SourceRead) {

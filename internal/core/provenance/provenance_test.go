@@ -74,9 +74,12 @@ func TestPROC05_AnIndexSaysWhoMadeWhatOfWhat(t *testing.T) {
 	j.work("p-1", "aside", "a3", true, "https://c.test/")
 	j.work("p-1", "write", "a4", true)
 	j.work("p-1", "look", "a5", false, "https://d.test/")
-	j.work("p-2", "look", "b1", true, "https://other.test/") // somebody else's
+	j.work("p-2", "look", "b1", true, "https://other.test/")                                                    // somebody else's
+	j.add("p-1", "write", "a4", &loomv1.Event{Fact: &loomv1.Event_CallSettled{CallSettled: &loomv1.CallSettled{ // a call that was lost
+		Usage: &loomv1.Usage{InputTokens: 1000, CostMicroUsd: 7}, Assumed: true,
+	}}})
 	i := j.r.IndexOf(def, x, []string{"write.md", "look.md", "more.md"})
-	if len(i.Files) != 3 || len(i.Sources) != 4 || len(i.Attempts) != 5 || i.Calls != 5 || i.Tokens != 75 || i.MicroUSD != 500 {
+	if len(i.Files) != 3 || len(i.Sources) != 4 || len(i.Attempts) != 5 || i.Calls != 5 || i.Tokens != 1075 || i.MicroUSD != 507 || i.Partial {
 		t.Fatalf("%+v", i)
 	}
 	for n, want := range []struct {
@@ -87,11 +90,11 @@ func TestPROC05_AnIndexSaysWhoMadeWhatOfWhat(t *testing.T) {
 			t.Errorf("%+v, want %+v", f, want)
 		}
 	}
-	i.Goal, i.Status, i.Gaps = "a | report", "completed_with_gaps", []string{"aside: [nothing](x)"}
+	i.Goal, i.Status, i.Gaps = `a | \| report`, "completed_with_gaps", []string{"aside: [nothing](x)"}
 	got := i.Markdown()
 	for _, want := range []string{
-		"a \\| report", "| write.md | what write makes | write | analyst/1 with m-write | 1, 2 |", "| more.md |  | no phase of its own |", "- aside: \\[nothing\\](x)",
-		"| write | clear | not judged | nobody | the phase has no verifier |", "<https://d.test/>", "5 model calls, 75 tokens, 0.000500 USD", "| look | analyst | analyst/1 | m-look | 1 | 15 | 0.000100 | not well |",
+		`a \| \\\| report`, "| write.md | what write makes | write | analyst/1 with m-write | 1, 2 |", "| more.md |  | no phase of its own |", "- aside: \\[nothing\\](x)",
+		"| write | clear | not judged | nobody | the phase has no verifier |", "<https://d.test/>", "5 model calls, 1075 tokens, 0.000507 USD", "| look | analyst | analyst/1 | m-look | 1 | 15 | 0.000100 | not well |",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the index has no %q:\n%s", want, got)
@@ -99,6 +102,19 @@ func TestPROC05_AnIndexSaysWhoMadeWhatOfWhat(t *testing.T) {
 	}
 	if strings.Index(got, "not judged") > strings.Index(got, "| held |") {
 		t.Error("what held comes first")
+	}
+}
+
+// An index that is made of a journal which was cut says so.
+func TestPROC05_AnIndexSaysWhatTheJournalNoLongerHas(t *testing.T) {
+	def, x := report()
+	late := &journal{r: provenance.Of("p-1"), at: newJournal().at}
+	late.work("p-1", "write", "a1", true)
+	if i := late.r.IndexOf(def, x, nil); !i.Partial || !strings.Contains(i.Markdown(), "The journal was cut") {
+		t.Errorf("%+v\n%s", i, i.Markdown())
+	}
+	if i := newJournal().r.IndexOf(def, x, nil); strings.Contains(i.Markdown(), "The journal was cut") {
+		t.Error("a whole journal is said to be cut")
 	}
 }
 
