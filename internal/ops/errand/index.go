@@ -1,15 +1,18 @@
 package errand
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/loomrun/loom/internal/core/provenance"
+	"github.com/loomrun/loom/internal/place/git"
 )
 
 // index writes beside what was delivered who made it, from which sources, who judged it
@@ -48,23 +51,60 @@ func writeIndex(out string, i *provenance.Index, files []File) (string, error) {
 		if slices.ContainsFunc(files, func(f File) bool { return strings.EqualFold(f.Path, name) }) {
 			return true
 		}
-		_, err := root.Lstat(name)
-		return !errors.Is(err, fs.ErrNotExist) && !ofRun(root, i.Execution)
+		there, err := root.ReadFile(name)
+		return !errors.Is(err, fs.ErrNotExist) && !ofRun(root, name, there, i.Execution)
 	})
-	text, err := json.MarshalIndent(i, "", "  ")
+	text, err := encoded(i)
 	if err != nil {
 		return "", err
 	}
-	if err := errors.Join(root.WriteFile(data, append(text, '\n'), 0o644), root.WriteFile(readme, []byte(i.Markdown()), 0o644)); err != nil {
+	if err := errors.Join(root.WriteFile(data, text, 0o644), root.WriteFile(readme, []byte(i.Markdown()), 0o644)); err != nil {
 		return "", err
 	}
 	return filepath.Join(out, readme), nil
 }
 
-// ofRun says whether the list that stands there is of this very run, which was taken up
-// again.
-func ofRun(root *os.Root, execution string) bool {
+// ofRun says whether what stands there under one of an index's names is of this very run,
+// which was taken up again, and as it was written.
+func ofRun(root *os.Root, name string, there []byte, execution string) bool {
 	text, err := root.ReadFile("run.json")
+	i := indexIn(text)
+	return err == nil && i != nil && i.Execution == execution && (name == "run.json" || string(there) == i.Markdown())
+}
+
+// encoded is an index for programs.
+func encoded(i *provenance.Index) ([]byte, error) {
+	text, err := json.MarshalIndent(i, "", "  ")
+	return append(text, '\n'), err
+}
+
+// indexIn is the index that a file holds as it was written, or nil.
+func indexIn(text []byte) *provenance.Index {
 	var i provenance.Index
-	return err == nil && json.Unmarshal(text, &i) == nil && i.Execution == execution
+	if json.Unmarshal(text, &i) != nil || i.Execution == "" {
+		return nil
+	}
+	if again, err := encoded(&i); err != nil || !bytes.Equal(again, text) {
+		return nil
+	}
+	return &i
+}
+
+// withoutIndexes are files without the indexes that earlier runs have left, unless a person
+// has changed them: they are no material.
+func withoutIndexes(files []git.File) []git.File {
+	indexes := map[string]string{} // what is written in both files of each, by path
+	for _, f := range files {
+		name := path.Base(f.Path)
+		if rest, is := strings.CutPrefix(name, "run"); is && strings.HasSuffix(rest, ".json") {
+			if i := indexIn(f.Data); i != nil {
+				indexes[f.Path] = string(f.Data)
+				indexes[path.Join(path.Dir(f.Path), "README"+strings.TrimSuffix(rest, ".json")+".md")] = i.Markdown()
+			}
+		}
+	}
+	return slices.DeleteFunc(files, func(f git.File) bool {
+		text, is := indexes[f.Path]
+		return is && text == string(f.Data)
+	})
 }

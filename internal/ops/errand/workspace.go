@@ -85,7 +85,7 @@ func name(dir string) string {
 }
 
 // read returns the directory's files: no hidden ones, no links, nothing that
-// is not a plain file. It notes what each was.
+// is not a plain file, and no index of an earlier run. It notes what each was.
 func (w *workspace) read() (files []git.File, err error) {
 	total := 0
 	err = filepath.WalkDir(w.dir, func(path string, e fs.DirEntry, err error) error {
@@ -122,7 +122,7 @@ func (w *workspace) read() (files []git.File, err error) {
 		files = append(files, git.File{Path: rel, Data: data, Exec: info.Mode()&0o100 != 0})
 		return nil
 	})
-	return files, err
+	return withoutIndexes(files), err
 }
 
 func hash(data []byte) string {
