@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,6 +18,7 @@ import (
 // How much is told of work.
 const (
 	toldWorks = 20       // beads of a list
+	toldBack  = 200      // newest beads among which those that have ended are looked for
 	toldFiles = 40       // files of a change
 	toldNotes = 6 << 10  // bytes of what work came to
 	maxStart  = 16 << 10 // bytes of a description
@@ -93,19 +95,31 @@ func (d *decision) lookAtWork(x *loomv1.Execution, w *loomv1.LookAtWork) (*loomv
 	return &loomv1.TeamReply{State: d.s.worksText()}, nil
 }
 
-// worksText lists what goes on in the project, and what ended last.
+// worksText lists what goes on in the project, the newest first, and what ended last.
 func (s *State) worksText() string {
 	var going, ended []string
-	for _, id := range slices.Backward(s.index.beads) {
-		if len(going)+len(ended) >= toldWorks {
+	work := func(b *loomv1.Bead) bool {
+		return b.GetType() != loomv1.BeadType_BEAD_TYPE_CONVERSATION && b.GetType() != loomv1.BeadType_BEAD_TYPE_APPROVAL && b.GetDelegation() == nil
+	}
+	open := s.running()
+	slices.SortFunc(open, func(a, b *loomv1.Execution) int {
+		return cmp.Or(cmp.Compare(len(b.Id), len(a.Id)), strings.Compare(b.Id, a.Id))
+	})
+	for _, x := range open {
+		if len(going) < toldWorks && work(s.bead(x.Bead)) {
+			going = append(going, s.workText(x.Bead, false))
+		}
+	}
+	for n, id := range slices.Backward(s.index.beads) {
+		if len(ended) == toldWorks/2 || len(s.index.beads)-n > toldBack {
 			break
 		}
 		b := s.listed(id)
 		switch {
-		case b.GetType() == loomv1.BeadType_BEAD_TYPE_CONVERSATION || b.GetType() == loomv1.BeadType_BEAD_TYPE_APPROVAL || b.GetDelegation() != nil:
-		case running(s.listedExecution(b.GetExecution())) || b.GetStatus() == loomv1.BeadStatus_BEAD_STATUS_BLOCKED:
+		case !work(b) || s.open[b.GetExecution()]:
+		case b.GetStatus() == loomv1.BeadStatus_BEAD_STATUS_BLOCKED:
 			going = append(going, s.workText(id, false))
-		case len(ended) < toldWorks/2:
+		default:
 			ended = append(ended, s.workText(id, false))
 		}
 	}
