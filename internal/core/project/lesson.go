@@ -19,9 +19,11 @@ func (s *State) learn(x *loomv1.Execution) {
 
 // rememberLessons keeps what the executions of a process have taught often enough, now
 // that one more has ended: as an entry of the runtime for each lesson, which is told
-// anew as it is seen again.
+// anew as it is seen again. It is about the process, and no more about the execution, which
+// has ended.
 func (d *decision) rememberLessons(e *loomv1.Event) error {
 	process := d.s.execution(e.Execution).GetDefinition()
+	defer d.about(&loomv1.Execution{})()
 	for _, l := range lesson.Due(process, d.s.p.Lessons[process], d.s.taught, d.s.mem.Told) {
 		entry := &loomv1.MemoryEntry{
 			Type: l.Type, Text: l.Text, Lesson: l.Name, Count: l.Executions, Confidence: 90, Tags: tagged(append([]string{process}, l.Nodes...)...),
@@ -29,7 +31,9 @@ func (d *decision) rememberLessons(e *loomv1.Event) error {
 		for _, a := range l.Attempts {
 			entry.Sources = append(entry.Sources, &loomv1.MemorySource{Attempt: a})
 		}
-		if err := d.rememberOwn(e, entry); err != nil {
+		t := d.ownTurn()
+		t.Process = process
+		if err := d.keepFor(t, entry); err != nil {
 			return err
 		}
 	}

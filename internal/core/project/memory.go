@@ -225,6 +225,11 @@ func (d *decision) rememberOwn(e *loomv1.Event, entry *loomv1.MemoryEntry) error
 func (d *decision) rememberAs(t *memory.Turn, e *loomv1.Event, entry *loomv1.MemoryEntry) error {
 	t.Bead, t.Execution, t.Node, t.Attempt = e.Bead, e.Execution, e.Node, e.Attempt
 	t.Process = d.s.execution(e.Execution).GetDefinition()
+	return d.keepFor(t, entry)
+}
+
+// keepFor keeps an entry on somebody's behalf, if the memory takes it.
+func (d *decision) keepFor(t *memory.Turn, entry *loomv1.MemoryEntry) error {
 	readable := d.s.cfg.Format.Check(&loomv1.Event{Fact: &loomv1.Event_MemoryKept{}}, d.s.agreed) == nil
 	if readable { // by hosts of earlier releases too
 		_, _ = d.s.mem.Decide(t, &loomv1.Command{Body: &loomv1.Command_KeepMemory{KeepMemory: &loomv1.KeepMemory{Entry: entry}}})

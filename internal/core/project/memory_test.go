@@ -337,7 +337,7 @@ func TestMEM02_WhatIsBrokenAgainAndAgainIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := v.Memories[0]
-	if e.Trust != loomv1.MemoryTrust_MEMORY_TRUST_RUNTIME || e.Layer != loomv1.MemoryLayer_MEMORY_LAYER_DURABLE || len(e.Sources) != 4 || !slices.Contains(e.Tags, "small") {
+	if e.Execution != "" || e.Process != "small" || e.Trust != loomv1.MemoryTrust_MEMORY_TRUST_RUNTIME || e.Layer != loomv1.MemoryLayer_MEMORY_LAYER_DURABLE || len(e.Sources) != 4 || !slices.Contains(e.Tags, "small") {
 		t.Errorf("the lesson is %v", e)
 	}
 	d.ok(&loomv1.Command{Actor: &loomv1.Identity{Kind: operator}, Body: &loomv1.Command_ForgetMemory{ForgetMemory: &loomv1.ForgetMemory{Id: e.Id, Reason: "the rule is gone"}}})
