@@ -197,9 +197,9 @@ func TestMEM01_WhatFollowsTheWebIsUntrusted(t *testing.T) {
 	}
 }
 
-// Entries come of what happens, without a model.
-func TestMEM01_TheRuntimeRemembers(t *testing.T) {
-	d := newDesk(t)
+// storePhase stores the process "small", of one phase of a qa-engineer's.
+func (d *desk) storePhase() {
+	d.t.Helper()
 	def := line("small", "1.0", task("one", "qa-engineer"))
 	for _, n := range def.Nodes {
 		if n.Id == "one" {
@@ -207,6 +207,12 @@ func TestMEM01_TheRuntimeRemembers(t *testing.T) {
 		}
 	}
 	d.store(def)
+}
+
+// Entries come of what happens, without a model.
+func TestMEM01_TheRuntimeRemembers(t *testing.T) {
+	d := newDesk(t)
+	d.storePhase()
 	for range 2 {
 		d.file(&loomv1.Submission{Process: "small"})
 		b, who := d.claim("qa-engineer")
@@ -306,13 +312,7 @@ func TestMEM01_TheMemoryIsListedInPagesAndSearched(t *testing.T) {
 // as it is broken again, and not once a person has forgotten it.
 func TestMEM02_WhatIsBrokenAgainAndAgainIsKept(t *testing.T) {
 	d := newDesk(t)
-	def := line("small", "1.0", task("one", "qa-engineer"))
-	for _, n := range def.Nodes {
-		if n.Id == "one" {
-			n.Phase = &loomv1.Phase{}
-		}
-	}
-	d.store(def)
+	d.storePhase()
 	breaks := func() {
 		t.Helper()
 		d.file(&loomv1.Submission{Process: "small"})

@@ -44,17 +44,11 @@ func CitedIn(text string, first, last int) (list []string) {
 	s := &cites{list: map[string]string{}}
 	lines := strings.Split(text, "\n")
 	s.entries(lines)
-	add := func(words string) {
-		for _, a := range webAddress.FindAllString(words, -1) {
-			if a = trimAddress(a); !slices.Contains(list, a) {
+	for i := max(first-1, 0); i < min(last, len(lines)); i++ {
+		for _, a := range s.cited(lines[i]) {
+			if !slices.Contains(list, a) {
 				list = append(list, a)
 			}
-		}
-	}
-	for i := max(first-1, 0); i < min(last, len(lines)); i++ {
-		add(lines[i])
-		for _, words := range s.named(lines[i]) {
-			add(words)
 		}
 	}
 	return list

@@ -27,7 +27,7 @@ func (s *cites) quotations(lines []string, entries map[int]bool) {
 		if len(quoted) == 0 {
 			continue
 		}
-		pages, addresses := s.citedIn(p.text)
+		pages, addresses := s.citedPages(p.text)
 		for _, q := range quoted {
 			if len(pages) > 0 && !slices.ContainsFunc(pages, func(page *source) bool { return page.has(spoken(q)) }) {
 				s.l.wrong(s.c, p.line, "found the quotation %s, wanted words of %s as it was read", short(fmt.Sprintf("%q", q)), short(strings.Join(addresses, " or ")))
@@ -36,21 +36,30 @@ func (s *cites) quotations(lines []string, entries map[int]bool) {
 	}
 }
 
-// citedIn are the pages that a text cites, and their addresses: none unless all are at hand.
-func (s *cites) citedIn(text string) (pages []*source, addresses []string) {
-	for _, words := range append(s.named(text), text) {
-		for _, a := range webAddress.FindAllString(words, -1) {
-			if a = trimAddress(a); slices.Contains(addresses, a) {
-				continue
-			}
-			page := s.page(a)
-			if page == nil {
-				return nil, nil
-			}
-			addresses, pages = append(addresses, a), append(pages, page)
+// citedPages are the pages that a text cites, and their addresses: none unless all are at
+// hand.
+func (s *cites) citedPages(text string) (pages []*source, addresses []string) {
+	for _, a := range s.cited(text) {
+		page := s.page(a)
+		if page == nil {
+			return nil, nil
 		}
+		addresses, pages = append(addresses, a), append(pages, page)
 	}
 	return pages, addresses
+}
+
+// cited are the addresses that a text cites, each once: those that stand there, and those of
+// the entries of the list of sources that it names.
+func (s *cites) cited(text string) (list []string) {
+	for _, words := range append([]string{text}, s.named(text)...) {
+		for _, a := range webAddress.FindAllString(words, -1) {
+			if a = trimAddress(a); !slices.Contains(list, a) {
+				list = append(list, a)
+			}
+		}
+	}
+	return list
 }
 
 // page is the page of an address, which is read once for a text; nil where its words are
