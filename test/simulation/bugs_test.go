@@ -150,7 +150,7 @@ var bugs = append([]bug{
 	{"two may wait for each other", whole + "mail.go", `case w.Ask && s.reaches(s.answerers(m), a.Id):`, `case false:`, ""},
 	{"what one that waits for tasks has asked is forgotten", whole + "mail.go", `case w.Ask && s.reaches(s.answerers(m), a.Id):`, `case w.Ask && m.Parked != workflow.WaitsForTeam && s.reaches(s.answerers(m), a.Id):`, ""},
 	{"one waits for tasks of those who wait for it", whole + "mail.go", `		if s.reaches([]*loomv1.Attempt{b}, a.Id) {`, `		if false {`, ""},
-	{"who waits for tasks is not told that it is asked", whole + "mail.go", `d.later(func() error { return d.wake(asked, workflow.WaitsForTeam) })`, `_ = asked`, ""},
+	{"who waits for tasks is not told that it is asked", whole + "mail.go", `d.later(func() error { return d.wake(asked, waitsFor) })`, `_, _ = asked, waitsFor`, ""},
 	{"a question waits without an end", whole + "mail.go", `		if d.now.Before(q.Until.AsTime()) {`, `		if true {`, ""},
 	{"nobody is woken for a question whose time is over", whole + "mail.go", `if due := q.Until.AsTime(); !ok || due.Before(at) {`, `if due := q.Until.AsTime(); false {`, ""},
 	{"a hold takes of the time to answer", "internal/core/team/mail.go", `		if to.After(since) {`, `		if false {`, ""},
