@@ -30,9 +30,12 @@ const (
 	most = 67
 )
 
-// made makes the release for this machine from a copy of the commit that is checked
-// out, in a directory of its own.
-func made(t *testing.T) (dir, commit string) {
+// here is the system of this machine.
+const here = runtime.GOOS + "/" + runtime.GOARCH
+
+// made makes a release for some systems from a copy of the commit that is checked out,
+// in a directory of its own.
+func made(t *testing.T, targets ...string) (dir, commit string) {
 	t.Helper()
 	ctx := t.Context()
 	checkout, err := output(ctx, ".", nil, "git", "rev-parse", "--show-toplevel")
@@ -49,7 +52,7 @@ func made(t *testing.T) (dir, commit string) {
 	if _, err := output(ctx, root, nil, "git", "checkout", "--quiet", "--detach", commit); err != nil {
 		t.Fatal(err)
 	}
-	if err := makeAll(ctx, root, dir, version, []string{runtime.GOOS + "/" + runtime.GOARCH}); err != nil {
+	if err := makeAll(ctx, root, dir, version, targets); err != nil {
 		t.Fatal(err)
 	}
 	return dir, commit
@@ -65,7 +68,7 @@ var first struct {
 func released(t *testing.T) (dir, commit string) {
 	t.Helper()
 	first.Do(func() {
-		dir, commit := made(t)
+		dir, commit := made(t, here)
 		first.dir, first.commit = filepath.Join(kept, "release"), commit
 		if err := os.CopyFS(first.dir, os.DirFS(dir)); err != nil {
 			t.Fatal(err)
@@ -132,10 +135,43 @@ func TestARelease(t *testing.T) {
 		t.Errorf("the program has %.1f MB, more than %d", mega(program), most)
 	}
 	billed(t, read(t, dir, name+".cdx.json"), program)
-	packed(t, filepath.Join(dir, pkg), program)
-	again, _ := made(t)
+	packed(t, filepath.Join(dir, pkg), runtime.GOARCH, program)
+	again, _ := made(t, here)
 	if other := read(t, again, "SHA256SUMS"); !bytes.Equal(sums, other) {
 		t.Errorf("made twice, it is not the same:\n%s\nand\n%s", sums, other)
+	}
+}
+
+// TestAReleaseOfEverySystem makes the release for the systems that this machine is not:
+// each program is of its system and of this commit, is no larger than it may be, and
+// its archive, bill and package hold it.
+func TestAReleaseOfEverySystem(t *testing.T) {
+	others := slices.DeleteFunc(slices.Clone(systems), func(s string) bool { return s == here })
+	dir, commit := made(t, others...)
+	for _, target := range others {
+		system, arch, _ := strings.Cut(target, "/")
+		name := fmt.Sprintf("loom-%s-%s-%s", version, system, arch)
+		program := untar(t, read(t, dir, name+".tar.gz"))[name+"/loom"]
+		info, err := buildinfo.Read(bytes.NewReader(program))
+		if err != nil {
+			t.Fatalf("%s: the archive has no program: %v", name, err)
+		}
+		built := map[string]string{}
+		for _, s := range info.Settings {
+			built[s.Key] = s.Value
+		}
+		for key, want := range map[string]string{"GOOS": system, "GOARCH": arch, "CGO_ENABLED": "0", "vcs.revision": commit, "vcs.modified": "false"} {
+			if built[key] != want {
+				t.Errorf("%s: its %s is %q, want %q", name, key, built[key], want)
+			}
+		}
+		if mega(program) > most {
+			t.Errorf("%s: the program has %.1f MB, more than %d", name, mega(program), most)
+		}
+		billed(t, read(t, dir, name+".cdx.json"), program)
+		if system == "linux" {
+			packed(t, filepath.Join(dir, fmt.Sprintf("loom_%s_%s.deb", version, arch)), arch, program)
+		}
 	}
 }
 
@@ -186,11 +222,11 @@ func billed(t *testing.T, bill, program []byte) {
 
 // packed reads the Debian package as dpkg does, and where there is dpkg has it say
 // what it reads.
-func packed(t *testing.T, path string, program []byte) {
+func packed(t *testing.T, path, arch string, program []byte) {
 	t.Helper()
 	parts := unpack(t, read(t, filepath.Dir(path), filepath.Base(path)))
 	control := string(untar(t, parts["control.tar.gz"])["./control"])
-	for _, line := range []string{"Package: loom", "Version: " + version, "Architecture: " + runtime.GOARCH} {
+	for _, line := range []string{"Package: loom", "Version: " + version, "Architecture: " + arch} {
 		if !strings.Contains(control, line+"\n") {
 			t.Errorf("the package's control has no %q:\n%s", line, control)
 		}
@@ -205,7 +241,7 @@ func packed(t *testing.T, path string, program []byte) {
 		return
 	}
 	out, err := exec.CommandContext(t.Context(), dpkg, "--show", "--showformat=${Package} ${Version} ${Architecture}", path).CombinedOutput()
-	if want := "loom " + version + " " + runtime.GOARCH; err != nil || string(out) != want {
+	if want := "loom " + version + " " + arch; err != nil || string(out) != want {
 		t.Errorf("dpkg-deb reads %q (%v), want %q", out, err, want)
 	}
 }
