@@ -62,7 +62,10 @@ func refusal(found []*loomv1.PatchWarning) *fault.Error {
 		return nil
 	}
 	code, right := "patch/refused", "leave it out of the change"
-	if refused[0].Kind == string(patchscan.Secret) {
+	switch refused[0].Kind {
+	case string(patchscan.Conflict):
+		right = "decide for one side or bring both together, and take out the marks"
+	case string(patchscan.Secret):
 		code, right = "patch/secret", "leave it out of the change; a key is read from the environment, or from a file that git ignores"
 	}
 	const told = 10

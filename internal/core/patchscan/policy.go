@@ -16,6 +16,7 @@ type Kind string
 // The kinds of findings.
 const (
 	Secret      Kind = "secret"       // a key in the form of a known issuer, or a secret of the host
+	Conflict    Kind = "conflict"     // marks that git puts where two changes meet
 	MaybeSecret Kind = "maybe-secret" // text that a variable's name and its entropy make look like a key
 	LinkOutside Kind = "link-outside" // a symbolic link that leaves the repository
 	Link        Kind = "link"         // any other symbolic link
@@ -48,6 +49,7 @@ var kinds = []struct {
 }{
 	{Secret, Refuse},
 	{LinkOutside, Refuse},
+	{Conflict, Refuse},
 	{MaybeSecret, Warn},
 	{Link, Warn},
 	{Submodule, Gate},

@@ -179,6 +179,7 @@ func (e *examination) content(f File) {
 		return
 	}
 	added := after.addedTo(before)
+	e.conflicts(f.Path, after, added)
 	e.attributes(f.Path, after, added)
 	e.scripts(f.Path, before, after, added)
 	e.skips(f.Path, after, added)

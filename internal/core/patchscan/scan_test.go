@@ -45,6 +45,12 @@ func TestREAL09_WhatAChangeContainsIsFound(t *testing.T) {
 		{"a link through another", []patchscan.File{link("l", "a/b/../../x")}, `refuse "l": the symbolic link leads to "a/b/../../x", which cannot be told to lie in the repository (link-outside)`},
 		{"a link into git", []patchscan.File{link("d/l", "../.GIT/config")}, `refuse "d/l": the symbolic link leads to "../.GIT/config", which is git's own (link-outside)`},
 		{"a file that becomes a link", []patchscan.File{mode(changed("l", "a", "/x"), patchscan.Symlink)}, `refuse "l": the symbolic link leads to "/x", which lies outside of the repository (link-outside)`},
+		{"a conflict", []patchscan.File{changed("a.md", "x\n=======\n", "x\n=======\n<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n")}, `refuse "a.md", line 3: git's marks of a conflict stand here, up to line 7: it was not resolved (conflict)`},
+		{"a conflict of a merge of the runtime, and half of one", []patchscan.File{changed("a.md", "", strings.ReplaceAll("<<<<<<< ID\na\n=======\nb\n>>>>>>> ID\n>>>>>>> ID\n", "ID", strings.Repeat("0a", 20)))}, "" +
+			`refuse "a.md", line 1: git's marks of a conflict stand here, up to line 5: it was not resolved (conflict)` + "\n" +
+			`refuse "a.md", line 6: a mark of a conflict that git could not resolve was left (conflict)`},
+		{"a conflict that stood there already", []patchscan.File{changed("a.md", "<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n", "<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\nx\n")}, ""},
+		{"what looks a little like one", []patchscan.File{added("a.md", "Title\n=======\n>>>>>>> a mail that quotes\n<<<<<<<< eight\n")}, ""},
 		{"a submodule", []patchscan.File{mode(added("m", ""), patchscan.Gitlink)}, `gate "m": a submodule is added, moved or taken out (submodule)`},
 		{".gitmodules", []patchscan.File{added(".gitmodules", "")}, `gate ".gitmodules": the file says where submodules come from (submodule)`},
 		{"a script", []patchscan.File{mode(added("run.sh", "x\n"), patchscan.Runnable)}, `warn "run.sh": the file becomes executable (executable)`},
