@@ -56,8 +56,8 @@ func candidateRef(bead string) string { return "refs/loom/candidate/" + bead }
 // repository's hooks on it and keeps the commit under refs/loom/candidate/BEAD,
 // all under the fence at Token. Asked again, it returns the commit it made
 // (without HookRuns, which were before; what the candidate says of hooks stands in
-// its commit) as long as the tip has not moved, and the one that landed if it has
-// landed.
+// its commit) as long as the tip has not moved and the decision is the same, and the
+// one that landed if it has landed.
 //
 // Errors that callers choose by: git/fenced, git/conflict (the message names
 // the files), git/patch-changed (the approval lapses), git/no-change (the
@@ -129,7 +129,7 @@ func (c *Committer) made(ctx context.Context, req CandidateRequest, tip string) 
 		return nil, err
 	}
 	found, err := c.repo.inspect(ctx, oid)
-	if err != nil || found.mark() != mark || found.parent != tip {
+	if err != nil || found.mark() != mark || found.decision != req.Decision || found.parent != tip {
 		return nil, err
 	}
 	return c.describe(ctx, req, oid)

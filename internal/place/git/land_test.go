@@ -318,6 +318,25 @@ func TestLOCK05_AskedAgain(t *testing.T) {
 	}
 }
 
+// TestLOCK05_ApprovedAgain has work whose verification failed handed in as it was, and
+// approved once more: the commit names the approval that let it land.
+func TestLOCK05_ApprovedAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	change := f.propose(1, f.editing("a.txt", "loom\n"))
+	first := f.candidate(1, 5, change)
+	req := f.request(1, 6, change)
+	req.Decision, req.Subject = "g8", "Seven days"
+	again, _, err := f.com.Candidate(t.Context(), req)
+	if err != nil || again.GetCommit() == first.GetCommit() || again.GetToken() != 6 {
+		t.Fatalf("approved again: %v (%v), want another commit than %s", again, err, first.GetCommit())
+	}
+	landed := f.land(1, 6, again)
+	if text := f.user("log", "-1", "--format=%B", landed.GetCommit()); !strings.HasPrefix(text, "Seven days\n") || !strings.Contains(text, "Loom-Decision: g8\n") {
+		t.Errorf("what landed says\n%s", text)
+	}
+}
+
 func TestP19_ForgedCandidateIsNotLanded(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
