@@ -30,7 +30,7 @@ func (r Run) ask(n *node) error {
 	}
 	return r.request(n, &loomv1.Approval{
 		Kind:     loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL,
-		Question: cut(question, SummaryBytes),
+		Question: cut(question, SummaryBytes), Reason: r.asksAgain(n),
 	})
 }
 

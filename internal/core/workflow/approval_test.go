@@ -285,6 +285,36 @@ func TestWF07_RequestChangesGoesToWorkOfThisVisit(t *testing.T) {
 		a dispatched to researcher: 3.1`)
 }
 
+// TestWF07_AnApprovalThatIsAskedAgainSaysWhy has a change refused after it was approved:
+// the next question says by whom and why, shows that attempt, and says whether it is
+// the same change.
+func TestWF07_AnApprovalThatIsAskedAgainSaysWhy(t *testing.T) {
+	for _, tt := range []struct{ next, want string }{
+		{"p1", "v sent back what was approved: it breaks the tests; this is the same change again"},
+		{"p2", "v sent back what was approved: it breaks the tests"},
+	} {
+		w := newWorld(t, define("s start\na task\ng approval\nv task max=1\ne end\ns -> a\na -> g\ng -> v\nv -> e", func(n map[string]*loomv1.NodeDefinition) {
+			n["v"].OnFailure = &loomv1.FailurePolicy{Max: 1, Rework: []*loomv1.ReworkRule{{To: "a"}}}
+		}), nil)
+		w.answer(t, "a", changed("p1"))
+		if a := w.approval("g"); a.Reason != "" || len(a.Work) != 1 {
+			t.Errorf("asked first because %q, with %d attempts", a.Reason, len(a.Work))
+		}
+		w.decide(t, "g", approve, "")
+		refused := bad(nil)
+		refused.Summary = "it breaks the tests"
+		w.answer(t, "v", refused)
+		w.answer(t, "a", changed(tt.next))
+		a := w.approval("g")
+		if a.Reason != tt.want {
+			t.Errorf("asked again because %q, want %q", a.Reason, tt.want)
+		}
+		if len(a.Work) != 2 || a.Work[0].Node != "v" || a.Work[0].Outcome.GetSummary() != "it breaks the tests" {
+			t.Errorf("asked again with %v", a.Work)
+		}
+	}
+}
+
 func TestWF07_DecideRefuses(t *testing.T) {
 	decideOn := func(w *world, a *loomv1.Approval, d loomv1.ApprovalDecision) error {
 		return w.run().Decide(a, &loomv1.DecideApproval{Approval: a.Id, Decision: d})

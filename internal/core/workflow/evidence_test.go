@@ -129,7 +129,7 @@ func TestWF08_ChangeAndApproval(t *testing.T) {
 			proposed p2
 			approval lapsed: another patch was proposed
 			commit sends back to approve (0): approve commit
-			approve asks:`)
+			approve asks: commit sent back what was approved`)
 		if a := w.approval("approve"); a.Change.PatchDigest != "p2" || a.Visit != 2 {
 			t.Errorf("approval = %v, want a new one about p2", a)
 		}

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -30,9 +31,44 @@ func (r Run) present(a *loomv1.Approval) {
 	}
 }
 
+// asksAgain says why a question is put once more: who sent back what was approved, and
+// whether it is still the same. It is empty for the first time.
+func (r Run) asksAgain(n *node) string {
+	by := r.sentBack(n)
+	if by == nil {
+		return ""
+	}
+	why := fmt.Sprintf("%s sent back what was approved: %s", by.Node, cut(by.Outcome.GetSummary(), SummaryBytes))
+	for _, m := range r.Def.order {
+		if n.follows(m) && slices.ContainsFunc(r.state(m).GetHistory(), func(a *loomv1.Attempt) bool {
+			return byEnd(a, by) < 0 && made(a.Outcome, r.X.Change.GetPatchDigest())
+		}) {
+			return why + "; this is the same change again"
+		}
+	}
+	return why
+}
+
+// sentBack returns the newest attempt after a node whose failure had the node visited
+// again, nil for none.
+func (r Run) sentBack(to *node) (by *loomv1.Attempt) {
+	for _, n := range r.Def.order {
+		st := r.state(n)
+		h := st.GetHistory()
+		if len(h) == 0 || !n.follows(to) {
+			continue
+		}
+		last := h[len(h)-1]
+		if last.Outcome.GetStatus() != success && st.GetVisit() > last.Visit && (by == nil || byEnd(by, last) < 0) {
+			by = last
+		}
+	}
+	return by
+}
+
 // work returns the newest ended attempt of each node that comes before the one that
-// is named, oldest first. When all of it is too much, the oldest have their words
-// alone.
+// is named, and that of a later one which sent the work back, oldest first. When all
+// of it is too much, the oldest have their words alone.
 func (r Run) work(before string) []*loomv1.Attempt {
 	to := r.Def.nodes[before]
 	if to == nil {
@@ -43,6 +79,9 @@ func (r Run) work(before string) []*loomv1.Attempt {
 		if h := r.state(n).GetHistory(); len(h) > 0 && to.follows(n) {
 			list = append(list, h[len(h)-1])
 		}
+	}
+	if by := r.sentBack(to); by != nil {
+		list = append(list, by)
 	}
 	slices.SortStableFunc(list, byEnd)
 	list = shown(list)

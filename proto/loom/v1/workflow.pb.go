@@ -5692,7 +5692,8 @@ type Approval struct {
 	Kind  ApprovalKind `protobuf:"varint,6,opt,name=kind,proto3,enum=loom.v1.ApprovalKind" json:"kind,omitempty"`
 	// The question, one line.
 	Question string `protobuf:"bytes,7,opt,name=question,proto3" json:"question,omitempty"`
-	// Why it is asked, for an escalation: a code and a sentence.
+	// Why it is asked: for an escalation a code and a sentence; for an approval that is
+	// asked again who sent the work back, and whether the change is the same.
 	Reason string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
 	// SHA-256 over everything that is shown, "loom.v1.approval/2": all fields but this
 	// one, those that the answer sets, asked_at and overlaps. The answer must name it.
@@ -5740,8 +5741,9 @@ type Approval struct {
 	Intent string `protobuf:"bytes,28,opt,name=intent,proto3" json:"intent,omitempty"`
 	// The plan that the execution goes by, if one was made.
 	Plan *Plan `protobuf:"bytes,29,opt,name=plan,proto3" json:"plan,omitempty"`
-	// The newest ended attempt of each other node, oldest first: who did which part,
-	// what was said of it, its outcome fields and the checks that were run.
+	// The newest ended attempt of each other node before it, and of a later one that sent
+	// the work back, oldest first: who did which part, what was said of it, its outcome
+	// fields and the checks that were run.
 	Work []*Attempt `protobuf:"bytes,30,rep,name=work,proto3" json:"work,omitempty"`
 	// What its model calls had used when it was asked.
 	Usage *Usage `protobuf:"bytes,31,opt,name=usage,proto3" json:"usage,omitempty"`
