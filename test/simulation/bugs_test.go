@@ -95,10 +95,10 @@ var bugs = append([]bug{
 	{"a timeout is tried again", flow + "failure.go", `	if again, err := r.judgeAgain(n); again || err != nil {
 		return err
 	}
-	return r.giveUp(n, "attempt/timeout", why)`, `	if n.isTask() {
+	return r.giveUp(n, TimedOut, why)`, `	if n.isTask() {
 		return r.backOff(n)
 	}
-	return r.giveUp(n, "attempt/timeout", why)`, ""},
+	return r.giveUp(n, TimedOut, why)`, ""},
 	{"a deadline never passes", flow + "view.go", `	case st.GetAttempt().GetDeadline() != nil:`, `	case false:`, ""},
 	{"a backoff never ends", flow + "view.go", `		return st.RetryAt.AsTime(), x.HaltedBy == ""`, `		return st.RetryAt.AsTime(), false`, ""},
 	{"a released attempt keeps its generation", flow + "claim.go", `why.Generation = a.Generation + 1`, `why.Generation = a.Generation`, ""},

@@ -197,6 +197,9 @@ func (w *Worker) Work(ctx context.Context, b *loomv1.Brief, s actors.Seat) (*loo
 	if converses(b) {
 		role.Tools.Allow, role.Tools.Ask = conversation.Tools(role.Tools.Allow), without(role.Tools.Ask, []string{"ask_user"})
 	}
+	if b.Step.GetRun() != nil {
+		role = atStep(role, b.Step)
+	}
 	j := &job{Worker: w, brief: b, seat: s, role: role, repo: repo}
 	if err := inContext(b); err != nil {
 		return j.failure(err, ""), nil

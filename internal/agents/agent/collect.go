@@ -114,6 +114,12 @@ func (j *job) leaveOut(ctx context.Context, tree *git.Worktree) (left []string, 
 			}
 		}
 	}
+	return j.restore(ctx, tree, names)
+}
+
+// restore puts files of a worktree back to what they were when its work began, or removes
+// them, and returns those that were there.
+func (j *job) restore(ctx context.Context, tree *git.Worktree, names []string) (left []string, err error) {
 	root, err := os.OpenRoot(tree.Path())
 	if err != nil || len(names) == 0 {
 		return nil, err

@@ -41,13 +41,28 @@ func (r *run) fixed() int {
 }
 
 // output is what is kept for an answer and the reasoning before it.
-func (j *job) output() int { return cmp.Or(j.role.Context.Output, 4096) + j.role.Thinking.Tokens }
+func (j *job) output() int { return cmp.Or(j.role.Context.Output, 4096) + j.thinking().Tokens }
 
 // shown is how many bytes of one result the model is shown.
 func (j *job) shown() int { return bytesOf(cmp.Or(j.role.Context.Result, 10_000)) }
 
-// thinking is how the role's model reasons.
-func (j *job) thinking() model.Thinking { return model.Thinking(j.role.Thinking) }
+// thinking is how the model reasons: as the role's file says, and at a step with the tokens
+// that its tempo has for it, if the model takes them.
+func (j *job) thinking() model.Thinking {
+	t := model.Thinking(j.role.Thinking)
+	l := j.brief.Step.GetRun().GetLimits()
+	if l == nil {
+		return t
+	}
+	if l.ThinkingTokens == 0 {
+		return model.Thinking{}
+	}
+	paced := model.Thinking{Effort: t.Effort, Tokens: int(l.ThinkingTokens)}
+	if model.CanThink(j.model(), paced) != nil {
+		return t
+	}
+	return paced
+}
 
 func specSize(t model.ToolSpec) int { return len(t.Name) + len(t.Description) + len(t.Schema) }
 

@@ -88,13 +88,19 @@ func (r *run) inspects(ctx context.Context) error {
 // deliverables of a phase, a plan.
 func (r *run) holds(ctx context.Context, out *loomv1.Outcome) error {
 	id := r.gate("outcome")
-	if r.promised == nil || r.recorded(id) != nil {
+	if r.recorded(id) != nil {
 		return nil
 	}
 	r.found = nil
-	why, err := r.promised(ctx, out)
-	if err != nil || why == nil {
-		return err
+	why := r.withinTempo(out)
+	if why == nil && r.promised != nil {
+		var err error
+		if why, err = r.promised(ctx, out); err != nil {
+			return err
+		}
+	}
+	if why == nil {
+		return nil
 	}
 	var p prompt
 	p.section("Your outcome is refused")
@@ -140,7 +146,7 @@ func (j *job) delivers(tree *git.Worktree) func(context.Context, *loomv1.Outcome
 					Want("write it, or call finish once more if it is right as it is"), nil
 			}
 		}
-		return nil, nil
+		return j.undeclared(ctx, tree)
 	}
 }
 

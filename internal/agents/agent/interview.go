@@ -95,6 +95,9 @@ func (v *interviewer) next(ctx context.Context) error {
 		said.Usage = resp.Usage
 		v.clean(resp)
 		read(said, resp)
+		if err := v.secondOpinion(ctx, said); err != nil {
+			return err
+		}
 	}
 	b, err := v.seat.Interview(ctx, said)
 	if err != nil {

@@ -144,7 +144,7 @@ func TestPAT02_AModelThatCostsIsAskedInAnInterview(t *testing.T) {
 	b.worker.Model = &mind{answer: func(*model.Request) (*model.Response, error) {
 		return says(call("ask_clarifying", map[string]any{"question": "Who reads it?", "about": "audience"})), nil
 	}}
-	about := &loomv1.InterviewBrief{Session: "s1", Request: "A name", Pattern: &loomv1.Pattern{Name: "naming"}}
+	about := &loomv1.InterviewBrief{Session: "s1", Request: "A name", Pattern: &loomv1.Pattern{Name: "naming"}, WithoutJudge: true}
 	b.seat.answer = func(*loomv1.InterviewTurn) *loomv1.InterviewBrief {
 		return &loomv1.InterviewBrief{Session: "s1", Waits: true, Heard: 1}
 	}

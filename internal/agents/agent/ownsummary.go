@@ -45,7 +45,7 @@ func (r *run) askSummary(ctx context.Context, c turn.Compact) (string, *loomv1.M
 	if err != nil || req == nil || !model.Summarizes(m, req) {
 		return "", nil, err
 	}
-	if ok, err := r.affords(ctx, m, req); !ok || err != nil {
+	if ok, err := r.affords(ctx, m, req, "a summary"); !ok || err != nil {
 		return "", nil, err
 	}
 	began := time.Now()
@@ -97,25 +97,25 @@ func unusable(resp *model.Response, most int) string {
 	return ""
 }
 
-// affords reserves what the call for a summary can use. It reports false where the
-// turn or another budget has no room for that and for the answer that follows, which
-// can use as much again: what the work goes on without must not end it.
-func (r *run) affords(ctx context.Context, m model.Provider, req *model.Request) (bool, error) {
+// affords reserves what a call can use that is for something the work goes on without. It
+// reports false where the turn or another budget has no room for that and for the answer
+// that follows, which can use as much again: such a call must not end the work.
+func (r *run) affords(ctx context.Context, m model.Provider, req *model.Request, what string) (bool, error) {
 	if m.Scripted() {
 		return true, nil
 	}
 	input, output := turn.Most(r.t, req.Size(), req.MaxTokens)
 	tokens, cost := int64(input+output), int64(model.MostCost(m, input, output))
-	stop, over := turn.Over(r.t, r.limits(), 2*tokens, 2*cost)
+	stop, over := turn.Over(r.t, r.spending(), 2*tokens, 2*cost)
 	why := stop.Reason
 	if !over {
 		verdict, err := r.seat.Reserve(ctx, &loomv1.CallReservation{Request: req.Digest(), Tokens: tokens, MicroUsd: cost, Optional: true})
 		if err != nil || verdict == loomv1.Verdict_VERDICT_GO {
 			return err == nil, err
 		}
-		why = "a budget has no room for a summary by the model"
+		why = "a budget has no room for it"
 	}
-	r.Logger.Info("a summary is taken from the record", "attempt", r.brief.Attempt.Id, "because", why)
+	r.Logger.Info("no model is asked for "+what, "attempt", r.brief.Attempt.Id, "because", why)
 	return false, nil
 }
 

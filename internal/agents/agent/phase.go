@@ -83,6 +83,9 @@ func (j *job) inTree(ctx context.Context, work func(ctx context.Context, tree *g
 	}
 	entry.git.Lock()
 	defer entry.git.Unlock()
+	if err := j.dropUndeclared(ctx, tree, out); err != nil {
+		return nil, err
+	}
 	return j.propose(ctx, tree, out)
 }
 
@@ -185,6 +188,9 @@ func (j *job) rules() []*loomv1.Rule { return j.brief.Definition.GetGuide().GetR
 // far, in a checkout that is thrown away.
 func (j *job) study(ctx context.Context) (*loomv1.Outcome, error) {
 	return j.overProposed(ctx, "", func(dir string, files fs.FS) (*loomv1.Outcome, error) {
+		if err := j.fetchEarlier(ctx, dir); err != nil {
+			return nil, err
+		}
 		return j.turnOf(ctx, j.workspace(dir), files, "")
 	})
 }

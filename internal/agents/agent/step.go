@@ -11,11 +11,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/loomrun/loom/internal/agents/tool"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/intent"
 	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/core/workflow"
+	"github.com/loomrun/loom/internal/place/git"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
 )
 
 // mostLeft bounds a file that a step leaves, in bytes.
@@ -97,9 +100,111 @@ func runText(p *prompt, b *loomv1.StepBrief) {
 	fmt.Fprintf(p, "Tempo: %s. The summary and the notes that you end with have at most %d bytes together; files count for themselves.\n", strings.ToLower(strings.TrimPrefix(l.Tempo.String(), "TEMPO_")), l.AnswerBytes)
 	if len(b.Deliverables) == 0 {
 		p.WriteString("This step leaves no file, so write none: what the next step needs of your work stands in the notes.\n")
+	} else {
+		fmt.Fprintf(p, "It leaves %s, and no other file.\n", strings.Join(b.Deliverables, ", "))
 	}
-	p.WriteString("Nobody answers you while you work. What has to be asked stands as a question in what you leave.\n")
+	if l.Questions == 0 {
+		p.WriteString("Nobody answers you while you work: decide yourself. What has to be asked stands as a question in what you leave.\n")
+		return
+	}
+	fmt.Fprintf(p, "You may put %d questions to a person, with ask_user: only what decides the work, and what nobody but a person can know.\n", l.Questions)
 }
+
+// strays are the files that a step has changed and that no step of its session leaves.
+func (j *job) strays(ctx context.Context, tree *git.Worktree) (names []string, err error) {
+	if j.brief.Step.GetRun() == nil {
+		return nil, nil
+	}
+	touched, err := tree.Differs(ctx)
+	for _, name := range touched {
+		if !slices.Contains(j.brief.Step.Deliverables, name) && !j.leftEarlier(name) {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
+// undeclared tells a step once of files that it does not declare; nil for none.
+func (j *job) undeclared(ctx context.Context, tree *git.Worktree) (*fault.Error, error) {
+	if slices.Contains(j.refusals, strayFiles) {
+		return nil, nil
+	}
+	names, err := j.strays(ctx, tree)
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	return fault.New(strayFiles, "%s: this step does not leave that", strings.Join(names[:min(len(names), mostNamed)], ", ")).
+		Want("move what counts into %s; what is still there when you call finish again is put back to what it was", strings.Join(j.brief.Step.Deliverables, ", ")), nil
+}
+
+// dropUndeclared puts files back that a step has changed and does not leave, and says so in
+// its notes.
+func (j *job) dropUndeclared(ctx context.Context, tree *git.Worktree, out *loomv1.Outcome) error {
+	names, err := j.strays(ctx, tree)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	dropped, err := j.restore(ctx, tree, names)
+	if err != nil {
+		return err
+	}
+	out.Notes = text(strings.TrimSpace(out.Notes + "\nPut back, for this step does not leave it: " + strings.Join(dropped[:min(len(dropped), mostNamed)], ", ")))
+	return nil
+}
+
+const (
+	strayFiles = "intent/undeclared"
+	mostNamed  = 20 // files that are named in a sentence
+)
+
+// layersOf are the tools by which agents write to layers of a session that are no files.
+var layersOf = map[string][]loomv1.SessionLayer{
+	"memory_keep":     {intent.LayerActive, intent.LayerDurable},
+	"decision_log":    {intent.LayerDecisions},
+	"decision_ballot": {intent.LayerDecisions},
+	"decision_vote":   {intent.LayerDecisions},
+}
+
+const askUser = "ask_user"
+
+// atStep is a role at a step of a session: with the tools for the layers that the step
+// writes to, and with the question to a person where its tempo has room for one.
+func atStep(role roles.Role, b *loomv1.StepBrief) roles.Role {
+	denied := func(name string) bool {
+		layers := layersOf[name]
+		if tool.ChangesFiles(name) {
+			layers = []loomv1.SessionLayer{intent.LayerFiles}
+		}
+		return len(layers) > 0 && !slices.ContainsFunc(layers, func(l loomv1.SessionLayer) bool { return slices.Contains(b.Writes, l) })
+	}
+	questions := b.Run.GetLimits().GetQuestions() > 0
+	for _, list := range []*[]string{&role.Tools.Allow, &role.Tools.Ask} {
+		*list = slices.DeleteFunc(slices.Clone(*list), func(name string) bool { return denied(name) || name == askUser && !questions })
+	}
+	if questions && !slices.Contains(role.Tools.All(), askUser) {
+		role.Tools.Allow = append(role.Tools.Allow, askUser)
+	}
+	return role
+}
+
+// withinTempo holds what a step says at its end to what its tempo has for it: too much is
+// sent back once, with the limit, and cut after that.
+func (j *job) withinTempo(out *loomv1.Outcome) *fault.Error {
+	most := int(j.brief.Step.GetRun().GetLimits().GetAnswerBytes())
+	size := len(out.Summary) + len(out.Notes)
+	switch {
+	case most == 0 || size <= most:
+		return nil
+	case slices.Contains(j.refusals, tooLong):
+		out.Summary = strings.ToValidUTF8(out.Summary[:min(len(out.Summary), most/2)], "")
+		out.Notes = strings.ToValidUTF8(out.Notes[:min(len(out.Notes), most-len(out.Summary))], "")
+		return nil
+	}
+	return fault.New(tooLong, "summary and notes have %d bytes, and the tempo of this step has %d for them", size, most).
+		Want("say less; what is longer will be cut")
+}
+
+const tooLong = "intent/tempo"
 
 // leftToSession reports whether an attempt ended because its session goes on at another
 // step: what came of the node is for the session to tell.

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,7 +45,11 @@ func stepBrief(t *testing.T, role, node string, step *loomv1.StepBrief) *loomv1.
 }
 
 func step(number uint32, deliverables ...string) *loomv1.StepBrief {
-	return &loomv1.StepBrief{Deliverables: deliverables, Run: &loomv1.StepStarted{
+	var writes []loomv1.SessionLayer
+	if len(deliverables) > 0 {
+		writes = append(writes, intent.LayerFiles)
+	}
+	return &loomv1.StepBrief{Deliverables: deliverables, Writes: writes, Run: &loomv1.StepStarted{
 		Step: number, Run: number, Limits: &loomv1.TempoLimits{Tempo: loomv1.Tempo_TEMPO_ALLEGRO, AnswerBytes: 2048, Iterations: 12}, Deadline: timestamppb.Now(),
 	}}
 }
@@ -186,5 +191,135 @@ func TestPAT03_WhatAStepIsTold(t *testing.T) {
 	}
 	if strings.Contains(prompt, "goes on at step") {
 		t.Errorf("the way of the session is told as a failure:\n%s", prompt)
+	}
+}
+
+// Files that a step does not leave are named to it within its turn; what it does not mend is
+// put back, and said in its notes, so that the change has what was declared alone.
+func TestPAT05_AStepLeavesWhatItDeclares(t *testing.T) {
+	done := call(turn.FinishName, map[string]any{"status": "success", "summary": "done"})
+	write := func(path, text string) *loomv1.ToolCall {
+		return call("file_write", map[string]any{"path": path, "content": text})
+	}
+	var told []string
+	b := newBench(t, func(r *model.Request) (*model.Response, error) {
+		if told = append(told, r.Messages[len(r.Messages)-1].Text); len(told) == 1 {
+			return says(write("clear.md", "Clear.\n"), write("scratch/notes.txt", "Scratch.\n"), write("old.md", "Changed.\n"), done), nil
+		}
+		return says(done), nil
+	}, git.File{Path: "old.md", Data: []byte("Old.\n")})
+	out := b.must(stepBrief(t, "analyst", "rewrite", step(2, "clear.md")))
+	if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || len(told) != 2 {
+		t.Fatalf("after %d answers: %v", len(told), out)
+	}
+	if !strings.Contains(told[1], "old.md, scratch/notes.txt: this step does not leave that") {
+		t.Errorf("it is told\n%s", told[1])
+	}
+	if paths := changed(out); len(paths) != 1 || paths[0] != "clear.md" || !strings.Contains(out.Notes, "Put back, for this step does not leave it: old.md, scratch/notes.txt") {
+		t.Errorf("its change has %v, and its notes say\n%s", paths, out.Notes)
+	}
+}
+
+func changed(out *loomv1.Outcome) (paths []string) {
+	for _, f := range out.GetChange().GetFiles() {
+		paths = append(paths, f.Path)
+	}
+	return paths
+}
+
+// toolsOf are the tools that a request offers, those behind another one too.
+func toolsOf(r *model.Request) (names []string) {
+	for _, t := range r.Tools {
+		names = append(names, t.Name)
+		for _, behind := range t.Behind {
+			names = append(names, behind.Name)
+		}
+	}
+	return names
+}
+
+// measured is what a run of one and the same script came to at a tempo.
+type measured struct {
+	said, calls, thinking, tier int
+	asks                        bool
+}
+
+// A run of one script at each tempo: it says as much at its end, calls its model as often,
+// thinks as long and with the model that the table says, and may ask people or not.
+func TestPAT03_EachTempoCarriesOutItsTable(t *testing.T) {
+	run := func(t *testing.T, tempo loomv1.Tempo) (got measured) {
+		long := strings.Repeat("It could be said in a word. ", 2000)
+		ends := call(turn.FinishName, map[string]any{"status": "success", "summary": "done", "notes": long})
+		calls, told := 0, ""
+		ask := func(tier int) *mind {
+			return &mind{answer: func(r *model.Request) (*model.Response, error) {
+				calls, told = calls+1, r.Messages[len(r.Messages)-1].Text
+				got.tier, got.thinking = tier, r.Thinking.Tokens
+				got.asks = slices.Contains(toolsOf(r), "ask_user")
+				return says(ends), nil
+			}}
+		}
+		b := newBench(t, nil)
+		b.worker.Model, b.worker.Tiers = ask(0), map[int]model.Provider{1: ask(1), 2: ask(2), 3: ask(3)}
+		of := step(1)
+		of.Writes, of.Run.Limits = []loomv1.SessionLayer{intent.LayerActive}, intent.LimitsOf(tempo, &loomv1.PatternStep{})
+		out := b.must(stepBrief(t, "analyst", "claims", of))
+		if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || calls != 2 || !strings.Contains(told, "the tempo of this step has") {
+			t.Fatalf("after %d answers: %v", calls, out)
+		}
+		got.said = len(out.Summary) + len(out.Notes)
+
+		// One that goes on and on is stopped where its tempo says.
+		calls = 0
+		b = newBench(t, func(*model.Request) (*model.Response, error) {
+			calls++
+			return says(call("file_read", map[string]any{"path": "README.md", "offset": calls})), nil
+		})
+		b.must(stepBrief(t, "analyst", "claims", of))
+		got.calls = calls
+		return got
+	}
+	for tempo, want := range map[loomv1.Tempo]measured{
+		intent.Allegro: {2 << 10, 12, 0, 1, false},
+		intent.Andante: {8 << 10, 30, 4096, 2, true},
+		intent.Adagio:  {24 << 10, 60, 16384, 3, true},
+	} {
+		t.Run(tempo.String(), func(t *testing.T) {
+			if got := run(t, tempo); got != want {
+				t.Errorf("came to %+v, want %+v", got, want)
+			}
+		})
+	}
+}
+
+// The tools for a layer are offered to steps that declare it, and to no others.
+func TestPAT05_ToolsAreThoseOfTheLayers(t *testing.T) {
+	for _, tt := range []struct {
+		writes    []loomv1.SessionLayer
+		has, lack []string
+	}{
+		{nil, []string{"file_read"}, []string{"file_write", "memory_keep", "decision_log"}},
+		{[]loomv1.SessionLayer{intent.LayerFiles}, []string{"file_write"}, []string{"memory_keep", "decision_log"}},
+		{[]loomv1.SessionLayer{intent.LayerActive}, []string{"memory_keep"}, []string{"file_write", "decision_log"}},
+		{[]loomv1.SessionLayer{intent.LayerDurable, intent.LayerDecisions}, []string{"memory_keep", "decision_log"}, []string{"file_write"}},
+	} {
+		var offered []string
+		b := newBench(t, func(r *model.Request) (*model.Response, error) {
+			offered = toolsOf(r)
+			return says(call(turn.FinishName, map[string]any{"status": "failure", "summary": "stopped"})), nil
+		})
+		of := step(1)
+		of.Writes = tt.writes
+		b.must(stepBrief(t, "analyst", "claims", of))
+		for _, name := range tt.has {
+			if !slices.Contains(offered, name) {
+				t.Errorf("%v: it is not offered %s", tt.writes, name)
+			}
+		}
+		for _, name := range tt.lack {
+			if slices.Contains(offered, name) {
+				t.Errorf("%v: it is offered %s", tt.writes, name)
+			}
+		}
 	}
 }

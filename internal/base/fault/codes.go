@@ -244,6 +244,8 @@ var codes = map[string]Exit{
 	"intent/input":         Invalid,
 	"intent/step":          Conflict,
 	"intent/layer":         Refused,
+	"intent/tempo":         Limit,
+	"intent/undeclared":    Refused,
 	"intent/outside":       Refused,
 	"intent/completion":    Invalid,
 	"intent/delivery":      Invalid,

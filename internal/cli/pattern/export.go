@@ -148,8 +148,10 @@ func (m *minutes) work(fact *loomv1.IntentFact, who string) {
 			m.line("- left `%s`, %d bytes, SHA-256 %s", o.Name, o.GetContent().GetSize(), o.GetContent().GetSha256())
 		}
 	case *loomv1.IntentFact_Steered:
-		m.line("%s %s, from step %d on:", who, map[bool]string{true: "redirects", false: "says"}[f.Steered.Redirect], f.Steered.FromStep)
+		m.line("%d. %s %s, from step %d on:", f.Steered.Number, who, map[bool]string{true: "redirects", false: "says"}[f.Steered.Redirect], f.Steered.FromStep)
 		m.quote(f.Steered.Text)
+	case *loomv1.IntentFact_TakenBack:
+		m.line("%s takes back what was said as number %d.", who, f.TakenBack.Number)
 	case *loomv1.IntentFact_TempoSet:
 		if f.TempoSet.Tempo == loomv1.Tempo_TEMPO_UNSPECIFIED {
 			m.line("%s sets the tempo of steps and pattern again.", who)

@@ -23,7 +23,7 @@ const builtinLayer = "built in"
 func (a *Commands) runPattern() *cobra.Command {
 	var project, answers string
 	var inputs []string
-	var own bool
+	var own, alone bool
 	var by signer
 	cmd := &cobra.Command{
 		Use: "run NAME|FILE REQUEST [flags]", Short: "open a session of a pattern, and talk it through", Args: console.Takes("NAME|FILE", "REQUEST"),
@@ -34,6 +34,7 @@ Ctrl-C leaves the session as it is; "loom pattern resume SESSION" goes on.
 
 A model of the host asks, and can do nothing else; without one, with
 --own-questions, or where its questions are held back, the pattern asks its own.
+A second model judges what the first would ask, and can only hold back.
 
 --intent FILE answers the questions by what they are about: a file with the
 fields goal, constraints, audience, scope and success, each a list of texts. It
@@ -41,7 +42,7 @@ still asks for the seal, but with --sign, where the envelope has all that the
 file says, whole, and nothing else. It exits 10 where the session waits.`,
 		Example: "  loom pattern run option-burst \"Names for the app\" --input prompt=p.txt\n  loom pattern run clarity-pass \"Tidy it\" --input original=guide.md",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			open := &loomv1.OpenPattern{Request: args[1], WithoutModel: own}
+			open := &loomv1.OpenPattern{Request: args[1], WithoutModel: own, WithoutJudge: alone}
 			if err := a.choosePattern(open, args[0]); err != nil {
 				return err
 			}
@@ -69,6 +70,7 @@ file says, whole, and nothing else. It exits 10 where the session waits.`,
 	by.add(cmd)
 	cmd.Flags().StringVar(&answers, "intent", "", "answer from this `FILE`: lists of texts by field")
 	cmd.Flags().BoolVar(&own, "own-questions", false, "have the pattern ask its own questions, and no model")
+	cmd.Flags().BoolVar(&alone, "no-judge", false, "have no second model judge the questions of the first")
 	cmd.Flags().StringArrayVar(&inputs, "input", nil, "`NAME=FILE` an input of the pattern; may be given again")
 	console.ProjectFlag(cmd, &project)
 	return cmd

@@ -165,7 +165,9 @@ func workText(w io.Writer, s *loomv1.PatternSession) {
 				fmt.Fprintf(w, "  left %s, %d bytes, %s\n", o.Name, o.GetContent().GetSize(), o.GetContent().GetSha256())
 			}
 		case *loomv1.IntentFact_Steered:
-			fmt.Fprintf(w, "from step %d on: %s\n", f.Steered.FromStep, console.Line(f.Steered.Text, 300))
+			fmt.Fprintf(w, "said %d, from step %d on: %s\n", f.Steered.Number, f.Steered.FromStep, console.Line(f.Steered.Text, 300))
+		case *loomv1.IntentFact_TakenBack:
+			fmt.Fprintf(w, "said %d was taken back\n", f.TakenBack.Number)
 		case *loomv1.IntentFact_Judged:
 			for _, v := range f.Judged.Verdicts {
 				fmt.Fprintf(w, "  %-20s %s\n", v.Item, console.Line(map[bool]string{true: "met: " + v.Evidence, false: "not met"}[v.Met], 200))

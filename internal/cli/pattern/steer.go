@@ -28,19 +28,27 @@ func (a *Commands) proceedSession() *cobra.Command {
 
 func (a *Commands) steerSession() *cobra.Command {
 	var project string
-	steer := &loomv1.Steer{}
+	steer, back := &loomv1.Steer{}, &loomv1.TakeBack{}
 	cmd := &cobra.Command{
-		Use: "steer SESSION TEXT [flags]", Short: "say something for the steps to come", Args: console.Takes("SESSION", "TEXT"),
+		Use: "steer SESSION [TEXT] [flags]", Short: "say something for the steps to come, or take it back", Args: console.Takes("SESSION", "[TEXT]"),
 		Long: `Steer gives a comment to the steps to come, or with --redirect a constraint. A
 constraint that goes against the sealed intent is refused: that takes
-"loom pattern revise".`,
-		Example: "  loom pattern steer s1 \"the second list is the better one\"\n  loom pattern steer s1 --redirect \"at most nine options\"",
+"loom pattern revise". What was said has a number in "loom pattern session";
+--take-back takes it back, until a step begins that is told it.`,
+		Example: "  loom pattern steer s1 \"the second list is the better one\"\n  loom pattern steer s1 --redirect \"at most nine options\"\n  loom pattern steer s1 --take-back 2",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if (len(args) == 2) == (back.Number > 0) {
+				return fault.New("usage/argument", "say something, or take something back").At("TEXT").Want("%s", console.SeeHelp(cmd))
+			}
+			if back.Number > 0 {
+				return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_TakeBack{TakeBack: back}})
+			}
 			steer.Text = args[1]
 			return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Steer{Steer: steer}})
 		},
 	}
 	cmd.Flags().BoolVar(&steer.Redirect, "redirect", false, "it is a constraint, and not a comment")
+	cmd.Flags().Uint32Var(&back.Number, "take-back", 0, "take back what was said as number `N`")
 	console.ProjectFlag(cmd, &project)
 	return cmd
 }

@@ -144,7 +144,7 @@ func (d *decision) remember(u *loomv1.UpdateMemory) error {
 	}
 	for i, e := range u.GetEntries() {
 		where := fmt.Sprintf("entries[%d]", i)
-		if e.Layer != loomv1.SessionLayer_SESSION_LAYER_DURABLE && e.Layer != loomv1.SessionLayer_SESSION_LAYER_DECISIONS || e.Id == "" {
+		if e.Layer != LayerDurable && e.Layer != LayerDecisions || e.Id == "" {
 			return fault.New("intent/delivery", "an entry has an id, and a layer that lasts").At(where).Got(LayerName(e.Layer))
 		}
 		if len(e.Sources) == 0 {

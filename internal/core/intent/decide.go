@@ -20,10 +20,12 @@ const (
 	maxQuestions = 24 // of models, in a session
 	maxRuns      = 64 // of steps
 	maxText      = 4 << 10
+	maxNotes     = 24 << 10 // bytes of what a step says at its end, at the slowest tempo
 	maxLines     = 5
 	maxLine      = 200
 	maxSteering  = 64
 	maxActive    = 256
+	maxKept      = 256
 	stepTimeout  = 30 * time.Minute
 )
 
@@ -181,6 +183,8 @@ func (d *decision) command(c *loomv1.IntentCommand) error {
 		return d.proceed(b.Proceed)
 	case *loomv1.IntentCommand_Steer:
 		return d.steer(b.Steer)
+	case *loomv1.IntentCommand_TakeBack:
+		return d.takeBack(b.TakeBack)
 	case *loomv1.IntentCommand_SetTempo:
 		return d.setTempo(b.SetTempo)
 	case *loomv1.IntentCommand_Abort:

@@ -69,16 +69,18 @@ func (d *decision) propose(q *loomv1.ProposeQuestion) error {
 	case len(d.asked) >= maxQuestions:
 		return fault.New("intent/limit", "%d questions were asked", len(d.asked)).Want("draft the envelope")
 	}
-	verdict := NewGovernor(d.said(), d.pattern).Judge(q.Text)
-	if verdict.Rule == "" && q.JudgedUnfair {
+	verdict, second := NewGovernor(d.said(), d.pattern).Judge(q.Text), q.Second
+	switch {
+	case verdict.Rule != "": // what a second judge says of it changes nothing
+		second = loomv1.SecondVerdict_SECOND_VERDICT_UNSPECIFIED
+	case second == Unfair:
 		verdict.Rule = RuleJudge
-	}
-	if verdict.Rule == "" {
-		d.ask(strings.TrimSpace(q.Text), q.About, verdict.Language, false)
+	default:
+		d.ask(&loomv1.QuestionAsked{Text: strings.TrimSpace(q.Text), About: q.About, Language: verdict.Language, Second: second})
 		return nil
 	}
 	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Refused{Refused: &loomv1.QuestionRefused{
-		Rule: verdict.Rule, Reason: verdict.Reason(), Sha256: digest([]byte(q.Text)), Size: uint64(len(q.Text)), Count: d.refusals + 1,
+		Rule: verdict.Rule, Reason: verdict.Reason(), Sha256: digest([]byte(q.Text)), Size: uint64(len(q.Text)), Count: d.refusals + 1, Second: second,
 	}}})
 	if d.refusals >= MaxRefusals {
 		d.askOwn(fmt.Sprintf("%d questions of the model were held back", d.refusals))
@@ -86,10 +88,9 @@ func (d *decision) propose(q *loomv1.ProposeQuestion) error {
 	return nil
 }
 
-func (d *decision) ask(text string, about loomv1.IntentField, language string, own bool) {
-	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Asked{Asked: &loomv1.QuestionAsked{
-		Number: uint32(len(d.asked) + 1), Text: text, About: about, Language: language, OfPattern: own, //nolint:gosec // bounded
-	}}})
+func (d *decision) ask(q *loomv1.QuestionAsked) {
+	q.Number = uint32(len(d.asked) + 1) //nolint:gosec // bounded
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Asked{Asked: q}})
 }
 
 // askOwn lets the pattern ask from here on.
@@ -103,7 +104,7 @@ func (d *decision) askOwn(reason string) {
 func (d *decision) askNext() {
 	for _, q := range d.pattern.GetQuestions() {
 		if !slices.ContainsFunc(d.answers[d.round:], func(a *loomv1.IntentAnswer) bool { return a.Question == q.Text }) {
-			d.ask(q.Text, q.About, "", true)
+			d.ask(&loomv1.QuestionAsked{Text: q.Text, About: q.About, OfPattern: true})
 			return
 		}
 	}

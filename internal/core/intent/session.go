@@ -26,6 +26,13 @@ const (
 	Reintegration = loomv1.LifecyclePhase_LIFECYCLE_PHASE_REINTEGRATION
 )
 
+// What a second judge says of a question, by short names.
+const (
+	Fair      = loomv1.SecondVerdict_SECOND_VERDICT_FAIR
+	Unfair    = loomv1.SecondVerdict_SECOND_VERDICT_UNFAIR
+	NoVerdict = loomv1.SecondVerdict_SECOND_VERDICT_NONE
+)
+
 // PhaseName spells a phase: "meta-validation".
 func PhaseName(p loomv1.LifecyclePhase) string { return word(p.String(), "LIFECYCLE_PHASE_") }
 
@@ -47,6 +54,7 @@ type Session struct {
 	refusals    uint32
 	patternAsks bool
 	noModel     bool
+	noJudge     bool
 	heard       uint32 // turns of models, in all
 	revision    string // why the intent is revised
 	withheld    int    // turns without a question since the last one
@@ -63,7 +71,7 @@ type Session struct {
 	findings []*loomv1.IntentFinding
 	judged   bool
 	passed   bool
-	agents   []string
+	means    *loomv1.ActivatePattern
 	inputs   []*loomv1.PreparedInput
 
 	// Steps.
@@ -76,9 +84,12 @@ type Session struct {
 	written  []*loomv1.StepOutput // by the run that is under way
 	outputs  map[string]*loomv1.StepOutput
 	done     map[uint32]*loomv1.StepEnded // by step, the newest run that has done its work
-	active   map[string]*loomv1.BlobRef
+	active   map[string]bool              // names of the session's own memory
+	kept     []*loomv1.WriteLayer
 	tempo    loomv1.Tempo
 	steering []*loomv1.Steered
+	steers   uint32 // said in all, also what was taken back
+	told     uint32 // number of the newest that a step was told, or that was there when one began
 
 	// The end.
 	abort   *loomv1.AbortPattern
@@ -123,6 +134,9 @@ func (s *Session) Asked() []*loomv1.QuestionAsked {
 	return append(slices.Clip(s.answered), s.pending)
 }
 
+// WithoutJudge says whether no second judge is asked about a model's questions.
+func (s *Session) WithoutJudge() bool { return s.noJudge }
+
 // PatternAsks says whether the pattern's own questions are asked, and no model's.
 func (s *Session) PatternAsks() bool { return s.patternAsks }
 
@@ -137,6 +151,18 @@ func (s *Session) Shown() *loomv1.IntentDrafted { return s.shown }
 func (s *Session) Sealed() (*loomv1.IntentEnvelope, *loomv1.IntentSealed, bool) {
 	return proto.CloneOf(s.envelope), proto.CloneOf(s.seal), s.seal != nil
 }
+
+// Reserved returns what activation has named and reserved: an agent by step, and what the
+// steps may spend. It is nil before activation, and again where the session goes on no more.
+func (s *Session) Reserved() *loomv1.ActivatePattern {
+	if s.ended || s.aborted != nil {
+		return nil
+	}
+	return s.means
+}
+
+// Kept returns what steps have written to layers that last, files left out, in order.
+func (s *Session) Kept() []*loomv1.WriteLayer { return s.kept }
 
 // Judged says whether META validation has judged the sealed envelope.
 func (s *Session) Judged() bool { return s.judged }
@@ -218,7 +244,7 @@ func (s *Session) Next() (time.Time, bool) {
 func (s *Session) clone() *Session {
 	c := *s
 	c.answers, c.asked, c.answered = slices.Clone(s.answers), slices.Clone(s.asked), slices.Clone(s.answered)
-	c.written, c.steering = slices.Clone(s.written), slices.Clone(s.steering)
+	c.written, c.steering, c.kept = slices.Clone(s.written), slices.Clone(s.steering), slices.Clone(s.kept)
 	c.outputs, c.done, c.active = maps.Clone(s.outputs), maps.Clone(s.done), maps.Clone(s.active)
 	return &c
 }
@@ -262,8 +288,8 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 	switch f := f.Fact.(type) {
 	case *loomv1.IntentFact_Opened:
 		s.id, s.pattern, s.request, s.first = f.Opened.Id, f.Opened.Pattern, f.Opened.Request, 1
-		s.noModel = f.Opened.WithoutModel
-		s.outputs, s.done, s.active = map[string]*loomv1.StepOutput{}, map[uint32]*loomv1.StepEnded{}, map[string]*loomv1.BlobRef{}
+		s.noModel, s.noJudge = f.Opened.WithoutModel, f.Opened.WithoutJudge
+		s.outputs, s.done, s.active = map[string]*loomv1.StepOutput{}, map[uint32]*loomv1.StepEnded{}, map[string]bool{}
 	case *loomv1.IntentFact_Entered:
 		s.phase, s.back = f.Entered.Phase, 0
 		s.stopped = s.stopped && s.phase == Steering
@@ -307,11 +333,14 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 	case *loomv1.IntentFact_Validated:
 		s.findings, s.judged, s.passed = f.Validated.Findings, true, f.Validated.Passed
 	case *loomv1.IntentFact_Activated:
-		s.agents = f.Activated.Agents
+		s.means = f.Activated
 	case *loomv1.IntentFact_Prepared:
 		s.inputs = f.Prepared.Inputs
 	case *loomv1.IntentFact_StepStarted:
 		s.step, s.runs, s.running, s.failed, s.stopped, s.written, s.unmet = f.StepStarted, f.StepStarted.Run, true, false, false, nil, nil
+		for _, st := range s.Steered(s.step.Step) {
+			s.told = max(s.told, st.Number)
+		}
 	case *loomv1.IntentFact_Written:
 		s.write(f.Written)
 	case *loomv1.IntentFact_StepEnded:
@@ -324,7 +353,9 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 			s.done[f.StepEnded.Step] = f.StepEnded
 		}
 	case *loomv1.IntentFact_Steered:
-		s.steering = append(s.steering, f.Steered)
+		s.steering, s.steers = append(s.steering, f.Steered), f.Steered.Number
+	case *loomv1.IntentFact_TakenBack:
+		s.steering = slices.DeleteFunc(slices.Clone(s.steering), func(st *loomv1.Steered) bool { return st.Number == f.TakenBack.Number })
 	case *loomv1.IntentFact_TempoSet:
 		s.tempo = f.TempoSet.Tempo
 	case *loomv1.IntentFact_AbortAsked:
@@ -369,101 +400,14 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 
 func (s *Session) write(w *loomv1.WriteLayer) {
 	switch w.Layer {
-	case loomv1.SessionLayer_SESSION_LAYER_ACTIVE:
-		s.active[w.Name] = w.Content
-	case loomv1.SessionLayer_SESSION_LAYER_FILES:
+	case LayerActive:
+		s.active[w.Name] = true
+	case LayerDurable, LayerDecisions:
+		s.kept = append(s.kept, w)
+	case LayerFiles:
 		if slices.Contains(s.stepOf(w.Step).GetDeliverables(), w.Name) {
 			s.written = slices.DeleteFunc(slices.Clone(s.written), func(o *loomv1.StepOutput) bool { return o.Name == w.Name })
 			s.written = append(s.written, &loomv1.StepOutput{Name: w.Name, Content: w.Content, Step: w.Step})
 		}
 	}
-}
-
-// follows says which phases may come after each.
-var follows = map[loomv1.LifecyclePhase][]loomv1.LifecyclePhase{
-	0:          {Primacy},
-	Primacy:    {Capture},
-	Capture:    {Meta},
-	Meta:       {Activation},
-	Activation: {Inputs},
-	Inputs:     {Execution},
-	Execution:  {Steering},
-	Steering:   {Execution, Completion},
-	Completion: {Delivery, Execution},
-	Delivery:   {Memory},
-	Memory:     {Reintegration},
-}
-
-// impossible says why a fact cannot have happened; empty where it can.
-func (s *Session) impossible(f *loomv1.IntentFact) string {
-	if _, opens := f.Fact.(*loomv1.IntentFact_Opened); opens != (s.id == "") {
-		return "it is opened once, before anything else"
-	}
-	if s.ended {
-		return "it has ended"
-	}
-	switch f := f.Fact.(type) {
-	case nil:
-		return "a fact that this build does not know"
-	case *loomv1.IntentFact_Opened:
-		if f.Opened.Id == "" || len(f.Opened.Pattern.GetSteps()) == 0 {
-			return "it has no id, or a pattern without steps"
-		}
-	case *loomv1.IntentFact_Entered:
-		if to := f.Entered.Phase; !slices.Contains(follows[s.phase], to) && (s.back == 0 || to != s.back) {
-			return PhaseName(to) + " does not come after " + PhaseName(s.phase)
-		} else if to >= Meta && s.seal == nil || to >= Activation && !s.passed || to >= Steering && (s.step == nil || s.running) {
-			return PhaseName(to) + " is entered before what has to be there"
-		}
-	case *loomv1.IntentFact_Asked:
-		if s.phase != Primacy || s.pending != nil {
-			return "a question is asked outside of primacy, or beside another"
-		}
-	case *loomv1.IntentFact_Sealed:
-		switch {
-		case s.shown == nil || s.shown.Digest != f.Sealed.Digest || Digest(s.shown.Envelope) != f.Sealed.Digest:
-			return "the seal is on another envelope than was shown"
-		case s.seal != nil && !s.confirm:
-			return "the intent is sealed already"
-		case !isPerson(f.Sealed.By):
-			return "nobody but a person seals an intent"
-		}
-	case *loomv1.IntentFact_Drafted:
-		if s.phase != Capture || f.Drafted.Envelope == nil {
-			return "an envelope is shown outside of intention capture, or none is"
-		}
-	case *loomv1.IntentFact_Revised:
-		if s.seal == nil || s.running {
-			return "a step runs, or nothing is sealed that could be revised"
-		}
-	case *loomv1.IntentFact_StepStarted:
-		if s.seal == nil || !s.passed || s.confirm || s.running || s.aborted != nil || s.stepOf(f.StepStarted.Step) == nil {
-			return "a step begins before the intent is sealed and validated"
-		}
-	case *loomv1.IntentFact_Written:
-		if !s.running || s.step.Step != f.Written.Step || !slices.Contains(s.stepOf(f.Written.Step).Writes, f.Written.Layer) {
-			return "a step writes where it must not"
-		}
-	case *loomv1.IntentFact_StepEnded:
-		if !s.running || s.step.Run != f.StepEnded.Run {
-			return "a step ends that does not run"
-		}
-	case *loomv1.IntentFact_Aborted:
-		if s.running || s.aborted != nil || f.Aborted.Record == nil {
-			return "it is aborted while a step runs, twice, or without a record"
-		}
-	case *loomv1.IntentFact_DeliveryFailed:
-		if s.phase != Delivery {
-			return "a delivery fails that was not under way"
-		}
-	case *loomv1.IntentFact_Resumed:
-		if s.aborted == nil || s.seal == nil {
-			return "nothing was aborted that could be resumed"
-		}
-	}
-	return ""
-}
-
-func isPerson(by *loomv1.Identity) bool {
-	return by.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_OPERATOR || by.GetKind() == loomv1.IdentityKind_IDENTITY_KIND_CEO
 }

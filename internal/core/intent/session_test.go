@@ -154,16 +154,27 @@ func TestPAT02_ASecondJudgeMayOnlyRefuseMore(t *testing.T) {
 	w.do(ann, open(naming()))
 	for _, tt := range []struct {
 		text   string
-		unfair bool
+		says   loomv1.SecondVerdict
 		rule   string
+		second loomv1.SecondVerdict
 	}{
-		{"Who hears the name first?", true, intent.RuleJudge}, {"How about Golden Crust?", false, intent.RuleProposal}, {"Who hears the name first?", false, ""},
+		{"Who hears the name first?", intent.Unfair, intent.RuleJudge, intent.Unfair},
+		{"How about Golden Crust?", intent.Fair, intent.RuleProposal, 0},
+		{"Who hears the name first?", intent.NoVerdict, "", intent.NoVerdict},
+		{"Who says it to others?", intent.Fair, "", intent.Fair},
 	} {
+		if q := w.Pending(); q != nil {
+			w.do(ann, answer(q.Number, "My neighbours."))
+		}
 		c := ask(tt.text, intent.Audience)
-		c.GetProposeQuestion().JudgedUnfair = tt.unfair
+		c.GetProposeQuestion().Second = tt.says
 		w.do(model, c)
-		if got := w.facts[len(w.facts)-1].GetRefused().GetRule(); got != tt.rule {
-			t.Errorf("%q, judged unfair %t: refused by %q, want %q", tt.text, tt.unfair, got, tt.rule)
+		last := w.facts[len(w.facts)-1]
+		if got := last.GetRefused().GetRule(); got != tt.rule {
+			t.Errorf("%q, of which the judge says %s: refused by %q, want %q", tt.text, tt.says, got, tt.rule)
+		}
+		if got := last.GetRefused().GetSecond() + last.GetAsked().GetSecond(); got != tt.second {
+			t.Errorf("%q: the fact has the verdict %s, want %s", tt.text, got, tt.second)
 		}
 	}
 }

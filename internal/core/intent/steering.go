@@ -19,8 +19,8 @@ func (d *decision) steer(st *loomv1.Steer) error {
 	switch {
 	case strings.TrimSpace(st.GetText()) == "" || len(st.Text) > maxText || !utf8.ValidString(st.Text):
 		return fault.New("intent/invalid", "what is said has 1 to %d bytes", maxText).At("text")
-	case len(d.steering) >= maxSteering:
-		return fault.New("intent/limit", "the session was steered %d times", len(d.steering))
+	case d.steers >= maxSteering:
+		return fault.New("intent/limit", "the session was steered %d times", d.steers)
 	}
 	if st.Redirect {
 		if why := d.outside(st.Text); why != "" {
@@ -31,7 +31,23 @@ func (d *decision) steer(st *loomv1.Steer) error {
 	if d.step != nil && d.phase >= Execution {
 		from = d.step.Step + 1
 	}
-	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Steered{Steered: &loomv1.Steered{Text: st.Text, Redirect: st.Redirect, FromStep: from}}})
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Steered{Steered: &loomv1.Steered{Text: st.Text, Redirect: st.Redirect, FromStep: from, Number: d.steers + 1}}})
+	return nil
+}
+
+// takeBack takes back what was said for steps, as long as none of them has begun.
+func (d *decision) takeBack(t *loomv1.TakeBack) error {
+	if err := d.allowed(person, "taking back what was said", Activation, Inputs, Execution, Steering, Completion); err != nil {
+		return err
+	}
+	i := slices.IndexFunc(d.steering, func(st *loomv1.Steered) bool { return st.Number == t.GetNumber() })
+	switch {
+	case i < 0:
+		return fault.New("intent/step", "nothing that was said for steps has number %d, or it was taken back", t.GetNumber()).At("number")
+	case d.told >= t.Number:
+		return fault.New("intent/step", "a step has begun that was told it").At("number").Want("say what holds instead")
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_TakenBack{TakenBack: t}})
 	return nil
 }
 

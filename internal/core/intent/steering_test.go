@@ -267,5 +267,36 @@ func TestPAT05_AWriteElsewhereIsRefused(t *testing.T) {
 	w.refused("intent/layer", model, write(1, 0, "d"))
 	w.refused("intent/step", model, write(2, active, "note"))
 	w.refused("intent/identity", ann, write(1, active, "note"))
-	w.refused("intent/invalid", model, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Write{Write: &loomv1.WriteLayer{Step: 1, Layer: active, Name: "x", Content: &loomv1.BlobRef{Sha256: "no"}}}})
+	w.refused("intent/invalid", model, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Write{Write: &loomv1.WriteLayer{Step: 1, Layer: files, Name: "x", Content: &loomv1.BlobRef{Sha256: "no"}}}})
+}
+
+// What was said is taken back until a step begins that is told it, and has its number for
+// good.
+func TestPAT04_SteeringIsTakenBackBeforeItIsHeard(t *testing.T) {
+	back := func(n uint32) *loomv1.IntentCommand {
+		return &loomv1.IntentCommand{Body: &loomv1.IntentCommand_TakeBack{TakeBack: &loomv1.TakeBack{Number: n}}}
+	}
+	w := newWorld(t)
+	w.prepared(naming())
+	w.refused("intent/step", ann, back(1))
+	w.do(ann, steer("Shorter names.", false)) // for step 2: step 1 runs
+	w.do(ann, steer("At most two words.", true))
+	w.refused("intent/identity", model, back(1))
+	w.refused("intent/step", ann, back(3))
+	w.do(ann, back(2))
+	w.refused("intent/step", ann, back(2))
+	w.carryOut()
+	if told := w.Steered(2); len(told) != 1 || told[0].Number != 1 || w.Running().GetStep() != 2 {
+		t.Fatalf("step %d is told %v", w.Running().GetStep(), told)
+	}
+	w.refused("intent/step", ann, back(1)) // it was told that
+	w.do(ann, steer("No umlauts.", false))
+	if told := w.Steered(3); len(told) != 2 || told[1].Number != 3 {
+		t.Errorf("the third is %v", told)
+	}
+	// What is taken back binds no later redirection.
+	w.do(ann, steer("At least 5 names.", true))
+	w.refused("intent/outside", ann, steer("At most 3 names.", true))
+	w.do(ann, back(4))
+	w.do(ann, steer("At most 3 names.", true))
 }

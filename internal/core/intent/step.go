@@ -38,14 +38,26 @@ func (d *decision) writes(w *loomv1.WriteLayer) error {
 	case !slices.Contains(step.Writes, w.Layer):
 		return fault.New("intent/layer", "step %d, %q, does not write to layer %s", w.Step, step.Name, LayerName(w.Layer)).At("layer").
 			Want("it declares %s", layerNames(step.Writes))
-	case w.Name == "" || len(w.Name) > 256 || !isBlob(w.Content):
-		return fault.New("intent/invalid", "a write has a name of 1 to 256 bytes and the SHA-256 of its content").At("name").Got(w.Name)
-	case w.Layer == loomv1.SessionLayer_SESSION_LAYER_ACTIVE && len(d.active) >= maxActive && d.active[w.Name] == nil:
+	case w.Name == "" || len(w.Name) > 256:
+		return fault.New("intent/invalid", "a write has a name of 1 to 256 bytes").At("name").Got(w.Name)
+	case w.Layer == LayerFiles && !isBlob(w.Content):
+		return fault.New("intent/invalid", "a file that is written has the SHA-256 of its content").At("content").Got(w.Content.GetSha256())
+	case w.Layer == LayerActive && len(d.active) >= maxActive && !d.active[w.Name]:
 		return fault.New("intent/limit", "the session's own memory has %d entries", len(d.active))
+	case len(d.kept) >= maxKept && w.Layer != LayerFiles:
+		return fault.New("intent/limit", "steps of the session have kept %d things", len(d.kept))
 	}
 	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Written{Written: w}})
 	return nil
 }
+
+// The layers that steps write to, by short names.
+const (
+	LayerActive    = loomv1.SessionLayer_SESSION_LAYER_ACTIVE
+	LayerDurable   = loomv1.SessionLayer_SESSION_LAYER_DURABLE
+	LayerFiles     = loomv1.SessionLayer_SESSION_LAYER_FILES
+	LayerDecisions = loomv1.SessionLayer_SESSION_LAYER_DECISIONS
+)
 
 // LayerName spells a layer: "active".
 func LayerName(l loomv1.SessionLayer) string { return word(l.String(), "SESSION_LAYER_") }
@@ -79,15 +91,15 @@ func (d *decision) stepEnds(e *loomv1.EndStep) error {
 				return fault.New("intent/step", "step %d has not left %s", e.Step, name).Want("write it, or end the step as failed")
 			}
 		}
-	case loomv1.StepStatus_STEP_STATUS_FAILED:
+	case loomv1.StepStatus_STEP_STATUS_FAILED, loomv1.StepStatus_STEP_STATUS_TIMED_OUT:
 	default:
-		return fault.New("intent/invalid", "a step ends as done or failed").At("status").Got(e.Status.String())
+		return fault.New("intent/invalid", "a step ends as done, failed or timed out").At("status").Got(e.Status.String())
 	}
 	if len(e.Summary) > maxText {
 		return fault.New("intent/invalid", "a summary has at most %d bytes", maxText).At("summary")
 	}
-	if len(e.Notes) > maxText {
-		return fault.New("intent/invalid", "notes have at most %d bytes", maxText).At("notes")
+	if most := d.step.GetLimits().GetAnswerBytes(); len(e.Summary)+len(e.Notes) > int(most) && e.Status == loomv1.StepStatus_STEP_STATUS_DONE || len(e.Notes) > maxNotes {
+		return fault.New("intent/invalid", "summary and notes have %d bytes, and the tempo has %d for them", len(e.Summary)+len(e.Notes), most).At("notes")
 	}
 	d.endStep(&loomv1.StepEnded{Status: e.Status, Summary: e.Summary, Notes: e.Notes, Outputs: d.written})
 	return nil

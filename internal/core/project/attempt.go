@@ -330,7 +330,7 @@ func (d *decision) addDecision(c *loomv1.AddDecision) (*loomv1.Answer, error) {
 		n, _ := d.s.graph.Node(r.Id)
 		return decided(n), nil
 	}
-	if err := cmp.Or(d.s.knowsWork(c.GetNode()), d.ownAll(c.Abandons)); err != nil {
+	if err := cmp.Or(d.s.knowsWork(c.GetNode()), d.ownAll(c.Abandons), d.mayDecide(c.GetNode().GetExecution())); err != nil {
 		return nil, err
 	}
 	events, err := d.s.graph.Add(c)

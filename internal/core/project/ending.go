@@ -73,6 +73,7 @@ func (d *decision) rememberSession(id string, x *loomv1.Execution, del *loomv1.D
 		}
 		u.Entries = append(u.Entries, e)
 	}
+	u.Entries = append(u.Entries, d.s.keptBy(s)...)
 	return d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_UpdateMemory{UpdateMemory: u}})
 }
 
@@ -94,6 +95,11 @@ func (d *decision) reintegrate(id string, x *loomv1.Execution, del *loomv1.Deliv
 	r := &loomv1.Reintegrate{Decisions: []string{}}
 	if goal := d.s.goalOf(x); goal != "" {
 		r.Decisions = append(r.Decisions, goal)
+	}
+	for _, e := range d.s.keptBy(s) {
+		if e.Layer == intent.LayerDecisions {
+			r.Decisions = append(r.Decisions, e.Id)
+		}
 	}
 	for _, gap := range s.Gaps() {
 		b, err := d.fileGap(id, x, gap, gapText(envelope, gap))

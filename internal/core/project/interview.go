@@ -50,15 +50,21 @@ func (d *decision) interviewTurn(c *loomv1.InterviewTurn) (*loomv1.Answer, error
 	return &loomv1.Answer{Body: &loomv1.Answer_Interview{Interview: b}}, nil
 }
 
-// payTurn counts what a turn of a model has cost, and ends its reservation.
+// payTurn counts what a turn of a model and the judgment on it have cost, and ends their
+// reservations.
 func (d *decision) payTurn(x *loomv1.Execution, c *loomv1.InterviewTurn) error {
-	if c.Request == "" {
-		return nil
-	}
 	_, a := d.s.attempt(c.Attempt)
 	defer d.about(x)()
 	d.node, d.attempt = a.Node, a.Id
-	return d.emit(&loomv1.Event{Fact: &loomv1.Event_CallSettled{CallSettled: &loomv1.CallSettled{Request: c.Request, Usage: c.Usage}}})
+	for _, call := range []*loomv1.CallSettled{{Request: c.Request, Usage: c.Usage}, {Request: c.JudgeRequest, Usage: c.JudgeUsage}} {
+		if call.Request == "" {
+			continue
+		}
+		if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_CallSettled{CallSettled: call}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hear gives a session what a model said. What is not a turn of its own is text that is
@@ -194,7 +200,7 @@ func (s *State) interviewBrief(x *loomv1.Execution) *loomv1.InterviewBrief {
 	waits := on.Phase() == intent.Primacy && on.Pending() != nil && !on.PatternAsks()
 	return proto.CloneOf(&loomv1.InterviewBrief{
 		Session: on.ID(), Request: on.Request(), Pattern: on.Pattern(), Answers: on.Answers(), Asked: on.Asked(),
-		Heard: on.Heard(), Revision: on.Revision(), Waits: waits, Over: !waits && !on.AwaitsModel(), Used: x.GetUsage(),
+		Heard: on.Heard(), Revision: on.Revision(), Waits: waits, Over: !waits && !on.AwaitsModel(), Used: x.GetUsage(), WithoutJudge: on.WithoutJudge(),
 	})
 }
 

@@ -17,6 +17,12 @@ func landing(t *testing.T) (*desk, *loomv1.PatternSession, waits) {
 	s := d.sealed()
 	d.work("analyst", leaves("claims.md"))
 	d.speak(s.Id, proceeds(0))
+	return d, s, d.toLanding(s)
+}
+
+// toLanding does what is left of a session of notes after its first step, to where it lands.
+func (d *desk) toLanding(s *loomv1.PatternSession) waits {
+	d.t.Helper()
 	d.work("analyst", leaves("findings.md"))
 	d.work("qa-engineer", outcome(success, map[string]any{"success_1": true, "evidence_1": "notes 1 and 3"}))
 	gathered := changing("p1", "claims.md", "findings.md")
@@ -28,9 +34,9 @@ func landing(t *testing.T) (*desk, *loomv1.PatternSession, waits) {
 	d.work("qa-engineer", checked)
 	b, who := d.claim("engineering-manager")
 	if s = d.sessionNow(s.Id); s.Phase != pattern.Delivery || b.Node.Kind != loomv1.NodeKind_NODE_KIND_LAND {
-		t.Fatalf("in %v, at %v", s.Phase, b.Node)
+		d.t.Fatalf("in %v, at %v", s.Phase, b.Node)
 	}
-	return d, s, waits{bead: s.Bead, attempt: b.Attempt.Id, who: who, digest: "p1"}
+	return waits{bead: s.Bead, attempt: b.Attempt.Id, who: who, digest: "p1"}
 }
 
 func delivered(s *loomv1.PatternSession) (n int) {

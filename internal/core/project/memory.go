@@ -90,6 +90,7 @@ func (d *decision) memoryTurn(cmd *loomv1.Command) (*memory.Turn, error) {
 			t.Access = n.Memory
 		}
 	}
+	t.Access = d.s.stepAccess(x, a.Node, t.Access)
 	return t, nil
 }
 
@@ -147,6 +148,9 @@ func (d *decision) endSession(e *loomv1.Event) error {
 // the entry would go.
 func (d *decision) mayOutlast(e *loomv1.MemoryEntry) bool {
 	x := d.s.execution(e.Execution)
+	if d.s.stepOf(x, e.Node) != nil {
+		return slices.Contains(d.s.stepAccess(x, e.Node, nil).Write, cmp.Or(e.Namespace, memory.Project))
+	}
 	for _, n := range d.s.p.Definitions[x.GetDefinitionHash()].GetNodes() {
 		if n.Id == e.Node && n.Memory != nil {
 			return slices.Contains(n.Memory.Write, cmp.Or(e.Namespace, memory.Project))

@@ -85,6 +85,9 @@ func reactions() []reaction {
 		afterwards("session", "what is the runtime's is done, and the session's work follows", (*decision).followSession, of[*loomv1.Event_SessionAdvanced]()),
 		afterwards("session", "the step that the node does has ended, or the criteria are judged", (*decision).followStep, of[*loomv1.Event_NodeCompleted]()),
 		afterwards("session", "the session hears that its work has ended", (*decision).followSteps, of[*loomv1.Event_ExecutionEnded]()),
+		afterwards("session", "a step that took too long is over, and its work is closed", (*decision).followTooLong, of[*loomv1.Event_AttemptEnded]()),
+		afterwards("session", "the session hears what its step keeps", (*decision).followKept, of[*loomv1.Event_MemoryKept]()),
+		afterwards("session", "the session hears what its step decides", (*decision).followLogged, of[*loomv1.Event_DecisionAdded]()),
 		afterwards("session", "what had failed to be delivered is, for it has landed", (*decision).followLateLanding, of[*loomv1.Event_LandingSettled]()),
 
 		afterwards("conversation", "the conversation in which the work was begun hears of its end", (*decision).followConversation, of[*loomv1.Event_ExecutionEnded]()),

@@ -33,7 +33,7 @@ func (d *decision) followSession(e *loomv1.Event) {
 // carryOn decides for the runtime until the session waits for work or a person.
 func (d *decision) carryOn(id string) error {
 	for s := d.s.sessions[id]; s != nil; {
-		cmd := d.s.dueIn(s, d.s.p.Sessions[id])
+		cmd := d.dueIn(s, d.s.p.Sessions[id])
 		if cmd == nil {
 			if err := d.interview(id); err != nil {
 				return err
@@ -65,34 +65,17 @@ func (d *decision) carryFor(id string, by *loomv1.Identity, cmd *loomv1.IntentCo
 }
 
 // dueIn is what the runtime does next in a session, nil where it waits.
-func (s *State) dueIn(on *intent.Session, r *loomv1.SessionRecord) *loomv1.IntentCommand {
+func (d *decision) dueIn(on *intent.Session, r *loomv1.SessionRecord) *loomv1.IntentCommand {
 	switch {
 	case !goesOn(on):
 	case on.Phase() == intent.Meta && !on.Judged():
-		return &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Validate{Validate: &loomv1.ValidateIntent{Means: s.means(on.Pattern())}}}
+		return &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Validate{Validate: &loomv1.ValidateIntent{Means: d.means(on)}}}
 	case on.Phase() == intent.Activation:
-		a := &loomv1.ActivatePattern{}
-		for _, step := range on.Pattern().GetSteps() {
-			a.Agents = append(a.Agents, step.Role)
-		}
-		a.BudgetMicroUsd = s.p.Config.GetBeadBudget().GetMicroUsd()
-		return &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Activate{Activate: a}}
+		return &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Activate{Activate: d.activation(on)}}
 	case on.Phase() == intent.Inputs:
 		return &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Prepare{Prepare: &loomv1.PrepareInputs{Inputs: r.Inputs}}}
 	}
 	return nil
-}
-
-// means are what the project has for a pattern: the roles that it knows, and the tools
-// that those of the steps may use.
-func (s *State) means(p *loomv1.Pattern) *loomv1.IntentMeans {
-	m := &loomv1.IntentMeans{Roles: s.cfg.Roles.Names()}
-	for _, step := range p.GetSteps() {
-		if role, ok := s.cfg.Roles.Get(step.Role); ok {
-			m.Tools = append(m.Tools, role.Tools.Allow...)
-		}
-	}
-	return m
 }
 
 // work has the execution of a session's bead do what the session is at: it begins, goes
@@ -144,7 +127,7 @@ func (d *decision) fileSteps(id string, s *intent.Session, run *loomv1.StepStart
 	}
 	b := &loomv1.Bead{
 		Type: loomv1.BeadType_BEAD_TYPE_TASK, Goal: cut(oneLine(s.Pattern().Name+": "+s.Request()), MaxGoal), Session: id, Process: def.Name,
-		Description: cut(intent.Text(envelope), MaxDescription), Priority: loomv1.Priority_PRIORITY_NORMAL,
+		Budget: d.s.reservedBudget(s), Description: cut(intent.Text(envelope), MaxDescription), Priority: loomv1.Priority_PRIORITY_NORMAL,
 	}
 	if _, err := d.file(b, filing{}); err != nil {
 		return err
@@ -197,10 +180,11 @@ func (d *decision) stepEnded(id string, run *loomv1.StepStarted, out *loomv1.Out
 		return nil // a second abort has ended it
 	}
 	end := &loomv1.EndStep{Step: run.Step, Run: run.Run, Status: loomv1.StepStatus_STEP_STATUS_FAILED, Summary: cut(why, MaxComment)}
-	if why == "" {
-		end.Status, end.Summary, end.Notes = loomv1.StepStatus_STEP_STATUS_DONE, cut(out.GetSummary(), MaxComment), cut(out.GetNotes(), MaxComment)
+	if most := int(run.GetLimits().GetAnswerBytes()); why == "" {
+		end.Status, end.Summary = loomv1.StepStatus_STEP_STATUS_DONE, cut(out.GetSummary(), min(MaxComment, most/2))
+		end.Notes = cut(out.GetNotes(), most-len(end.Summary))
 		for _, f := range out.GetLeft() {
-			w := &loomv1.WriteLayer{Step: run.Step, Layer: loomv1.SessionLayer_SESSION_LAYER_FILES, Name: f.Name, Content: f.Content}
+			w := &loomv1.WriteLayer{Step: run.Step, Layer: intent.LayerFiles, Name: f.Name, Content: f.Content}
 			if err := d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Write{Write: w}}); d.refuses(err) {
 				end.Status, end.Summary = loomv1.StepStatus_STEP_STATUS_FAILED, cut(err.Error(), MaxComment)
 			} else if err != nil {
@@ -213,6 +197,30 @@ func (d *decision) stepEnded(id string, run *loomv1.StepStarted, out *loomv1.Out
 		return d.stepEnded(id, run, nil, err.Error())
 	}
 	return err
+}
+
+// followTooLong ends a step whose attempt has run out of time, which is the boundary: its
+// work is closed, and who goes on begins another.
+func (d *decision) followTooLong(e *loomv1.Event) {
+	x := d.s.execution(e.Execution)
+	out := e.GetAttemptEnded().GetOutcome()
+	step := d.s.stepRunning(x)
+	if step == nil || step.Name != e.Node || out.GetCode() != workflow.TimedOut {
+		return
+	}
+	id := d.s.sessionOf(x).ID()
+	run := d.s.sessions[id].Running()
+	d.later(func() error {
+		if now := d.s.sessions[id].Running(); now == nil || now.Run != run.Run {
+			return nil
+		}
+		end := &loomv1.EndStep{Step: run.Step, Run: run.Run, Status: loomv1.StepStatus_STEP_STATUS_TIMED_OUT, Summary: cut(out.Summary, MaxComment)}
+		if err := d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_EndStep{EndStep: end}}); err != nil || !running(x) {
+			return err
+		}
+		defer d.about(x)()
+		return d.run(x).CloseNow(fmt.Sprintf("session %s: step %d took longer than it may", id, run.Step))
+	})
 }
 
 // refuses says whether an error is a session's refusal, which has changed nothing.
@@ -298,7 +306,8 @@ func (s *State) stepBrief(x *loomv1.Execution, a *loomv1.Attempt) *loomv1.StepBr
 	}
 	b := &loomv1.StepBrief{Session: on.ID(), Request: on.Request(), Envelope: envelope, Inputs: s.p.Sessions[on.ID()].Inputs}
 	if run := on.Running(); run != nil && on.Pattern().Steps[run.Step-1].Name == a.Node {
-		b.Run, b.Steering, b.Deliverables = run, on.Steered(run.Step), slices.Clone(on.Pattern().Steps[run.Step-1].Deliverables)
+		step := on.Pattern().Steps[run.Step-1]
+		b.Run, b.Steering, b.Deliverables, b.Writes = run, on.Steered(run.Step), slices.Clone(step.Deliverables), step.Writes
 	}
 	for _, name := range leavings(on.Pattern()) {
 		if made, ok := on.Output(name); ok && made.Step != b.GetRun().GetStep() {

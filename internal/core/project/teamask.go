@@ -1,13 +1,16 @@
 package project
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/permission"
 	"github.com/loomrun/loom/internal/core/team"
 	"github.com/loomrun/loom/internal/core/workflow"
+	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -25,7 +28,7 @@ func (d *decision) askUser(x *loomv1.Execution, a *loomv1.Attempt, call string, 
 		verdict, _ := answerOf(q)
 		return &loomv1.TeamReply{Waits: verdict == permission.Ask, Answered: verdict == permission.Allow, Answer: q.Comment}, nil
 	}
-	if err := team.Ask(u, d.s.askedBy(x, a)); err != nil {
+	if err := cmp.Or(d.s.mayAsk(x, a), team.Ask(u, d.s.askedBy(x, a))); err != nil {
 		return nil, err
 	}
 	return &loomv1.TeamReply{Waits: true}, d.emit(&loomv1.Event{Fact: &loomv1.Event_ApprovalRequested{
@@ -37,6 +40,25 @@ func (d *decision) askUser(x *loomv1.Execution, a *loomv1.Attempt, call string, 
 func questionCall(call string, u *loomv1.AskUser) (*loomv1.ToolCall, error) {
 	args, err := json.Marshal(map[string]any{"question": u.GetQuestion(), "answers": u.GetAnswers()})
 	return &loomv1.ToolCall{Id: call, Tool: AskUserTool, Arguments: string(args)}, err
+}
+
+// mayAsk refuses a question of a step that its tempo has no room for.
+func (s *State) mayAsk(x *loomv1.Execution, a *loomv1.Attempt) error {
+	step := s.stepRunning(x)
+	if step == nil || step.Name != a.Node {
+		return nil
+	}
+	limits, asked := s.sessionOf(x).Running().GetLimits(), 0
+	for _, id := range s.asked[x.Id] {
+		if q := s.approval(id); q.Node == a.Node && q.Visit == a.Visit && q.GetPermission().GetTool() == AskUserTool {
+			asked++
+		}
+	}
+	if asked < int(limits.GetQuestions()) {
+		return nil
+	}
+	return fault.New("team/limit", "tempo %s has %d questions to people for a step", processes.TempoName(limits.GetTempo()), limits.GetQuestions()).
+		Want("decide it, and say in the notes that it was open")
 }
 
 // askedBy counts the questions that an attempt asked a person.

@@ -221,7 +221,7 @@ func (r Run) remedies(n *node, a *loomv1.Approval) (steps []string) {
 		steps = append(steps, "first look at the bug that was filed of the crash: loom bead list --type bug; what crashes each time does so again")
 	case "agent/none-live":
 		steps = append(steps, fmt.Sprintf("first start agents of role %s: loom up --agents %s=1, or loom scale", last.Role, last.Role))
-	case "attempt/timeout":
+	case TimedOut:
 		steps = append(steps, fmt.Sprintf("first make the work smaller, or give node %s a longer timeout than %s: loom workflow apply", n.Id, n.patience()))
 	case "verify/no-check":
 		steps = append(steps, "first name a check of the project: loom up --check NAME=COMMAND")

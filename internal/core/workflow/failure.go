@@ -263,6 +263,9 @@ func (r Run) noneLive(n *node, a *loomv1.Attempt) error {
 	return r.giveUp(n, code, why)
 }
 
+// TimedOut is the code of an attempt whose deadline has passed.
+const TimedOut = "attempt/timeout"
+
 // timeOut ends an attempt whose deadline has passed. There is no retry, but for
 // judges: who was too slow once has had its time.
 func (r Run) timeOut(n *node, a *loomv1.Attempt) error {
@@ -271,7 +274,7 @@ func (r Run) timeOut(n *node, a *loomv1.Attempt) error {
 	if a.Given != nil {
 		why = fmt.Sprintf("what its child delivered was not taken over by %s", a.Deadline.AsTime().Format(time.RFC3339))
 	}
-	out := &loomv1.Outcome{Status: failure, Code: "attempt/timeout", Summary: why}
+	out := &loomv1.Outcome{Status: failure, Code: TimedOut, Summary: why}
 	if err := r.endAttempt(n, a, out, true); err != nil {
 		return err
 	}
@@ -281,5 +284,5 @@ func (r Run) timeOut(n *node, a *loomv1.Attempt) error {
 	if again, err := r.judgeAgain(n); again || err != nil {
 		return err
 	}
-	return r.giveUp(n, "attempt/timeout", why)
+	return r.giveUp(n, TimedOut, why)
 }

@@ -71,6 +71,8 @@ func said(cmd *loomv1.IntentCommand, r *loomv1.IntentRequest) bool {
 		cmd.Body = &loomv1.IntentCommand_Proceed{Proceed: v.Proceed}
 	case *loomv1.IntentRequest_Steer:
 		cmd.Body = &loomv1.IntentCommand_Steer{Steer: v.Steer}
+	case *loomv1.IntentRequest_TakeBack:
+		cmd.Body = &loomv1.IntentCommand_TakeBack{TakeBack: v.TakeBack}
 	case *loomv1.IntentRequest_Tempo:
 		cmd.Body = &loomv1.IntentCommand_SetTempo{SetTempo: v.Tempo}
 	case *loomv1.IntentRequest_Abort:
@@ -95,7 +97,7 @@ func (w *Writer) openSession(ctx context.Context, act *loomv1.ActInSession, open
 	if err != nil {
 		return err
 	}
-	act.Command.Body = &loomv1.IntentCommand_Open{Open: &loomv1.OpenSession{Pattern: p, Request: open.Request, WithoutModel: open.WithoutModel || !w.config.AsksModel}}
+	act.Command.Body = &loomv1.IntentCommand_Open{Open: &loomv1.OpenSession{Pattern: p, Request: open.Request, WithoutModel: open.WithoutModel || !w.config.AsksModel, WithoutJudge: open.WithoutJudge}}
 	kinds := map[string]string{}
 	for _, in := range p.Inputs {
 		kinds[in.Name] = in.Type

@@ -410,6 +410,64 @@ func (CompletionChoice) EnumDescriptor() ([]byte, []int) {
 	return file_loom_v1_intent_proto_rawDescGZIP(), []int{5}
 }
 
+// SecondVerdict is what a second judge, a model, says of a question that the governor
+// lets through.
+type SecondVerdict int32
+
+const (
+	// It was not asked: it is turned off, or the governor has held the question back.
+	SecondVerdict_SECOND_VERDICT_UNSPECIFIED SecondVerdict = 0
+	// The question brings in nothing of its own.
+	SecondVerdict_SECOND_VERDICT_FAIR SecondVerdict = 1
+	// It does: the question is held back.
+	SecondVerdict_SECOND_VERDICT_UNFAIR SecondVerdict = 2
+	// It was asked, and gave no verdict: the question is asked.
+	SecondVerdict_SECOND_VERDICT_NONE SecondVerdict = 3
+)
+
+// Enum value maps for SecondVerdict.
+var (
+	SecondVerdict_name = map[int32]string{
+		0: "SECOND_VERDICT_UNSPECIFIED",
+		1: "SECOND_VERDICT_FAIR",
+		2: "SECOND_VERDICT_UNFAIR",
+		3: "SECOND_VERDICT_NONE",
+	}
+	SecondVerdict_value = map[string]int32{
+		"SECOND_VERDICT_UNSPECIFIED": 0,
+		"SECOND_VERDICT_FAIR":        1,
+		"SECOND_VERDICT_UNFAIR":      2,
+		"SECOND_VERDICT_NONE":        3,
+	}
+)
+
+func (x SecondVerdict) Enum() *SecondVerdict {
+	p := new(SecondVerdict)
+	*p = x
+	return p
+}
+
+func (x SecondVerdict) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SecondVerdict) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_intent_proto_enumTypes[6].Descriptor()
+}
+
+func (SecondVerdict) Type() protoreflect.EnumType {
+	return &file_loom_v1_intent_proto_enumTypes[6]
+}
+
+func (x SecondVerdict) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SecondVerdict.Descriptor instead.
+func (SecondVerdict) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{6}
+}
+
 // TempoLimits is what the runtime holds a step to at a tempo.
 type TempoLimits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1755,6 +1813,7 @@ type IntentCommand struct {
 	//	*IntentCommand_Reintegrate
 	//	*IntentCommand_LeaveQuestions
 	//	*IntentCommand_FailDelivery
+	//	*IntentCommand_TakeBack
 	Body          isIntentCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2027,6 +2086,15 @@ func (x *IntentCommand) GetFailDelivery() *FailDelivery {
 	return nil
 }
 
+func (x *IntentCommand) GetTakeBack() *TakeBack {
+	if x != nil {
+		if x, ok := x.Body.(*IntentCommand_TakeBack); ok {
+			return x.TakeBack
+		}
+	}
+	return nil
+}
+
 type isIntentCommand_Body interface {
 	isIntentCommand_Body()
 }
@@ -2127,6 +2195,10 @@ type IntentCommand_FailDelivery struct {
 	FailDelivery *FailDelivery `protobuf:"bytes,26,opt,name=fail_delivery,json=failDelivery,proto3,oneof"`
 }
 
+type IntentCommand_TakeBack struct {
+	TakeBack *TakeBack `protobuf:"bytes,27,opt,name=take_back,json=takeBack,proto3,oneof"`
+}
+
 func (*IntentCommand_Open) isIntentCommand_Body() {}
 
 func (*IntentCommand_ProposeQuestion) isIntentCommand_Body() {}
@@ -2175,6 +2247,8 @@ func (*IntentCommand_LeaveQuestions) isIntentCommand_Body() {}
 
 func (*IntentCommand_FailDelivery) isIntentCommand_Body() {}
 
+func (*IntentCommand_TakeBack) isIntentCommand_Body() {}
+
 // OpenSession begins a session in primacy.
 type OpenSession struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -2188,7 +2262,9 @@ type OpenSession struct {
 	// Whether the parent's intent holds; without one it is refused.
 	Child bool `protobuf:"varint,5,opt,name=child,proto3" json:"child,omitempty"`
 	// Whether there is no model to ask: the pattern's own questions are asked.
-	WithoutModel  bool `protobuf:"varint,6,opt,name=without_model,json=withoutModel,proto3" json:"without_model,omitempty"`
+	WithoutModel bool `protobuf:"varint,6,opt,name=without_model,json=withoutModel,proto3" json:"without_model,omitempty"`
+	// Whether no second judge is asked about a model's questions.
+	WithoutJudge  bool `protobuf:"varint,7,opt,name=without_judge,json=withoutJudge,proto3" json:"without_judge,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2265,6 +2341,13 @@ func (x *OpenSession) GetWithoutModel() bool {
 	return false
 }
 
+func (x *OpenSession) GetWithoutJudge() bool {
+	if x != nil {
+		return x.WithoutJudge
+	}
+	return false
+}
+
 // InheritedIntent is the intent of another session, with its seal.
 type InheritedIntent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2323,9 +2406,9 @@ type ProposeQuestion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Text  string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
 	About IntentField            `protobuf:"varint,2,opt,name=about,proto3,enum=loom.v1.IntentField" json:"about,omitempty"`
-	// Whether a second judge, a model that the shell has asked, would not have it
-	// asked. It may only refuse more.
-	JudgedUnfair  bool `protobuf:"varint,3,opt,name=judged_unfair,json=judgedUnfair,proto3" json:"judged_unfair,omitempty"`
+	// What a second judge, a model that the shell has asked, says of it. It may only
+	// refuse more.
+	Second        SecondVerdict `protobuf:"varint,3,opt,name=second,proto3,enum=loom.v1.SecondVerdict" json:"second,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2374,11 +2457,11 @@ func (x *ProposeQuestion) GetAbout() IntentField {
 	return IntentField_INTENT_FIELD_UNSPECIFIED
 }
 
-func (x *ProposeQuestion) GetJudgedUnfair() bool {
+func (x *ProposeQuestion) GetSecond() SecondVerdict {
 	if x != nil {
-		return x.JudgedUnfair
+		return x.Second
 	}
-	return false
+	return SecondVerdict_SECOND_VERDICT_UNSPECIFIED
 }
 
 // OfferText is what a model says beside its tool; it reaches nobody.
@@ -2753,9 +2836,11 @@ func (x *ValidateIntent) GetMeans() *IntentMeans {
 // ActivatePattern says what is reserved.
 type ActivatePattern struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By step: the agent that will do it.
-	Agents         []string `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
-	BudgetMicroUsd int64    `protobuf:"varint,2,opt,name=budget_micro_usd,json=budgetMicroUsd,proto3" json:"budget_micro_usd,omitempty"`
+	// By step: the role that will do it, and how many agents of it there are on which host.
+	Agents []string `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
+	// What the steps may spend, which is held back for them until the session ends; 0 where
+	// nothing limits it.
+	BudgetMicroUsd int64 `protobuf:"varint,2,opt,name=budget_micro_usd,json=budgetMicroUsd,proto3" json:"budget_micro_usd,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -2851,11 +2936,13 @@ func (x *PrepareInputs) GetInputs() []*PreparedInput {
 
 // WriteLayer is a write of the running step.
 type WriteLayer struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Step          uint32                 `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
-	Layer         SessionLayer           `protobuf:"varint,2,opt,name=layer,proto3,enum=loom.v1.SessionLayer" json:"layer,omitempty"`
-	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	Content       *BlobRef               `protobuf:"bytes,4,opt,name=content,proto3" json:"content,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Step  uint32                 `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
+	Layer SessionLayer           `protobuf:"varint,2,opt,name=layer,proto3,enum=loom.v1.SessionLayer" json:"layer,omitempty"`
+	// Name of a file, or id of what memory or the decision graph has.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// Of a file.
+	Content       *BlobRef `protobuf:"bytes,4,opt,name=content,proto3" json:"content,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3098,6 +3185,52 @@ func (x *Steer) GetRedirect() bool {
 	return false
 }
 
+// TakeBack takes back what the operator has said for steps of which none has begun.
+type TakeBack struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Steered.number.
+	Number        uint32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TakeBack) Reset() {
+	*x = TakeBack{}
+	mi := &file_loom_v1_intent_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TakeBack) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TakeBack) ProtoMessage() {}
+
+func (x *TakeBack) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_intent_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TakeBack.ProtoReflect.Descriptor instead.
+func (*TakeBack) Descriptor() ([]byte, []int) {
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *TakeBack) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 // SetTempo changes the tempo from now on.
 type SetTempo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3109,7 +3242,7 @@ type SetTempo struct {
 
 func (x *SetTempo) Reset() {
 	*x = SetTempo{}
-	mi := &file_loom_v1_intent_proto_msgTypes[33]
+	mi := &file_loom_v1_intent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3121,7 +3254,7 @@ func (x *SetTempo) String() string {
 func (*SetTempo) ProtoMessage() {}
 
 func (x *SetTempo) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[33]
+	mi := &file_loom_v1_intent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3134,7 +3267,7 @@ func (x *SetTempo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTempo.ProtoReflect.Descriptor instead.
 func (*SetTempo) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SetTempo) GetTempo() Tempo {
@@ -3156,7 +3289,7 @@ type AbortPattern struct {
 
 func (x *AbortPattern) Reset() {
 	*x = AbortPattern{}
-	mi := &file_loom_v1_intent_proto_msgTypes[34]
+	mi := &file_loom_v1_intent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3168,7 +3301,7 @@ func (x *AbortPattern) String() string {
 func (*AbortPattern) ProtoMessage() {}
 
 func (x *AbortPattern) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[34]
+	mi := &file_loom_v1_intent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3181,7 +3314,7 @@ func (x *AbortPattern) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortPattern.ProtoReflect.Descriptor instead.
 func (*AbortPattern) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AbortPattern) GetReason() string {
@@ -3210,7 +3343,7 @@ type ResumePattern struct {
 
 func (x *ResumePattern) Reset() {
 	*x = ResumePattern{}
-	mi := &file_loom_v1_intent_proto_msgTypes[35]
+	mi := &file_loom_v1_intent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3222,7 +3355,7 @@ func (x *ResumePattern) String() string {
 func (*ResumePattern) ProtoMessage() {}
 
 func (x *ResumePattern) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[35]
+	mi := &file_loom_v1_intent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3235,7 +3368,7 @@ func (x *ResumePattern) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumePattern.ProtoReflect.Descriptor instead.
 func (*ResumePattern) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ResumePattern) GetRerun() bool {
@@ -3255,7 +3388,7 @@ type JudgeCompletion struct {
 
 func (x *JudgeCompletion) Reset() {
 	*x = JudgeCompletion{}
-	mi := &file_loom_v1_intent_proto_msgTypes[36]
+	mi := &file_loom_v1_intent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3267,7 +3400,7 @@ func (x *JudgeCompletion) String() string {
 func (*JudgeCompletion) ProtoMessage() {}
 
 func (x *JudgeCompletion) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[36]
+	mi := &file_loom_v1_intent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3280,7 +3413,7 @@ func (x *JudgeCompletion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JudgeCompletion.ProtoReflect.Descriptor instead.
 func (*JudgeCompletion) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *JudgeCompletion) GetVerdicts() []*CompletionVerdict {
@@ -3302,7 +3435,7 @@ type ChooseCompletion struct {
 
 func (x *ChooseCompletion) Reset() {
 	*x = ChooseCompletion{}
-	mi := &file_loom_v1_intent_proto_msgTypes[37]
+	mi := &file_loom_v1_intent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3314,7 +3447,7 @@ func (x *ChooseCompletion) String() string {
 func (*ChooseCompletion) ProtoMessage() {}
 
 func (x *ChooseCompletion) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[37]
+	mi := &file_loom_v1_intent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3327,7 +3460,7 @@ func (x *ChooseCompletion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChooseCompletion.ProtoReflect.Descriptor instead.
 func (*ChooseCompletion) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ChooseCompletion) GetChoice() CompletionChoice {
@@ -3356,7 +3489,7 @@ type FailDelivery struct {
 
 func (x *FailDelivery) Reset() {
 	*x = FailDelivery{}
-	mi := &file_loom_v1_intent_proto_msgTypes[38]
+	mi := &file_loom_v1_intent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3368,7 +3501,7 @@ func (x *FailDelivery) String() string {
 func (*FailDelivery) ProtoMessage() {}
 
 func (x *FailDelivery) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[38]
+	mi := &file_loom_v1_intent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3381,7 +3514,7 @@ func (x *FailDelivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailDelivery.ProtoReflect.Descriptor instead.
 func (*FailDelivery) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *FailDelivery) GetReason() string {
@@ -3401,7 +3534,7 @@ type DeliverOutputs struct {
 
 func (x *DeliverOutputs) Reset() {
 	*x = DeliverOutputs{}
-	mi := &file_loom_v1_intent_proto_msgTypes[39]
+	mi := &file_loom_v1_intent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3413,7 +3546,7 @@ func (x *DeliverOutputs) String() string {
 func (*DeliverOutputs) ProtoMessage() {}
 
 func (x *DeliverOutputs) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[39]
+	mi := &file_loom_v1_intent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3426,7 +3559,7 @@ func (x *DeliverOutputs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliverOutputs.ProtoReflect.Descriptor instead.
 func (*DeliverOutputs) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DeliverOutputs) GetOutputs() []*DeliveredOutput {
@@ -3448,7 +3581,7 @@ type DeliveredOutput struct {
 
 func (x *DeliveredOutput) Reset() {
 	*x = DeliveredOutput{}
-	mi := &file_loom_v1_intent_proto_msgTypes[40]
+	mi := &file_loom_v1_intent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3460,7 +3593,7 @@ func (x *DeliveredOutput) String() string {
 func (*DeliveredOutput) ProtoMessage() {}
 
 func (x *DeliveredOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[40]
+	mi := &file_loom_v1_intent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3473,7 +3606,7 @@ func (x *DeliveredOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveredOutput.ProtoReflect.Descriptor instead.
 func (*DeliveredOutput) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DeliveredOutput) GetName() string {
@@ -3507,7 +3640,7 @@ type UpdateMemory struct {
 
 func (x *UpdateMemory) Reset() {
 	*x = UpdateMemory{}
-	mi := &file_loom_v1_intent_proto_msgTypes[41]
+	mi := &file_loom_v1_intent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3519,7 +3652,7 @@ func (x *UpdateMemory) String() string {
 func (*UpdateMemory) ProtoMessage() {}
 
 func (x *UpdateMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[41]
+	mi := &file_loom_v1_intent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3532,7 +3665,7 @@ func (x *UpdateMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMemory.ProtoReflect.Descriptor instead.
 func (*UpdateMemory) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *UpdateMemory) GetEntries() []*MemoryUpdate {
@@ -3555,7 +3688,7 @@ type MemoryUpdate struct {
 
 func (x *MemoryUpdate) Reset() {
 	*x = MemoryUpdate{}
-	mi := &file_loom_v1_intent_proto_msgTypes[42]
+	mi := &file_loom_v1_intent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3567,7 +3700,7 @@ func (x *MemoryUpdate) String() string {
 func (*MemoryUpdate) ProtoMessage() {}
 
 func (x *MemoryUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[42]
+	mi := &file_loom_v1_intent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3580,7 +3713,7 @@ func (x *MemoryUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryUpdate.ProtoReflect.Descriptor instead.
 func (*MemoryUpdate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *MemoryUpdate) GetLayer() SessionLayer {
@@ -3619,7 +3752,7 @@ type Reintegrate struct {
 
 func (x *Reintegrate) Reset() {
 	*x = Reintegrate{}
-	mi := &file_loom_v1_intent_proto_msgTypes[43]
+	mi := &file_loom_v1_intent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3631,7 +3764,7 @@ func (x *Reintegrate) String() string {
 func (*Reintegrate) ProtoMessage() {}
 
 func (x *Reintegrate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[43]
+	mi := &file_loom_v1_intent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3644,7 +3777,7 @@ func (x *Reintegrate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reintegrate.ProtoReflect.Descriptor instead.
 func (*Reintegrate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Reintegrate) GetDecisions() []string {
@@ -3706,6 +3839,7 @@ type IntentFact struct {
 	//	*IntentFact_Reintegrated
 	//	*IntentFact_Ended
 	//	*IntentFact_DeliveryFailed
+	//	*IntentFact_TakenBack
 	Fact          isIntentFact_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3713,7 +3847,7 @@ type IntentFact struct {
 
 func (x *IntentFact) Reset() {
 	*x = IntentFact{}
-	mi := &file_loom_v1_intent_proto_msgTypes[44]
+	mi := &file_loom_v1_intent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3725,7 +3859,7 @@ func (x *IntentFact) String() string {
 func (*IntentFact) ProtoMessage() {}
 
 func (x *IntentFact) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[44]
+	mi := &file_loom_v1_intent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3738,7 +3872,7 @@ func (x *IntentFact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentFact.ProtoReflect.Descriptor instead.
 func (*IntentFact) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *IntentFact) GetAt() *timestamppb.Timestamp {
@@ -4023,6 +4157,15 @@ func (x *IntentFact) GetDeliveryFailed() *FailDelivery {
 	return nil
 }
 
+func (x *IntentFact) GetTakenBack() *TakeBack {
+	if x != nil {
+		if x, ok := x.Fact.(*IntentFact_TakenBack); ok {
+			return x.TakenBack
+		}
+	}
+	return nil
+}
+
 type isIntentFact_Fact interface {
 	isIntentFact_Fact()
 }
@@ -4143,6 +4286,10 @@ type IntentFact_DeliveryFailed struct {
 	DeliveryFailed *FailDelivery `protobuf:"bytes,31,opt,name=delivery_failed,json=deliveryFailed,proto3,oneof"`
 }
 
+type IntentFact_TakenBack struct {
+	TakenBack *TakeBack `protobuf:"bytes,32,opt,name=taken_back,json=takenBack,proto3,oneof"`
+}
+
 func (*IntentFact_Opened) isIntentFact_Fact() {}
 
 func (*IntentFact_Entered) isIntentFact_Fact() {}
@@ -4201,6 +4348,8 @@ func (*IntentFact_Ended) isIntentFact_Fact() {}
 
 func (*IntentFact_DeliveryFailed) isIntentFact_Fact() {}
 
+func (*IntentFact_TakenBack) isIntentFact_Fact() {}
+
 // LifecycleEntered says that a phase began.
 type LifecycleEntered struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4213,7 +4362,7 @@ type LifecycleEntered struct {
 
 func (x *LifecycleEntered) Reset() {
 	*x = LifecycleEntered{}
-	mi := &file_loom_v1_intent_proto_msgTypes[45]
+	mi := &file_loom_v1_intent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4225,7 +4374,7 @@ func (x *LifecycleEntered) String() string {
 func (*LifecycleEntered) ProtoMessage() {}
 
 func (x *LifecycleEntered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[45]
+	mi := &file_loom_v1_intent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4238,7 +4387,7 @@ func (x *LifecycleEntered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LifecycleEntered.ProtoReflect.Descriptor instead.
 func (*LifecycleEntered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *LifecycleEntered) GetPhase() LifecyclePhase {
@@ -4266,14 +4415,15 @@ type QuestionAsked struct {
 	OfPattern bool `protobuf:"varint,4,opt,name=of_pattern,json=ofPattern,proto3" json:"of_pattern,omitempty"`
 	// Language by whose rules it was judged, "en" or "de"; empty where it was
 	// judged by its structure alone, or is the pattern's own.
-	Language      string `protobuf:"bytes,5,opt,name=language,proto3" json:"language,omitempty"`
+	Language      string        `protobuf:"bytes,5,opt,name=language,proto3" json:"language,omitempty"`
+	Second        SecondVerdict `protobuf:"varint,6,opt,name=second,proto3,enum=loom.v1.SecondVerdict" json:"second,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QuestionAsked) Reset() {
 	*x = QuestionAsked{}
-	mi := &file_loom_v1_intent_proto_msgTypes[46]
+	mi := &file_loom_v1_intent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4285,7 +4435,7 @@ func (x *QuestionAsked) String() string {
 func (*QuestionAsked) ProtoMessage() {}
 
 func (x *QuestionAsked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[46]
+	mi := &file_loom_v1_intent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4298,7 +4448,7 @@ func (x *QuestionAsked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuestionAsked.ProtoReflect.Descriptor instead.
 func (*QuestionAsked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *QuestionAsked) GetNumber() uint32 {
@@ -4336,6 +4486,13 @@ func (x *QuestionAsked) GetLanguage() string {
 	return ""
 }
 
+func (x *QuestionAsked) GetSecond() SecondVerdict {
+	if x != nil {
+		return x.Second
+	}
+	return SecondVerdict_SECOND_VERDICT_UNSPECIFIED
+}
+
 // QuestionRefused is a question that the governor held back. What it said is
 // named by its hash, so that no byte of it reaches a person before the seal.
 type QuestionRefused struct {
@@ -4346,14 +4503,15 @@ type QuestionRefused struct {
 	Sha256 string `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
 	Size   uint64 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
 	// How many were refused in this round of primacy.
-	Count         uint32 `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
+	Count         uint32        `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
+	Second        SecondVerdict `protobuf:"varint,6,opt,name=second,proto3,enum=loom.v1.SecondVerdict" json:"second,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QuestionRefused) Reset() {
 	*x = QuestionRefused{}
-	mi := &file_loom_v1_intent_proto_msgTypes[47]
+	mi := &file_loom_v1_intent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4365,7 +4523,7 @@ func (x *QuestionRefused) String() string {
 func (*QuestionRefused) ProtoMessage() {}
 
 func (x *QuestionRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[47]
+	mi := &file_loom_v1_intent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4378,7 +4536,7 @@ func (x *QuestionRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuestionRefused.ProtoReflect.Descriptor instead.
 func (*QuestionRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *QuestionRefused) GetRule() string {
@@ -4416,6 +4574,13 @@ func (x *QuestionRefused) GetCount() uint32 {
 	return 0
 }
 
+func (x *QuestionRefused) GetSecond() SecondVerdict {
+	if x != nil {
+		return x.Second
+	}
+	return SecondVerdict_SECOND_VERDICT_UNSPECIFIED
+}
+
 // TextWithheld is text of a model that reached nobody.
 type TextWithheld struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4427,7 +4592,7 @@ type TextWithheld struct {
 
 func (x *TextWithheld) Reset() {
 	*x = TextWithheld{}
-	mi := &file_loom_v1_intent_proto_msgTypes[48]
+	mi := &file_loom_v1_intent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4439,7 +4604,7 @@ func (x *TextWithheld) String() string {
 func (*TextWithheld) ProtoMessage() {}
 
 func (x *TextWithheld) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[48]
+	mi := &file_loom_v1_intent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4452,7 +4617,7 @@ func (x *TextWithheld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextWithheld.ProtoReflect.Descriptor instead.
 func (*TextWithheld) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *TextWithheld) GetSha256() string {
@@ -4480,7 +4645,7 @@ type PatternAsks struct {
 
 func (x *PatternAsks) Reset() {
 	*x = PatternAsks{}
-	mi := &file_loom_v1_intent_proto_msgTypes[49]
+	mi := &file_loom_v1_intent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4492,7 +4657,7 @@ func (x *PatternAsks) String() string {
 func (*PatternAsks) ProtoMessage() {}
 
 func (x *PatternAsks) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[49]
+	mi := &file_loom_v1_intent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4505,7 +4670,7 @@ func (x *PatternAsks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatternAsks.ProtoReflect.Descriptor instead.
 func (*PatternAsks) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PatternAsks) GetReason() string {
@@ -4526,7 +4691,7 @@ type IntentDrafted struct {
 
 func (x *IntentDrafted) Reset() {
 	*x = IntentDrafted{}
-	mi := &file_loom_v1_intent_proto_msgTypes[50]
+	mi := &file_loom_v1_intent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4538,7 +4703,7 @@ func (x *IntentDrafted) String() string {
 func (*IntentDrafted) ProtoMessage() {}
 
 func (x *IntentDrafted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[50]
+	mi := &file_loom_v1_intent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4551,7 +4716,7 @@ func (x *IntentDrafted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentDrafted.ProtoReflect.Descriptor instead.
 func (*IntentDrafted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *IntentDrafted) GetEnvelope() *IntentEnvelope {
@@ -4581,7 +4746,7 @@ type IntentSealed struct {
 
 func (x *IntentSealed) Reset() {
 	*x = IntentSealed{}
-	mi := &file_loom_v1_intent_proto_msgTypes[51]
+	mi := &file_loom_v1_intent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4593,7 +4758,7 @@ func (x *IntentSealed) String() string {
 func (*IntentSealed) ProtoMessage() {}
 
 func (x *IntentSealed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[51]
+	mi := &file_loom_v1_intent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4606,7 +4771,7 @@ func (x *IntentSealed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentSealed.ProtoReflect.Descriptor instead.
 func (*IntentSealed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *IntentSealed) GetDigest() string {
@@ -4641,7 +4806,7 @@ type MetaValidated struct {
 
 func (x *MetaValidated) Reset() {
 	*x = MetaValidated{}
-	mi := &file_loom_v1_intent_proto_msgTypes[52]
+	mi := &file_loom_v1_intent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4653,7 +4818,7 @@ func (x *MetaValidated) String() string {
 func (*MetaValidated) ProtoMessage() {}
 
 func (x *MetaValidated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[52]
+	mi := &file_loom_v1_intent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4666,7 +4831,7 @@ func (x *MetaValidated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetaValidated.ProtoReflect.Descriptor instead.
 func (*MetaValidated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *MetaValidated) GetFindings() []*IntentFinding {
@@ -4697,7 +4862,7 @@ type StepStarted struct {
 
 func (x *StepStarted) Reset() {
 	*x = StepStarted{}
-	mi := &file_loom_v1_intent_proto_msgTypes[53]
+	mi := &file_loom_v1_intent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4709,7 +4874,7 @@ func (x *StepStarted) String() string {
 func (*StepStarted) ProtoMessage() {}
 
 func (x *StepStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[53]
+	mi := &file_loom_v1_intent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4722,7 +4887,7 @@ func (x *StepStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepStarted.ProtoReflect.Descriptor instead.
 func (*StepStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *StepStarted) GetStep() uint32 {
@@ -4769,7 +4934,7 @@ type StepEnded struct {
 
 func (x *StepEnded) Reset() {
 	*x = StepEnded{}
-	mi := &file_loom_v1_intent_proto_msgTypes[54]
+	mi := &file_loom_v1_intent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4781,7 +4946,7 @@ func (x *StepEnded) String() string {
 func (*StepEnded) ProtoMessage() {}
 
 func (x *StepEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[54]
+	mi := &file_loom_v1_intent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4794,7 +4959,7 @@ func (x *StepEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepEnded.ProtoReflect.Descriptor instead.
 func (*StepEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *StepEnded) GetStep() uint32 {
@@ -4841,17 +5006,19 @@ func (x *StepEnded) GetNotes() string {
 
 // Steered is what the operator said, for the steps from one on.
 type Steered struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	Redirect      bool                   `protobuf:"varint,2,opt,name=redirect,proto3" json:"redirect,omitempty"`
-	FromStep      uint32                 `protobuf:"varint,3,opt,name=from_step,json=fromStep,proto3" json:"from_step,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Text     string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	Redirect bool                   `protobuf:"varint,2,opt,name=redirect,proto3" json:"redirect,omitempty"`
+	FromStep uint32                 `protobuf:"varint,3,opt,name=from_step,json=fromStep,proto3" json:"from_step,omitempty"`
+	// From 1, counted in the session.
+	Number        uint32 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Steered) Reset() {
 	*x = Steered{}
-	mi := &file_loom_v1_intent_proto_msgTypes[55]
+	mi := &file_loom_v1_intent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4863,7 +5030,7 @@ func (x *Steered) String() string {
 func (*Steered) ProtoMessage() {}
 
 func (x *Steered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[55]
+	mi := &file_loom_v1_intent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4876,7 +5043,7 @@ func (x *Steered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Steered.ProtoReflect.Descriptor instead.
 func (*Steered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Steered) GetText() string {
@@ -4900,6 +5067,13 @@ func (x *Steered) GetFromStep() uint32 {
 	return 0
 }
 
+func (x *Steered) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 // PatternAborted is the end of a session that was aborted, with its record.
 type PatternAborted struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -4912,7 +5086,7 @@ type PatternAborted struct {
 
 func (x *PatternAborted) Reset() {
 	*x = PatternAborted{}
-	mi := &file_loom_v1_intent_proto_msgTypes[56]
+	mi := &file_loom_v1_intent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4924,7 +5098,7 @@ func (x *PatternAborted) String() string {
 func (*PatternAborted) ProtoMessage() {}
 
 func (x *PatternAborted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[56]
+	mi := &file_loom_v1_intent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4937,7 +5111,7 @@ func (x *PatternAborted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatternAborted.ProtoReflect.Descriptor instead.
 func (*PatternAborted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PatternAborted) GetRecord() *PatternAbort {
@@ -4965,7 +5139,7 @@ type ActiveFlushed struct {
 
 func (x *ActiveFlushed) Reset() {
 	*x = ActiveFlushed{}
-	mi := &file_loom_v1_intent_proto_msgTypes[57]
+	mi := &file_loom_v1_intent_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4977,7 +5151,7 @@ func (x *ActiveFlushed) String() string {
 func (*ActiveFlushed) ProtoMessage() {}
 
 func (x *ActiveFlushed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[57]
+	mi := &file_loom_v1_intent_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4990,7 +5164,7 @@ func (x *ActiveFlushed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActiveFlushed.ProtoReflect.Descriptor instead.
 func (*ActiveFlushed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ActiveFlushed) GetEntries() uint32 {
@@ -5011,7 +5185,7 @@ type PatternResumed struct {
 
 func (x *PatternResumed) Reset() {
 	*x = PatternResumed{}
-	mi := &file_loom_v1_intent_proto_msgTypes[58]
+	mi := &file_loom_v1_intent_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5023,7 +5197,7 @@ func (x *PatternResumed) String() string {
 func (*PatternResumed) ProtoMessage() {}
 
 func (x *PatternResumed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[58]
+	mi := &file_loom_v1_intent_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5036,7 +5210,7 @@ func (x *PatternResumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatternResumed.ProtoReflect.Descriptor instead.
 func (*PatternResumed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PatternResumed) GetStep() uint32 {
@@ -5064,7 +5238,7 @@ type SessionEnded struct {
 
 func (x *SessionEnded) Reset() {
 	*x = SessionEnded{}
-	mi := &file_loom_v1_intent_proto_msgTypes[59]
+	mi := &file_loom_v1_intent_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5076,7 +5250,7 @@ func (x *SessionEnded) String() string {
 func (*SessionEnded) ProtoMessage() {}
 
 func (x *SessionEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[59]
+	mi := &file_loom_v1_intent_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5089,7 +5263,7 @@ func (x *SessionEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionEnded.ProtoReflect.Descriptor instead.
 func (*SessionEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SessionEnded) GetGaps() []string {
@@ -5216,7 +5390,7 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"pattern_id\x18\x02 \x01(\tR\tpatternId\x12&\n" +
 	"\x0faborted_at_step\x18\x03 \x01(\rR\rabortedAtStep\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x120\n" +
-	"\x14partial_output_saved\x18\x05 \x01(\bR\x12partialOutputSaved\"\xc9\n" +
+	"\x14partial_output_saved\x18\x05 \x01(\bR\x12partialOutputSaved\"\xfb\n" +
 	"\n" +
 	"\rIntentCommand\x12!\n" +
 	"\x02by\x18\x01 \x01(\v2\x11.loom.v1.IdentityR\x02by\x12*\n" +
@@ -5246,22 +5420,24 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\rupdate_memory\x18\x17 \x01(\v2\x15.loom.v1.UpdateMemoryH\x00R\fupdateMemory\x128\n" +
 	"\vreintegrate\x18\x18 \x01(\v2\x14.loom.v1.ReintegrateH\x00R\vreintegrate\x12B\n" +
 	"\x0fleave_questions\x18\x19 \x01(\v2\x17.loom.v1.LeaveQuestionsH\x00R\x0eleaveQuestions\x12<\n" +
-	"\rfail_delivery\x18\x1a \x01(\v2\x15.loom.v1.FailDeliveryH\x00R\ffailDeliveryB\x06\n" +
-	"\x04body\"\xd0\x01\n" +
+	"\rfail_delivery\x18\x1a \x01(\v2\x15.loom.v1.FailDeliveryH\x00R\ffailDelivery\x120\n" +
+	"\ttake_back\x18\x1b \x01(\v2\x11.loom.v1.TakeBackH\x00R\btakeBackB\x06\n" +
+	"\x04body\"\xf5\x01\n" +
 	"\vOpenSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12*\n" +
 	"\apattern\x18\x02 \x01(\v2\x10.loom.v1.PatternR\apattern\x12\x18\n" +
 	"\arequest\x18\x03 \x01(\tR\arequest\x120\n" +
 	"\x06parent\x18\x04 \x01(\v2\x18.loom.v1.InheritedIntentR\x06parent\x12\x14\n" +
 	"\x05child\x18\x05 \x01(\bR\x05child\x12#\n" +
-	"\rwithout_model\x18\x06 \x01(\bR\fwithoutModel\"q\n" +
+	"\rwithout_model\x18\x06 \x01(\bR\fwithoutModel\x12#\n" +
+	"\rwithout_judge\x18\a \x01(\bR\fwithoutJudge\"q\n" +
 	"\x0fInheritedIntent\x123\n" +
 	"\benvelope\x18\x01 \x01(\v2\x17.loom.v1.IntentEnvelopeR\benvelope\x12)\n" +
-	"\x04seal\x18\x02 \x01(\v2\x15.loom.v1.IntentSealedR\x04seal\"v\n" +
+	"\x04seal\x18\x02 \x01(\v2\x15.loom.v1.IntentSealedR\x04seal\"\x81\x01\n" +
 	"\x0fProposeQuestion\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12*\n" +
-	"\x05about\x18\x02 \x01(\x0e2\x14.loom.v1.IntentFieldR\x05about\x12#\n" +
-	"\rjudged_unfair\x18\x03 \x01(\bR\fjudgedUnfair\"\x1f\n" +
+	"\x05about\x18\x02 \x01(\x0e2\x14.loom.v1.IntentFieldR\x05about\x12.\n" +
+	"\x06second\x18\x03 \x01(\x0e2\x16.loom.v1.SecondVerdictR\x06second\"\x1f\n" +
 	"\tOfferText\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\"(\n" +
 	"\x0eLeaveQuestions\x12\x16\n" +
@@ -5304,7 +5480,9 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\x04step\x18\x01 \x01(\rR\x04step\"7\n" +
 	"\x05Steer\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1a\n" +
-	"\bredirect\x18\x02 \x01(\bR\bredirect\"0\n" +
+	"\bredirect\x18\x02 \x01(\bR\bredirect\"\"\n" +
+	"\bTakeBack\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\"0\n" +
 	"\bSetTempo\x12$\n" +
 	"\x05tempo\x18\x01 \x01(\x0e2\x0e.loom.v1.TempoR\x05tempo\"E\n" +
 	"\fAbortPattern\x12\x16\n" +
@@ -5335,7 +5513,7 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\vReintegrate\x12\x1c\n" +
 	"\tdecisions\x18\x01 \x03(\tR\tdecisions\x12\x14\n" +
 	"\x05beads\x18\x02 \x03(\tR\x05beads\x12\x14\n" +
-	"\x05lines\x18\x03 \x03(\tR\x05lines\"\xfd\f\n" +
+	"\x05lines\x18\x03 \x03(\tR\x05lines\"\xb1\r\n" +
 	"\n" +
 	"IntentFact\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12!\n" +
@@ -5371,24 +5549,28 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\x0ememory_updated\x18\x1c \x01(\v2\x15.loom.v1.UpdateMemoryH\x00R\rmemoryUpdated\x12:\n" +
 	"\freintegrated\x18\x1d \x01(\v2\x14.loom.v1.ReintegrateH\x00R\freintegrated\x12-\n" +
 	"\x05ended\x18\x1e \x01(\v2\x15.loom.v1.SessionEndedH\x00R\x05ended\x12@\n" +
-	"\x0fdelivery_failed\x18\x1f \x01(\v2\x15.loom.v1.FailDeliveryH\x00R\x0edeliveryFailedB\x06\n" +
+	"\x0fdelivery_failed\x18\x1f \x01(\v2\x15.loom.v1.FailDeliveryH\x00R\x0edeliveryFailed\x122\n" +
+	"\n" +
+	"taken_back\x18  \x01(\v2\x11.loom.v1.TakeBackH\x00R\ttakenBackB\x06\n" +
 	"\x04fact\"U\n" +
 	"\x10LifecycleEntered\x12-\n" +
 	"\x05phase\x18\x01 \x01(\x0e2\x17.loom.v1.LifecyclePhaseR\x05phase\x12\x12\n" +
-	"\x04step\x18\x02 \x01(\rR\x04step\"\xa2\x01\n" +
+	"\x04step\x18\x02 \x01(\rR\x04step\"\xd2\x01\n" +
 	"\rQuestionAsked\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12*\n" +
 	"\x05about\x18\x03 \x01(\x0e2\x14.loom.v1.IntentFieldR\x05about\x12\x1d\n" +
 	"\n" +
 	"of_pattern\x18\x04 \x01(\bR\tofPattern\x12\x1a\n" +
-	"\blanguage\x18\x05 \x01(\tR\blanguage\"\x7f\n" +
+	"\blanguage\x18\x05 \x01(\tR\blanguage\x12.\n" +
+	"\x06second\x18\x06 \x01(\x0e2\x16.loom.v1.SecondVerdictR\x06second\"\xaf\x01\n" +
 	"\x0fQuestionRefused\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x16\n" +
 	"\x06sha256\x18\x03 \x01(\tR\x06sha256\x12\x12\n" +
 	"\x04size\x18\x04 \x01(\x04R\x04size\x12\x14\n" +
-	"\x05count\x18\x05 \x01(\rR\x05count\":\n" +
+	"\x05count\x18\x05 \x01(\rR\x05count\x12.\n" +
+	"\x06second\x18\x06 \x01(\x0e2\x16.loom.v1.SecondVerdictR\x06second\":\n" +
 	"\fTextWithheld\x12\x16\n" +
 	"\x06sha256\x18\x01 \x01(\tR\x06sha256\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x04R\x04size\"%\n" +
@@ -5415,11 +5597,12 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\x06status\x18\x03 \x01(\x0e2\x13.loom.v1.StepStatusR\x06status\x12\x18\n" +
 	"\asummary\x18\x04 \x01(\tR\asummary\x12-\n" +
 	"\aoutputs\x18\x05 \x03(\v2\x13.loom.v1.StepOutputR\aoutputs\x12\x14\n" +
-	"\x05notes\x18\x06 \x01(\tR\x05notes\"V\n" +
+	"\x05notes\x18\x06 \x01(\tR\x05notes\"n\n" +
 	"\aSteered\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1a\n" +
 	"\bredirect\x18\x02 \x01(\bR\bredirect\x12\x1b\n" +
-	"\tfrom_step\x18\x03 \x01(\rR\bfromStep\"j\n" +
+	"\tfrom_step\x18\x03 \x01(\rR\bfromStep\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\rR\x06number\"j\n" +
 	"\x0ePatternAborted\x12-\n" +
 	"\x06record\x18\x01 \x01(\v2\x15.loom.v1.PatternAbortR\x06record\x12)\n" +
 	"\x05draft\x18\x02 \x03(\v2\x13.loom.v1.StepOutputR\x05draft\")\n" +
@@ -5472,7 +5655,12 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\x10CompletionChoice\x12!\n" +
 	"\x1dCOMPLETION_CHOICE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16COMPLETION_CHOICE_STEP\x10\x01\x12\x19\n" +
-	"\x15COMPLETION_CHOICE_GAP\x10\x02B.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\x15COMPLETION_CHOICE_GAP\x10\x02*|\n" +
+	"\rSecondVerdict\x12\x1e\n" +
+	"\x1aSECOND_VERDICT_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13SECOND_VERDICT_FAIR\x10\x01\x12\x19\n" +
+	"\x15SECOND_VERDICT_UNFAIR\x10\x02\x12\x17\n" +
+	"\x13SECOND_VERDICT_NONE\x10\x03B.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_intent_proto_rawDescOnce sync.Once
@@ -5486,8 +5674,8 @@ func file_loom_v1_intent_proto_rawDescGZIP() []byte {
 	return file_loom_v1_intent_proto_rawDescData
 }
 
-var file_loom_v1_intent_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_loom_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
+var file_loom_v1_intent_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_loom_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_loom_v1_intent_proto_goTypes = []any{
 	(Tempo)(0),                    // 0: loom.v1.Tempo
 	(IntentField)(0),              // 1: loom.v1.IntentField
@@ -5495,192 +5683,199 @@ var file_loom_v1_intent_proto_goTypes = []any{
 	(LifecyclePhase)(0),           // 3: loom.v1.LifecyclePhase
 	(StepStatus)(0),               // 4: loom.v1.StepStatus
 	(CompletionChoice)(0),         // 5: loom.v1.CompletionChoice
-	(*TempoLimits)(nil),           // 6: loom.v1.TempoLimits
-	(*Pattern)(nil),               // 7: loom.v1.Pattern
-	(*PatternInput)(nil),          // 8: loom.v1.PatternInput
-	(*PatternOutput)(nil),         // 9: loom.v1.PatternOutput
-	(*PatternQuestion)(nil),       // 10: loom.v1.PatternQuestion
-	(*RubricItem)(nil),            // 11: loom.v1.RubricItem
-	(*PatternStep)(nil),           // 12: loom.v1.PatternStep
-	(*IntentAnswer)(nil),          // 13: loom.v1.IntentAnswer
-	(*Quotation)(nil),             // 14: loom.v1.Quotation
-	(*IntentEnvelope)(nil),        // 15: loom.v1.IntentEnvelope
-	(*IntentFinding)(nil),         // 16: loom.v1.IntentFinding
-	(*IntentMeans)(nil),           // 17: loom.v1.IntentMeans
-	(*PreparedInput)(nil),         // 18: loom.v1.PreparedInput
-	(*StepOutput)(nil),            // 19: loom.v1.StepOutput
-	(*CompletionVerdict)(nil),     // 20: loom.v1.CompletionVerdict
-	(*PatternAbort)(nil),          // 21: loom.v1.PatternAbort
-	(*IntentCommand)(nil),         // 22: loom.v1.IntentCommand
-	(*OpenSession)(nil),           // 23: loom.v1.OpenSession
-	(*InheritedIntent)(nil),       // 24: loom.v1.InheritedIntent
-	(*ProposeQuestion)(nil),       // 25: loom.v1.ProposeQuestion
-	(*OfferText)(nil),             // 26: loom.v1.OfferText
-	(*LeaveQuestions)(nil),        // 27: loom.v1.LeaveQuestions
-	(*AnswerQuestion)(nil),        // 28: loom.v1.AnswerQuestion
-	(*DraftIntent)(nil),           // 29: loom.v1.DraftIntent
-	(*SealIntent)(nil),            // 30: loom.v1.SealIntent
-	(*ReviseIntent)(nil),          // 31: loom.v1.ReviseIntent
-	(*ValidateIntent)(nil),        // 32: loom.v1.ValidateIntent
-	(*ActivatePattern)(nil),       // 33: loom.v1.ActivatePattern
-	(*PrepareInputs)(nil),         // 34: loom.v1.PrepareInputs
-	(*WriteLayer)(nil),            // 35: loom.v1.WriteLayer
-	(*EndStep)(nil),               // 36: loom.v1.EndStep
-	(*Proceed)(nil),               // 37: loom.v1.Proceed
-	(*Steer)(nil),                 // 38: loom.v1.Steer
-	(*SetTempo)(nil),              // 39: loom.v1.SetTempo
-	(*AbortPattern)(nil),          // 40: loom.v1.AbortPattern
-	(*ResumePattern)(nil),         // 41: loom.v1.ResumePattern
-	(*JudgeCompletion)(nil),       // 42: loom.v1.JudgeCompletion
-	(*ChooseCompletion)(nil),      // 43: loom.v1.ChooseCompletion
-	(*FailDelivery)(nil),          // 44: loom.v1.FailDelivery
-	(*DeliverOutputs)(nil),        // 45: loom.v1.DeliverOutputs
-	(*DeliveredOutput)(nil),       // 46: loom.v1.DeliveredOutput
-	(*UpdateMemory)(nil),          // 47: loom.v1.UpdateMemory
-	(*MemoryUpdate)(nil),          // 48: loom.v1.MemoryUpdate
-	(*Reintegrate)(nil),           // 49: loom.v1.Reintegrate
-	(*IntentFact)(nil),            // 50: loom.v1.IntentFact
-	(*LifecycleEntered)(nil),      // 51: loom.v1.LifecycleEntered
-	(*QuestionAsked)(nil),         // 52: loom.v1.QuestionAsked
-	(*QuestionRefused)(nil),       // 53: loom.v1.QuestionRefused
-	(*TextWithheld)(nil),          // 54: loom.v1.TextWithheld
-	(*PatternAsks)(nil),           // 55: loom.v1.PatternAsks
-	(*IntentDrafted)(nil),         // 56: loom.v1.IntentDrafted
-	(*IntentSealed)(nil),          // 57: loom.v1.IntentSealed
-	(*MetaValidated)(nil),         // 58: loom.v1.MetaValidated
-	(*StepStarted)(nil),           // 59: loom.v1.StepStarted
-	(*StepEnded)(nil),             // 60: loom.v1.StepEnded
-	(*Steered)(nil),               // 61: loom.v1.Steered
-	(*PatternAborted)(nil),        // 62: loom.v1.PatternAborted
-	(*ActiveFlushed)(nil),         // 63: loom.v1.ActiveFlushed
-	(*PatternResumed)(nil),        // 64: loom.v1.PatternResumed
-	(*SessionEnded)(nil),          // 65: loom.v1.SessionEnded
-	(*durationpb.Duration)(nil),   // 66: google.protobuf.Duration
-	(*Identity)(nil),              // 67: loom.v1.Identity
-	(*timestamppb.Timestamp)(nil), // 68: google.protobuf.Timestamp
-	(*BlobRef)(nil),               // 69: loom.v1.BlobRef
+	(SecondVerdict)(0),            // 6: loom.v1.SecondVerdict
+	(*TempoLimits)(nil),           // 7: loom.v1.TempoLimits
+	(*Pattern)(nil),               // 8: loom.v1.Pattern
+	(*PatternInput)(nil),          // 9: loom.v1.PatternInput
+	(*PatternOutput)(nil),         // 10: loom.v1.PatternOutput
+	(*PatternQuestion)(nil),       // 11: loom.v1.PatternQuestion
+	(*RubricItem)(nil),            // 12: loom.v1.RubricItem
+	(*PatternStep)(nil),           // 13: loom.v1.PatternStep
+	(*IntentAnswer)(nil),          // 14: loom.v1.IntentAnswer
+	(*Quotation)(nil),             // 15: loom.v1.Quotation
+	(*IntentEnvelope)(nil),        // 16: loom.v1.IntentEnvelope
+	(*IntentFinding)(nil),         // 17: loom.v1.IntentFinding
+	(*IntentMeans)(nil),           // 18: loom.v1.IntentMeans
+	(*PreparedInput)(nil),         // 19: loom.v1.PreparedInput
+	(*StepOutput)(nil),            // 20: loom.v1.StepOutput
+	(*CompletionVerdict)(nil),     // 21: loom.v1.CompletionVerdict
+	(*PatternAbort)(nil),          // 22: loom.v1.PatternAbort
+	(*IntentCommand)(nil),         // 23: loom.v1.IntentCommand
+	(*OpenSession)(nil),           // 24: loom.v1.OpenSession
+	(*InheritedIntent)(nil),       // 25: loom.v1.InheritedIntent
+	(*ProposeQuestion)(nil),       // 26: loom.v1.ProposeQuestion
+	(*OfferText)(nil),             // 27: loom.v1.OfferText
+	(*LeaveQuestions)(nil),        // 28: loom.v1.LeaveQuestions
+	(*AnswerQuestion)(nil),        // 29: loom.v1.AnswerQuestion
+	(*DraftIntent)(nil),           // 30: loom.v1.DraftIntent
+	(*SealIntent)(nil),            // 31: loom.v1.SealIntent
+	(*ReviseIntent)(nil),          // 32: loom.v1.ReviseIntent
+	(*ValidateIntent)(nil),        // 33: loom.v1.ValidateIntent
+	(*ActivatePattern)(nil),       // 34: loom.v1.ActivatePattern
+	(*PrepareInputs)(nil),         // 35: loom.v1.PrepareInputs
+	(*WriteLayer)(nil),            // 36: loom.v1.WriteLayer
+	(*EndStep)(nil),               // 37: loom.v1.EndStep
+	(*Proceed)(nil),               // 38: loom.v1.Proceed
+	(*Steer)(nil),                 // 39: loom.v1.Steer
+	(*TakeBack)(nil),              // 40: loom.v1.TakeBack
+	(*SetTempo)(nil),              // 41: loom.v1.SetTempo
+	(*AbortPattern)(nil),          // 42: loom.v1.AbortPattern
+	(*ResumePattern)(nil),         // 43: loom.v1.ResumePattern
+	(*JudgeCompletion)(nil),       // 44: loom.v1.JudgeCompletion
+	(*ChooseCompletion)(nil),      // 45: loom.v1.ChooseCompletion
+	(*FailDelivery)(nil),          // 46: loom.v1.FailDelivery
+	(*DeliverOutputs)(nil),        // 47: loom.v1.DeliverOutputs
+	(*DeliveredOutput)(nil),       // 48: loom.v1.DeliveredOutput
+	(*UpdateMemory)(nil),          // 49: loom.v1.UpdateMemory
+	(*MemoryUpdate)(nil),          // 50: loom.v1.MemoryUpdate
+	(*Reintegrate)(nil),           // 51: loom.v1.Reintegrate
+	(*IntentFact)(nil),            // 52: loom.v1.IntentFact
+	(*LifecycleEntered)(nil),      // 53: loom.v1.LifecycleEntered
+	(*QuestionAsked)(nil),         // 54: loom.v1.QuestionAsked
+	(*QuestionRefused)(nil),       // 55: loom.v1.QuestionRefused
+	(*TextWithheld)(nil),          // 56: loom.v1.TextWithheld
+	(*PatternAsks)(nil),           // 57: loom.v1.PatternAsks
+	(*IntentDrafted)(nil),         // 58: loom.v1.IntentDrafted
+	(*IntentSealed)(nil),          // 59: loom.v1.IntentSealed
+	(*MetaValidated)(nil),         // 60: loom.v1.MetaValidated
+	(*StepStarted)(nil),           // 61: loom.v1.StepStarted
+	(*StepEnded)(nil),             // 62: loom.v1.StepEnded
+	(*Steered)(nil),               // 63: loom.v1.Steered
+	(*PatternAborted)(nil),        // 64: loom.v1.PatternAborted
+	(*ActiveFlushed)(nil),         // 65: loom.v1.ActiveFlushed
+	(*PatternResumed)(nil),        // 66: loom.v1.PatternResumed
+	(*SessionEnded)(nil),          // 67: loom.v1.SessionEnded
+	(*durationpb.Duration)(nil),   // 68: google.protobuf.Duration
+	(*Identity)(nil),              // 69: loom.v1.Identity
+	(*timestamppb.Timestamp)(nil), // 70: google.protobuf.Timestamp
+	(*BlobRef)(nil),               // 71: loom.v1.BlobRef
 }
 var file_loom_v1_intent_proto_depIdxs = []int32{
 	0,   // 0: loom.v1.TempoLimits.tempo:type_name -> loom.v1.Tempo
-	8,   // 1: loom.v1.Pattern.inputs:type_name -> loom.v1.PatternInput
-	9,   // 2: loom.v1.Pattern.outputs:type_name -> loom.v1.PatternOutput
-	10,  // 3: loom.v1.Pattern.questions:type_name -> loom.v1.PatternQuestion
+	9,   // 1: loom.v1.Pattern.inputs:type_name -> loom.v1.PatternInput
+	10,  // 2: loom.v1.Pattern.outputs:type_name -> loom.v1.PatternOutput
+	11,  // 3: loom.v1.Pattern.questions:type_name -> loom.v1.PatternQuestion
 	0,   // 4: loom.v1.Pattern.default_tempo:type_name -> loom.v1.Tempo
-	12,  // 5: loom.v1.Pattern.steps:type_name -> loom.v1.PatternStep
-	11,  // 6: loom.v1.Pattern.rubric:type_name -> loom.v1.RubricItem
+	13,  // 5: loom.v1.Pattern.steps:type_name -> loom.v1.PatternStep
+	12,  // 6: loom.v1.Pattern.rubric:type_name -> loom.v1.RubricItem
 	1,   // 7: loom.v1.PatternQuestion.about:type_name -> loom.v1.IntentField
 	2,   // 8: loom.v1.PatternStep.writes:type_name -> loom.v1.SessionLayer
 	0,   // 9: loom.v1.PatternStep.tempo:type_name -> loom.v1.Tempo
-	66,  // 10: loom.v1.PatternStep.timeout:type_name -> google.protobuf.Duration
+	68,  // 10: loom.v1.PatternStep.timeout:type_name -> google.protobuf.Duration
 	1,   // 11: loom.v1.IntentAnswer.about:type_name -> loom.v1.IntentField
-	67,  // 12: loom.v1.IntentAnswer.by:type_name -> loom.v1.Identity
-	68,  // 13: loom.v1.IntentAnswer.time:type_name -> google.protobuf.Timestamp
-	14,  // 14: loom.v1.IntentEnvelope.goal:type_name -> loom.v1.Quotation
-	14,  // 15: loom.v1.IntentEnvelope.constraints:type_name -> loom.v1.Quotation
-	14,  // 16: loom.v1.IntentEnvelope.audience:type_name -> loom.v1.Quotation
-	14,  // 17: loom.v1.IntentEnvelope.scope:type_name -> loom.v1.Quotation
-	14,  // 18: loom.v1.IntentEnvelope.success:type_name -> loom.v1.Quotation
-	13,  // 19: loom.v1.IntentEnvelope.answers:type_name -> loom.v1.IntentAnswer
+	69,  // 12: loom.v1.IntentAnswer.by:type_name -> loom.v1.Identity
+	70,  // 13: loom.v1.IntentAnswer.time:type_name -> google.protobuf.Timestamp
+	15,  // 14: loom.v1.IntentEnvelope.goal:type_name -> loom.v1.Quotation
+	15,  // 15: loom.v1.IntentEnvelope.constraints:type_name -> loom.v1.Quotation
+	15,  // 16: loom.v1.IntentEnvelope.audience:type_name -> loom.v1.Quotation
+	15,  // 17: loom.v1.IntentEnvelope.scope:type_name -> loom.v1.Quotation
+	15,  // 18: loom.v1.IntentEnvelope.success:type_name -> loom.v1.Quotation
+	14,  // 19: loom.v1.IntentEnvelope.answers:type_name -> loom.v1.IntentAnswer
 	1,   // 20: loom.v1.IntentFinding.field:type_name -> loom.v1.IntentField
-	69,  // 21: loom.v1.PreparedInput.content:type_name -> loom.v1.BlobRef
-	69,  // 22: loom.v1.StepOutput.content:type_name -> loom.v1.BlobRef
-	67,  // 23: loom.v1.IntentCommand.by:type_name -> loom.v1.Identity
-	68,  // 24: loom.v1.IntentCommand.at:type_name -> google.protobuf.Timestamp
-	23,  // 25: loom.v1.IntentCommand.open:type_name -> loom.v1.OpenSession
-	25,  // 26: loom.v1.IntentCommand.propose_question:type_name -> loom.v1.ProposeQuestion
-	26,  // 27: loom.v1.IntentCommand.offer_text:type_name -> loom.v1.OfferText
-	28,  // 28: loom.v1.IntentCommand.answer:type_name -> loom.v1.AnswerQuestion
-	29,  // 29: loom.v1.IntentCommand.draft:type_name -> loom.v1.DraftIntent
-	30,  // 30: loom.v1.IntentCommand.seal:type_name -> loom.v1.SealIntent
-	31,  // 31: loom.v1.IntentCommand.revise:type_name -> loom.v1.ReviseIntent
-	32,  // 32: loom.v1.IntentCommand.validate:type_name -> loom.v1.ValidateIntent
-	33,  // 33: loom.v1.IntentCommand.activate:type_name -> loom.v1.ActivatePattern
-	34,  // 34: loom.v1.IntentCommand.prepare:type_name -> loom.v1.PrepareInputs
-	35,  // 35: loom.v1.IntentCommand.write:type_name -> loom.v1.WriteLayer
-	36,  // 36: loom.v1.IntentCommand.end_step:type_name -> loom.v1.EndStep
-	37,  // 37: loom.v1.IntentCommand.proceed:type_name -> loom.v1.Proceed
-	38,  // 38: loom.v1.IntentCommand.steer:type_name -> loom.v1.Steer
-	39,  // 39: loom.v1.IntentCommand.set_tempo:type_name -> loom.v1.SetTempo
-	40,  // 40: loom.v1.IntentCommand.abort:type_name -> loom.v1.AbortPattern
-	41,  // 41: loom.v1.IntentCommand.resume:type_name -> loom.v1.ResumePattern
-	42,  // 42: loom.v1.IntentCommand.judge:type_name -> loom.v1.JudgeCompletion
-	43,  // 43: loom.v1.IntentCommand.choose:type_name -> loom.v1.ChooseCompletion
-	45,  // 44: loom.v1.IntentCommand.deliver:type_name -> loom.v1.DeliverOutputs
-	47,  // 45: loom.v1.IntentCommand.update_memory:type_name -> loom.v1.UpdateMemory
-	49,  // 46: loom.v1.IntentCommand.reintegrate:type_name -> loom.v1.Reintegrate
-	27,  // 47: loom.v1.IntentCommand.leave_questions:type_name -> loom.v1.LeaveQuestions
-	44,  // 48: loom.v1.IntentCommand.fail_delivery:type_name -> loom.v1.FailDelivery
-	7,   // 49: loom.v1.OpenSession.pattern:type_name -> loom.v1.Pattern
-	24,  // 50: loom.v1.OpenSession.parent:type_name -> loom.v1.InheritedIntent
-	15,  // 51: loom.v1.InheritedIntent.envelope:type_name -> loom.v1.IntentEnvelope
-	57,  // 52: loom.v1.InheritedIntent.seal:type_name -> loom.v1.IntentSealed
-	1,   // 53: loom.v1.ProposeQuestion.about:type_name -> loom.v1.IntentField
-	1,   // 54: loom.v1.AnswerQuestion.about:type_name -> loom.v1.IntentField
-	14,  // 55: loom.v1.DraftIntent.goal:type_name -> loom.v1.Quotation
-	14,  // 56: loom.v1.DraftIntent.constraints:type_name -> loom.v1.Quotation
-	14,  // 57: loom.v1.DraftIntent.audience:type_name -> loom.v1.Quotation
-	14,  // 58: loom.v1.DraftIntent.scope:type_name -> loom.v1.Quotation
-	14,  // 59: loom.v1.DraftIntent.success:type_name -> loom.v1.Quotation
-	17,  // 60: loom.v1.ValidateIntent.means:type_name -> loom.v1.IntentMeans
-	18,  // 61: loom.v1.PrepareInputs.inputs:type_name -> loom.v1.PreparedInput
-	2,   // 62: loom.v1.WriteLayer.layer:type_name -> loom.v1.SessionLayer
-	69,  // 63: loom.v1.WriteLayer.content:type_name -> loom.v1.BlobRef
-	4,   // 64: loom.v1.EndStep.status:type_name -> loom.v1.StepStatus
-	0,   // 65: loom.v1.SetTempo.tempo:type_name -> loom.v1.Tempo
-	20,  // 66: loom.v1.JudgeCompletion.verdicts:type_name -> loom.v1.CompletionVerdict
-	5,   // 67: loom.v1.ChooseCompletion.choice:type_name -> loom.v1.CompletionChoice
-	46,  // 68: loom.v1.DeliverOutputs.outputs:type_name -> loom.v1.DeliveredOutput
-	69,  // 69: loom.v1.DeliveredOutput.content:type_name -> loom.v1.BlobRef
-	48,  // 70: loom.v1.UpdateMemory.entries:type_name -> loom.v1.MemoryUpdate
-	2,   // 71: loom.v1.MemoryUpdate.layer:type_name -> loom.v1.SessionLayer
-	68,  // 72: loom.v1.IntentFact.at:type_name -> google.protobuf.Timestamp
-	67,  // 73: loom.v1.IntentFact.by:type_name -> loom.v1.Identity
-	23,  // 74: loom.v1.IntentFact.opened:type_name -> loom.v1.OpenSession
-	51,  // 75: loom.v1.IntentFact.entered:type_name -> loom.v1.LifecycleEntered
-	52,  // 76: loom.v1.IntentFact.asked:type_name -> loom.v1.QuestionAsked
-	53,  // 77: loom.v1.IntentFact.refused:type_name -> loom.v1.QuestionRefused
-	54,  // 78: loom.v1.IntentFact.withheld:type_name -> loom.v1.TextWithheld
-	55,  // 79: loom.v1.IntentFact.pattern_asks:type_name -> loom.v1.PatternAsks
-	13,  // 80: loom.v1.IntentFact.answered:type_name -> loom.v1.IntentAnswer
-	56,  // 81: loom.v1.IntentFact.drafted:type_name -> loom.v1.IntentDrafted
-	57,  // 82: loom.v1.IntentFact.sealed:type_name -> loom.v1.IntentSealed
-	31,  // 83: loom.v1.IntentFact.revised:type_name -> loom.v1.ReviseIntent
-	58,  // 84: loom.v1.IntentFact.validated:type_name -> loom.v1.MetaValidated
-	33,  // 85: loom.v1.IntentFact.activated:type_name -> loom.v1.ActivatePattern
-	34,  // 86: loom.v1.IntentFact.prepared:type_name -> loom.v1.PrepareInputs
-	59,  // 87: loom.v1.IntentFact.step_started:type_name -> loom.v1.StepStarted
-	35,  // 88: loom.v1.IntentFact.written:type_name -> loom.v1.WriteLayer
-	60,  // 89: loom.v1.IntentFact.step_ended:type_name -> loom.v1.StepEnded
-	61,  // 90: loom.v1.IntentFact.steered:type_name -> loom.v1.Steered
-	39,  // 91: loom.v1.IntentFact.tempo_set:type_name -> loom.v1.SetTempo
-	40,  // 92: loom.v1.IntentFact.abort_asked:type_name -> loom.v1.AbortPattern
-	62,  // 93: loom.v1.IntentFact.aborted:type_name -> loom.v1.PatternAborted
-	63,  // 94: loom.v1.IntentFact.flushed:type_name -> loom.v1.ActiveFlushed
-	64,  // 95: loom.v1.IntentFact.resumed:type_name -> loom.v1.PatternResumed
-	42,  // 96: loom.v1.IntentFact.judged:type_name -> loom.v1.JudgeCompletion
-	43,  // 97: loom.v1.IntentFact.chosen:type_name -> loom.v1.ChooseCompletion
-	45,  // 98: loom.v1.IntentFact.delivered:type_name -> loom.v1.DeliverOutputs
-	47,  // 99: loom.v1.IntentFact.memory_updated:type_name -> loom.v1.UpdateMemory
-	49,  // 100: loom.v1.IntentFact.reintegrated:type_name -> loom.v1.Reintegrate
-	65,  // 101: loom.v1.IntentFact.ended:type_name -> loom.v1.SessionEnded
-	44,  // 102: loom.v1.IntentFact.delivery_failed:type_name -> loom.v1.FailDelivery
-	3,   // 103: loom.v1.LifecycleEntered.phase:type_name -> loom.v1.LifecyclePhase
-	1,   // 104: loom.v1.QuestionAsked.about:type_name -> loom.v1.IntentField
-	15,  // 105: loom.v1.IntentDrafted.envelope:type_name -> loom.v1.IntentEnvelope
-	67,  // 106: loom.v1.IntentSealed.by:type_name -> loom.v1.Identity
-	68,  // 107: loom.v1.IntentSealed.time:type_name -> google.protobuf.Timestamp
-	16,  // 108: loom.v1.MetaValidated.findings:type_name -> loom.v1.IntentFinding
-	6,   // 109: loom.v1.StepStarted.limits:type_name -> loom.v1.TempoLimits
-	68,  // 110: loom.v1.StepStarted.deadline:type_name -> google.protobuf.Timestamp
-	4,   // 111: loom.v1.StepEnded.status:type_name -> loom.v1.StepStatus
-	19,  // 112: loom.v1.StepEnded.outputs:type_name -> loom.v1.StepOutput
-	21,  // 113: loom.v1.PatternAborted.record:type_name -> loom.v1.PatternAbort
-	19,  // 114: loom.v1.PatternAborted.draft:type_name -> loom.v1.StepOutput
-	115, // [115:115] is the sub-list for method output_type
-	115, // [115:115] is the sub-list for method input_type
-	115, // [115:115] is the sub-list for extension type_name
-	115, // [115:115] is the sub-list for extension extendee
-	0,   // [0:115] is the sub-list for field type_name
+	71,  // 21: loom.v1.PreparedInput.content:type_name -> loom.v1.BlobRef
+	71,  // 22: loom.v1.StepOutput.content:type_name -> loom.v1.BlobRef
+	69,  // 23: loom.v1.IntentCommand.by:type_name -> loom.v1.Identity
+	70,  // 24: loom.v1.IntentCommand.at:type_name -> google.protobuf.Timestamp
+	24,  // 25: loom.v1.IntentCommand.open:type_name -> loom.v1.OpenSession
+	26,  // 26: loom.v1.IntentCommand.propose_question:type_name -> loom.v1.ProposeQuestion
+	27,  // 27: loom.v1.IntentCommand.offer_text:type_name -> loom.v1.OfferText
+	29,  // 28: loom.v1.IntentCommand.answer:type_name -> loom.v1.AnswerQuestion
+	30,  // 29: loom.v1.IntentCommand.draft:type_name -> loom.v1.DraftIntent
+	31,  // 30: loom.v1.IntentCommand.seal:type_name -> loom.v1.SealIntent
+	32,  // 31: loom.v1.IntentCommand.revise:type_name -> loom.v1.ReviseIntent
+	33,  // 32: loom.v1.IntentCommand.validate:type_name -> loom.v1.ValidateIntent
+	34,  // 33: loom.v1.IntentCommand.activate:type_name -> loom.v1.ActivatePattern
+	35,  // 34: loom.v1.IntentCommand.prepare:type_name -> loom.v1.PrepareInputs
+	36,  // 35: loom.v1.IntentCommand.write:type_name -> loom.v1.WriteLayer
+	37,  // 36: loom.v1.IntentCommand.end_step:type_name -> loom.v1.EndStep
+	38,  // 37: loom.v1.IntentCommand.proceed:type_name -> loom.v1.Proceed
+	39,  // 38: loom.v1.IntentCommand.steer:type_name -> loom.v1.Steer
+	41,  // 39: loom.v1.IntentCommand.set_tempo:type_name -> loom.v1.SetTempo
+	42,  // 40: loom.v1.IntentCommand.abort:type_name -> loom.v1.AbortPattern
+	43,  // 41: loom.v1.IntentCommand.resume:type_name -> loom.v1.ResumePattern
+	44,  // 42: loom.v1.IntentCommand.judge:type_name -> loom.v1.JudgeCompletion
+	45,  // 43: loom.v1.IntentCommand.choose:type_name -> loom.v1.ChooseCompletion
+	47,  // 44: loom.v1.IntentCommand.deliver:type_name -> loom.v1.DeliverOutputs
+	49,  // 45: loom.v1.IntentCommand.update_memory:type_name -> loom.v1.UpdateMemory
+	51,  // 46: loom.v1.IntentCommand.reintegrate:type_name -> loom.v1.Reintegrate
+	28,  // 47: loom.v1.IntentCommand.leave_questions:type_name -> loom.v1.LeaveQuestions
+	46,  // 48: loom.v1.IntentCommand.fail_delivery:type_name -> loom.v1.FailDelivery
+	40,  // 49: loom.v1.IntentCommand.take_back:type_name -> loom.v1.TakeBack
+	8,   // 50: loom.v1.OpenSession.pattern:type_name -> loom.v1.Pattern
+	25,  // 51: loom.v1.OpenSession.parent:type_name -> loom.v1.InheritedIntent
+	16,  // 52: loom.v1.InheritedIntent.envelope:type_name -> loom.v1.IntentEnvelope
+	59,  // 53: loom.v1.InheritedIntent.seal:type_name -> loom.v1.IntentSealed
+	1,   // 54: loom.v1.ProposeQuestion.about:type_name -> loom.v1.IntentField
+	6,   // 55: loom.v1.ProposeQuestion.second:type_name -> loom.v1.SecondVerdict
+	1,   // 56: loom.v1.AnswerQuestion.about:type_name -> loom.v1.IntentField
+	15,  // 57: loom.v1.DraftIntent.goal:type_name -> loom.v1.Quotation
+	15,  // 58: loom.v1.DraftIntent.constraints:type_name -> loom.v1.Quotation
+	15,  // 59: loom.v1.DraftIntent.audience:type_name -> loom.v1.Quotation
+	15,  // 60: loom.v1.DraftIntent.scope:type_name -> loom.v1.Quotation
+	15,  // 61: loom.v1.DraftIntent.success:type_name -> loom.v1.Quotation
+	18,  // 62: loom.v1.ValidateIntent.means:type_name -> loom.v1.IntentMeans
+	19,  // 63: loom.v1.PrepareInputs.inputs:type_name -> loom.v1.PreparedInput
+	2,   // 64: loom.v1.WriteLayer.layer:type_name -> loom.v1.SessionLayer
+	71,  // 65: loom.v1.WriteLayer.content:type_name -> loom.v1.BlobRef
+	4,   // 66: loom.v1.EndStep.status:type_name -> loom.v1.StepStatus
+	0,   // 67: loom.v1.SetTempo.tempo:type_name -> loom.v1.Tempo
+	21,  // 68: loom.v1.JudgeCompletion.verdicts:type_name -> loom.v1.CompletionVerdict
+	5,   // 69: loom.v1.ChooseCompletion.choice:type_name -> loom.v1.CompletionChoice
+	48,  // 70: loom.v1.DeliverOutputs.outputs:type_name -> loom.v1.DeliveredOutput
+	71,  // 71: loom.v1.DeliveredOutput.content:type_name -> loom.v1.BlobRef
+	50,  // 72: loom.v1.UpdateMemory.entries:type_name -> loom.v1.MemoryUpdate
+	2,   // 73: loom.v1.MemoryUpdate.layer:type_name -> loom.v1.SessionLayer
+	70,  // 74: loom.v1.IntentFact.at:type_name -> google.protobuf.Timestamp
+	69,  // 75: loom.v1.IntentFact.by:type_name -> loom.v1.Identity
+	24,  // 76: loom.v1.IntentFact.opened:type_name -> loom.v1.OpenSession
+	53,  // 77: loom.v1.IntentFact.entered:type_name -> loom.v1.LifecycleEntered
+	54,  // 78: loom.v1.IntentFact.asked:type_name -> loom.v1.QuestionAsked
+	55,  // 79: loom.v1.IntentFact.refused:type_name -> loom.v1.QuestionRefused
+	56,  // 80: loom.v1.IntentFact.withheld:type_name -> loom.v1.TextWithheld
+	57,  // 81: loom.v1.IntentFact.pattern_asks:type_name -> loom.v1.PatternAsks
+	14,  // 82: loom.v1.IntentFact.answered:type_name -> loom.v1.IntentAnswer
+	58,  // 83: loom.v1.IntentFact.drafted:type_name -> loom.v1.IntentDrafted
+	59,  // 84: loom.v1.IntentFact.sealed:type_name -> loom.v1.IntentSealed
+	32,  // 85: loom.v1.IntentFact.revised:type_name -> loom.v1.ReviseIntent
+	60,  // 86: loom.v1.IntentFact.validated:type_name -> loom.v1.MetaValidated
+	34,  // 87: loom.v1.IntentFact.activated:type_name -> loom.v1.ActivatePattern
+	35,  // 88: loom.v1.IntentFact.prepared:type_name -> loom.v1.PrepareInputs
+	61,  // 89: loom.v1.IntentFact.step_started:type_name -> loom.v1.StepStarted
+	36,  // 90: loom.v1.IntentFact.written:type_name -> loom.v1.WriteLayer
+	62,  // 91: loom.v1.IntentFact.step_ended:type_name -> loom.v1.StepEnded
+	63,  // 92: loom.v1.IntentFact.steered:type_name -> loom.v1.Steered
+	41,  // 93: loom.v1.IntentFact.tempo_set:type_name -> loom.v1.SetTempo
+	42,  // 94: loom.v1.IntentFact.abort_asked:type_name -> loom.v1.AbortPattern
+	64,  // 95: loom.v1.IntentFact.aborted:type_name -> loom.v1.PatternAborted
+	65,  // 96: loom.v1.IntentFact.flushed:type_name -> loom.v1.ActiveFlushed
+	66,  // 97: loom.v1.IntentFact.resumed:type_name -> loom.v1.PatternResumed
+	44,  // 98: loom.v1.IntentFact.judged:type_name -> loom.v1.JudgeCompletion
+	45,  // 99: loom.v1.IntentFact.chosen:type_name -> loom.v1.ChooseCompletion
+	47,  // 100: loom.v1.IntentFact.delivered:type_name -> loom.v1.DeliverOutputs
+	49,  // 101: loom.v1.IntentFact.memory_updated:type_name -> loom.v1.UpdateMemory
+	51,  // 102: loom.v1.IntentFact.reintegrated:type_name -> loom.v1.Reintegrate
+	67,  // 103: loom.v1.IntentFact.ended:type_name -> loom.v1.SessionEnded
+	46,  // 104: loom.v1.IntentFact.delivery_failed:type_name -> loom.v1.FailDelivery
+	40,  // 105: loom.v1.IntentFact.taken_back:type_name -> loom.v1.TakeBack
+	3,   // 106: loom.v1.LifecycleEntered.phase:type_name -> loom.v1.LifecyclePhase
+	1,   // 107: loom.v1.QuestionAsked.about:type_name -> loom.v1.IntentField
+	6,   // 108: loom.v1.QuestionAsked.second:type_name -> loom.v1.SecondVerdict
+	6,   // 109: loom.v1.QuestionRefused.second:type_name -> loom.v1.SecondVerdict
+	16,  // 110: loom.v1.IntentDrafted.envelope:type_name -> loom.v1.IntentEnvelope
+	69,  // 111: loom.v1.IntentSealed.by:type_name -> loom.v1.Identity
+	70,  // 112: loom.v1.IntentSealed.time:type_name -> google.protobuf.Timestamp
+	17,  // 113: loom.v1.MetaValidated.findings:type_name -> loom.v1.IntentFinding
+	7,   // 114: loom.v1.StepStarted.limits:type_name -> loom.v1.TempoLimits
+	70,  // 115: loom.v1.StepStarted.deadline:type_name -> google.protobuf.Timestamp
+	4,   // 116: loom.v1.StepEnded.status:type_name -> loom.v1.StepStatus
+	20,  // 117: loom.v1.StepEnded.outputs:type_name -> loom.v1.StepOutput
+	22,  // 118: loom.v1.PatternAborted.record:type_name -> loom.v1.PatternAbort
+	20,  // 119: loom.v1.PatternAborted.draft:type_name -> loom.v1.StepOutput
+	120, // [120:120] is the sub-list for method output_type
+	120, // [120:120] is the sub-list for method input_type
+	120, // [120:120] is the sub-list for extension type_name
+	120, // [120:120] is the sub-list for extension extendee
+	0,   // [0:120] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_intent_proto_init() }
@@ -5714,8 +5909,9 @@ func file_loom_v1_intent_proto_init() {
 		(*IntentCommand_Reintegrate)(nil),
 		(*IntentCommand_LeaveQuestions)(nil),
 		(*IntentCommand_FailDelivery)(nil),
+		(*IntentCommand_TakeBack)(nil),
 	}
-	file_loom_v1_intent_proto_msgTypes[44].OneofWrappers = []any{
+	file_loom_v1_intent_proto_msgTypes[45].OneofWrappers = []any{
 		(*IntentFact_Opened)(nil),
 		(*IntentFact_Entered)(nil),
 		(*IntentFact_Asked)(nil),
@@ -5745,14 +5941,15 @@ func file_loom_v1_intent_proto_init() {
 		(*IntentFact_Reintegrated)(nil),
 		(*IntentFact_Ended)(nil),
 		(*IntentFact_DeliveryFailed)(nil),
+		(*IntentFact_TakenBack)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_intent_proto_rawDesc), len(file_loom_v1_intent_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   60,
+			NumEnums:      7,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -201,7 +201,11 @@ type InterviewTurn struct {
 	//	*InterviewTurn_Ask
 	//	*InterviewTurn_Finish
 	//	*InterviewTurn_Unanswered
-	Said          isInterviewTurn_Said `protobuf_oneof:"said"`
+	Said isInterviewTurn_Said `protobuf_oneof:"said"`
+	// The call to the second judge that was reserved, which ends with this, and what it has
+	// used; empty where none was.
+	JudgeRequest  string `protobuf:"bytes,10,opt,name=judge_request,json=judgeRequest,proto3" json:"judge_request,omitempty"`
+	JudgeUsage    *Usage `protobuf:"bytes,11,opt,name=judge_usage,json=judgeUsage,proto3" json:"judge_usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -312,6 +316,20 @@ func (x *InterviewTurn) GetUnanswered() string {
 	return ""
 }
 
+func (x *InterviewTurn) GetJudgeRequest() string {
+	if x != nil {
+		return x.JudgeRequest
+	}
+	return ""
+}
+
+func (x *InterviewTurn) GetJudgeUsage() *Usage {
+	if x != nil {
+		return x.JudgeUsage
+	}
+	return nil
+}
+
 type isInterviewTurn_Said interface {
 	isInterviewTurn_Said()
 }
@@ -356,7 +374,9 @@ type InterviewBrief struct {
 	// Why the intent is revised; empty where none was sealed before.
 	Revision string `protobuf:"bytes,10,opt,name=revision,proto3" json:"revision,omitempty"`
 	// What the calls of the interview have used so far, whoever made them.
-	Used          *Usage `protobuf:"bytes,11,opt,name=used,proto3" json:"used,omitempty"`
+	Used *Usage `protobuf:"bytes,11,opt,name=used,proto3" json:"used,omitempty"`
+	// Whether no second judge is asked about questions.
+	WithoutJudge  bool `protobuf:"varint,12,opt,name=without_judge,json=withoutJudge,proto3" json:"without_judge,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -468,6 +488,13 @@ func (x *InterviewBrief) GetUsed() *Usage {
 	return nil
 }
 
+func (x *InterviewBrief) GetWithoutJudge() bool {
+	if x != nil {
+		return x.WithoutJudge
+	}
+	return false
+}
+
 // StepBrief is what an agent knows of the session whose step it works on.
 type StepBrief struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -483,7 +510,9 @@ type StepBrief struct {
 	// What other steps of the session have left.
 	Earlier []*StepOutput `protobuf:"bytes,8,rep,name=earlier,proto3" json:"earlier,omitempty"`
 	// Steps before it that another bead of the session has done.
-	Done          []*StepEnded `protobuf:"bytes,9,rep,name=done,proto3" json:"done,omitempty"`
+	Done []*StepEnded `protobuf:"bytes,9,rep,name=done,proto3" json:"done,omitempty"`
+	// Layers that it writes to.
+	Writes        []SessionLayer `protobuf:"varint,10,rep,packed,name=writes,proto3,enum=loom.v1.SessionLayer" json:"writes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -577,6 +606,13 @@ func (x *StepBrief) GetEarlier() []*StepOutput {
 func (x *StepBrief) GetDone() []*StepEnded {
 	if x != nil {
 		return x.Done
+	}
+	return nil
+}
+
+func (x *StepBrief) GetWrites() []SessionLayer {
+	if x != nil {
+		return x.Writes
 	}
 	return nil
 }
@@ -916,7 +952,9 @@ type OpenPattern struct {
 	Request string          `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
 	Inputs  []*SessionInput `protobuf:"bytes,4,rep,name=inputs,proto3" json:"inputs,omitempty"`
 	// Whether the pattern's own questions are to be asked, and no model's.
-	WithoutModel  bool `protobuf:"varint,5,opt,name=without_model,json=withoutModel,proto3" json:"without_model,omitempty"`
+	WithoutModel bool `protobuf:"varint,5,opt,name=without_model,json=withoutModel,proto3" json:"without_model,omitempty"`
+	// Whether no second judge, a model, is asked about the questions of the first.
+	WithoutJudge  bool `protobuf:"varint,6,opt,name=without_judge,json=withoutJudge,proto3" json:"without_judge,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -982,6 +1020,13 @@ func (x *OpenPattern) GetInputs() []*SessionInput {
 func (x *OpenPattern) GetWithoutModel() bool {
 	if x != nil {
 		return x.WithoutModel
+	}
+	return false
+}
+
+func (x *OpenPattern) GetWithoutJudge() bool {
+	if x != nil {
+		return x.WithoutJudge
 	}
 	return false
 }
@@ -1066,6 +1111,7 @@ type IntentRequest struct {
 	//	*IntentRequest_Abort
 	//	*IntentRequest_Resume
 	//	*IntentRequest_Choose
+	//	*IntentRequest_TakeBack
 	Verb          isIntentRequest_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1228,6 +1274,15 @@ func (x *IntentRequest) GetChoose() *ChooseCompletion {
 	return nil
 }
 
+func (x *IntentRequest) GetTakeBack() *TakeBack {
+	if x != nil {
+		if x, ok := x.Verb.(*IntentRequest_TakeBack); ok {
+			return x.TakeBack
+		}
+	}
+	return nil
+}
+
 type isIntentRequest_Verb interface {
 	isIntentRequest_Verb()
 }
@@ -1276,6 +1331,10 @@ type IntentRequest_Choose struct {
 	Choose *ChooseCompletion `protobuf:"bytes,14,opt,name=choose,proto3,oneof"`
 }
 
+type IntentRequest_TakeBack struct {
+	TakeBack *TakeBack `protobuf:"bytes,15,opt,name=take_back,json=takeBack,proto3,oneof"`
+}
+
 func (*IntentRequest_Open) isIntentRequest_Verb() {}
 
 func (*IntentRequest_Answer) isIntentRequest_Verb() {}
@@ -1298,6 +1357,8 @@ func (*IntentRequest_Resume) isIntentRequest_Verb() {}
 
 func (*IntentRequest_Choose) isIntentRequest_Verb() {}
 
+func (*IntentRequest_TakeBack) isIntentRequest_Verb() {}
+
 var File_loom_v1_session_proto protoreflect.FileDescriptor
 
 const file_loom_v1_session_proto_rawDesc = "" +
@@ -1314,7 +1375,7 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\x05facts\x18\x02 \x03(\v2\x13.loom.v1.IntentFactR\x05facts\x12.\n" +
 	"\x06inputs\x18\x03 \x03(\v2\x16.loom.v1.PreparedInputR\x06inputs\x12\x12\n" +
 	"\x04bead\x18\x04 \x01(\tR\x04bead\x12\x1c\n" +
-	"\tinterview\x18\x05 \x01(\tR\tinterview\"\xce\x02\n" +
+	"\tinterview\x18\x05 \x01(\tR\tinterview\"\xa4\x03\n" +
 	"\rInterviewTurn\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x14\n" +
@@ -1326,8 +1387,12 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\x06finish\x18\b \x01(\v2\x14.loom.v1.DraftIntentH\x00R\x06finish\x12 \n" +
 	"\n" +
 	"unanswered\x18\t \x01(\tH\x00R\n" +
-	"unansweredB\x06\n" +
-	"\x04said\"\xe9\x02\n" +
+	"unanswered\x12#\n" +
+	"\rjudge_request\x18\n" +
+	" \x01(\tR\fjudgeRequest\x12/\n" +
+	"\vjudge_usage\x18\v \x01(\v2\x0e.loom.v1.UsageR\n" +
+	"judgeUsageB\x06\n" +
+	"\x04said\"\x8e\x03\n" +
 	"\x0eInterviewBrief\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\tR\arequest\x12*\n" +
@@ -1340,7 +1405,8 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\arefusal\x18\t \x01(\tR\arefusal\x12\x1a\n" +
 	"\brevision\x18\n" +
 	" \x01(\tR\brevision\x12\"\n" +
-	"\x04used\x18\v \x01(\v2\x0e.loom.v1.UsageR\x04used\"\xf5\x02\n" +
+	"\x04used\x18\v \x01(\v2\x0e.loom.v1.UsageR\x04used\x12#\n" +
+	"\rwithout_judge\x18\f \x01(\bR\fwithoutJudge\"\xa4\x03\n" +
 	"\tStepBrief\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\tR\arequest\x123\n" +
@@ -1350,7 +1416,9 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\x06inputs\x18\x06 \x03(\v2\x16.loom.v1.PreparedInputR\x06inputs\x12\"\n" +
 	"\fdeliverables\x18\a \x03(\tR\fdeliverables\x12-\n" +
 	"\aearlier\x18\b \x03(\v2\x13.loom.v1.StepOutputR\aearlier\x12&\n" +
-	"\x04done\x18\t \x03(\v2\x12.loom.v1.StepEndedR\x04done\"\xa4\x01\n" +
+	"\x04done\x18\t \x03(\v2\x12.loom.v1.StepEndedR\x04done\x12-\n" +
+	"\x06writes\x18\n" +
+	" \x03(\x0e2\x15.loom.v1.SessionLayerR\x06writes\"\xa4\x01\n" +
 	"\fActInSession\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x120\n" +
 	"\acommand\x18\x02 \x01(\v2\x16.loom.v1.IntentCommandR\acommand\x12.\n" +
@@ -1385,16 +1453,17 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\n" +
 	"definition\x18\x18 \x01(\v2\x10.loom.v1.PatternR\n" +
 	"definition\x12\x12\n" +
-	"\x04bead\x18\x19 \x01(\tR\x04bead\"\xa9\x01\n" +
+	"\x04bead\x18\x19 \x01(\tR\x04bead\"\xce\x01\n" +
 	"\vOpenPattern\x12\x18\n" +
 	"\apattern\x18\x01 \x01(\tR\apattern\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\tR\x04file\x12\x18\n" +
 	"\arequest\x18\x03 \x01(\tR\arequest\x12-\n" +
 	"\x06inputs\x18\x04 \x03(\v2\x15.loom.v1.SessionInputR\x06inputs\x12#\n" +
-	"\rwithout_model\x18\x05 \x01(\bR\fwithoutModel\"6\n" +
+	"\rwithout_model\x18\x05 \x01(\bR\fwithoutModel\x12#\n" +
+	"\rwithout_judge\x18\x06 \x01(\bR\fwithoutJudge\"6\n" +
 	"\fSessionInput\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\xe5\x04\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\x97\x05\n" +
 	"\rIntentRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x18\n" +
 	"\asession\x18\x02 \x01(\tR\asession\x12\x18\n" +
@@ -1410,7 +1479,8 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\x05tempo\x18\v \x01(\v2\x11.loom.v1.SetTempoH\x00R\x05tempo\x12-\n" +
 	"\x05abort\x18\f \x01(\v2\x15.loom.v1.AbortPatternH\x00R\x05abort\x120\n" +
 	"\x06resume\x18\r \x01(\v2\x16.loom.v1.ResumePatternH\x00R\x06resume\x123\n" +
-	"\x06choose\x18\x0e \x01(\v2\x19.loom.v1.ChooseCompletionH\x00R\x06chooseB\x06\n" +
+	"\x06choose\x18\x0e \x01(\v2\x19.loom.v1.ChooseCompletionH\x00R\x06choose\x120\n" +
+	"\ttake_back\x18\x0f \x01(\v2\x11.loom.v1.TakeBackH\x00R\btakeBackB\x06\n" +
 	"\x04verbB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
@@ -1451,24 +1521,26 @@ var file_loom_v1_session_proto_goTypes = []any{
 	(*Steered)(nil),               // 21: loom.v1.Steered
 	(*StepOutput)(nil),            // 22: loom.v1.StepOutput
 	(*StepEnded)(nil),             // 23: loom.v1.StepEnded
-	(*IntentCommand)(nil),         // 24: loom.v1.IntentCommand
-	(LifecyclePhase)(0),           // 25: loom.v1.LifecyclePhase
-	(*IntentDrafted)(nil),         // 26: loom.v1.IntentDrafted
-	(*IntentSealed)(nil),          // 27: loom.v1.IntentSealed
-	(*IntentFinding)(nil),         // 28: loom.v1.IntentFinding
-	(Tempo)(0),                    // 29: loom.v1.Tempo
-	(*PatternAborted)(nil),        // 30: loom.v1.PatternAborted
-	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
-	(*Identity)(nil),              // 32: loom.v1.Identity
-	(*AnswerQuestion)(nil),        // 33: loom.v1.AnswerQuestion
-	(*SealIntent)(nil),            // 34: loom.v1.SealIntent
-	(*ReviseIntent)(nil),          // 35: loom.v1.ReviseIntent
-	(*Proceed)(nil),               // 36: loom.v1.Proceed
-	(*Steer)(nil),                 // 37: loom.v1.Steer
-	(*SetTempo)(nil),              // 38: loom.v1.SetTempo
-	(*AbortPattern)(nil),          // 39: loom.v1.AbortPattern
-	(*ResumePattern)(nil),         // 40: loom.v1.ResumePattern
-	(*ChooseCompletion)(nil),      // 41: loom.v1.ChooseCompletion
+	(SessionLayer)(0),             // 24: loom.v1.SessionLayer
+	(*IntentCommand)(nil),         // 25: loom.v1.IntentCommand
+	(LifecyclePhase)(0),           // 26: loom.v1.LifecyclePhase
+	(*IntentDrafted)(nil),         // 27: loom.v1.IntentDrafted
+	(*IntentSealed)(nil),          // 28: loom.v1.IntentSealed
+	(*IntentFinding)(nil),         // 29: loom.v1.IntentFinding
+	(Tempo)(0),                    // 30: loom.v1.Tempo
+	(*PatternAborted)(nil),        // 31: loom.v1.PatternAborted
+	(*timestamppb.Timestamp)(nil), // 32: google.protobuf.Timestamp
+	(*Identity)(nil),              // 33: loom.v1.Identity
+	(*AnswerQuestion)(nil),        // 34: loom.v1.AnswerQuestion
+	(*SealIntent)(nil),            // 35: loom.v1.SealIntent
+	(*ReviseIntent)(nil),          // 36: loom.v1.ReviseIntent
+	(*Proceed)(nil),               // 37: loom.v1.Proceed
+	(*Steer)(nil),                 // 38: loom.v1.Steer
+	(*SetTempo)(nil),              // 39: loom.v1.SetTempo
+	(*AbortPattern)(nil),          // 40: loom.v1.AbortPattern
+	(*ResumePattern)(nil),         // 41: loom.v1.ResumePattern
+	(*ChooseCompletion)(nil),      // 42: loom.v1.ChooseCompletion
+	(*TakeBack)(nil),              // 43: loom.v1.TakeBack
 }
 var file_loom_v1_session_proto_depIdxs = []int32{
 	10, // 0: loom.v1.SessionAdvanced.fact:type_name -> loom.v1.IntentFact
@@ -1479,51 +1551,54 @@ var file_loom_v1_session_proto_depIdxs = []int32{
 	13, // 5: loom.v1.InterviewTurn.usage:type_name -> loom.v1.Usage
 	14, // 6: loom.v1.InterviewTurn.ask:type_name -> loom.v1.ProposeQuestion
 	15, // 7: loom.v1.InterviewTurn.finish:type_name -> loom.v1.DraftIntent
-	16, // 8: loom.v1.InterviewBrief.pattern:type_name -> loom.v1.Pattern
-	17, // 9: loom.v1.InterviewBrief.answers:type_name -> loom.v1.IntentAnswer
-	18, // 10: loom.v1.InterviewBrief.asked:type_name -> loom.v1.QuestionAsked
-	13, // 11: loom.v1.InterviewBrief.used:type_name -> loom.v1.Usage
-	19, // 12: loom.v1.StepBrief.envelope:type_name -> loom.v1.IntentEnvelope
-	20, // 13: loom.v1.StepBrief.run:type_name -> loom.v1.StepStarted
-	21, // 14: loom.v1.StepBrief.steering:type_name -> loom.v1.Steered
-	11, // 15: loom.v1.StepBrief.inputs:type_name -> loom.v1.PreparedInput
-	22, // 16: loom.v1.StepBrief.earlier:type_name -> loom.v1.StepOutput
-	23, // 17: loom.v1.StepBrief.done:type_name -> loom.v1.StepEnded
-	24, // 18: loom.v1.ActInSession.command:type_name -> loom.v1.IntentCommand
-	11, // 19: loom.v1.ActInSession.inputs:type_name -> loom.v1.PreparedInput
-	25, // 20: loom.v1.PatternSession.phase:type_name -> loom.v1.LifecyclePhase
-	18, // 21: loom.v1.PatternSession.question:type_name -> loom.v1.QuestionAsked
-	17, // 22: loom.v1.PatternSession.answers:type_name -> loom.v1.IntentAnswer
-	26, // 23: loom.v1.PatternSession.shown:type_name -> loom.v1.IntentDrafted
-	19, // 24: loom.v1.PatternSession.envelope:type_name -> loom.v1.IntentEnvelope
-	27, // 25: loom.v1.PatternSession.seal:type_name -> loom.v1.IntentSealed
-	28, // 26: loom.v1.PatternSession.findings:type_name -> loom.v1.IntentFinding
-	29, // 27: loom.v1.PatternSession.tempo:type_name -> loom.v1.Tempo
-	20, // 28: loom.v1.PatternSession.running:type_name -> loom.v1.StepStarted
-	30, // 29: loom.v1.PatternSession.aborted:type_name -> loom.v1.PatternAborted
-	31, // 30: loom.v1.PatternSession.opened_at:type_name -> google.protobuf.Timestamp
-	32, // 31: loom.v1.PatternSession.opened_by:type_name -> loom.v1.Identity
-	31, // 32: loom.v1.PatternSession.changed_at:type_name -> google.protobuf.Timestamp
-	11, // 33: loom.v1.PatternSession.inputs:type_name -> loom.v1.PreparedInput
-	10, // 34: loom.v1.PatternSession.facts:type_name -> loom.v1.IntentFact
-	16, // 35: loom.v1.PatternSession.definition:type_name -> loom.v1.Pattern
-	8,  // 36: loom.v1.OpenPattern.inputs:type_name -> loom.v1.SessionInput
-	7,  // 37: loom.v1.IntentRequest.open:type_name -> loom.v1.OpenPattern
-	33, // 38: loom.v1.IntentRequest.answer:type_name -> loom.v1.AnswerQuestion
-	15, // 39: loom.v1.IntentRequest.draft:type_name -> loom.v1.DraftIntent
-	34, // 40: loom.v1.IntentRequest.seal:type_name -> loom.v1.SealIntent
-	35, // 41: loom.v1.IntentRequest.revise:type_name -> loom.v1.ReviseIntent
-	36, // 42: loom.v1.IntentRequest.proceed:type_name -> loom.v1.Proceed
-	37, // 43: loom.v1.IntentRequest.steer:type_name -> loom.v1.Steer
-	38, // 44: loom.v1.IntentRequest.tempo:type_name -> loom.v1.SetTempo
-	39, // 45: loom.v1.IntentRequest.abort:type_name -> loom.v1.AbortPattern
-	40, // 46: loom.v1.IntentRequest.resume:type_name -> loom.v1.ResumePattern
-	41, // 47: loom.v1.IntentRequest.choose:type_name -> loom.v1.ChooseCompletion
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	13, // 8: loom.v1.InterviewTurn.judge_usage:type_name -> loom.v1.Usage
+	16, // 9: loom.v1.InterviewBrief.pattern:type_name -> loom.v1.Pattern
+	17, // 10: loom.v1.InterviewBrief.answers:type_name -> loom.v1.IntentAnswer
+	18, // 11: loom.v1.InterviewBrief.asked:type_name -> loom.v1.QuestionAsked
+	13, // 12: loom.v1.InterviewBrief.used:type_name -> loom.v1.Usage
+	19, // 13: loom.v1.StepBrief.envelope:type_name -> loom.v1.IntentEnvelope
+	20, // 14: loom.v1.StepBrief.run:type_name -> loom.v1.StepStarted
+	21, // 15: loom.v1.StepBrief.steering:type_name -> loom.v1.Steered
+	11, // 16: loom.v1.StepBrief.inputs:type_name -> loom.v1.PreparedInput
+	22, // 17: loom.v1.StepBrief.earlier:type_name -> loom.v1.StepOutput
+	23, // 18: loom.v1.StepBrief.done:type_name -> loom.v1.StepEnded
+	24, // 19: loom.v1.StepBrief.writes:type_name -> loom.v1.SessionLayer
+	25, // 20: loom.v1.ActInSession.command:type_name -> loom.v1.IntentCommand
+	11, // 21: loom.v1.ActInSession.inputs:type_name -> loom.v1.PreparedInput
+	26, // 22: loom.v1.PatternSession.phase:type_name -> loom.v1.LifecyclePhase
+	18, // 23: loom.v1.PatternSession.question:type_name -> loom.v1.QuestionAsked
+	17, // 24: loom.v1.PatternSession.answers:type_name -> loom.v1.IntentAnswer
+	27, // 25: loom.v1.PatternSession.shown:type_name -> loom.v1.IntentDrafted
+	19, // 26: loom.v1.PatternSession.envelope:type_name -> loom.v1.IntentEnvelope
+	28, // 27: loom.v1.PatternSession.seal:type_name -> loom.v1.IntentSealed
+	29, // 28: loom.v1.PatternSession.findings:type_name -> loom.v1.IntentFinding
+	30, // 29: loom.v1.PatternSession.tempo:type_name -> loom.v1.Tempo
+	20, // 30: loom.v1.PatternSession.running:type_name -> loom.v1.StepStarted
+	31, // 31: loom.v1.PatternSession.aborted:type_name -> loom.v1.PatternAborted
+	32, // 32: loom.v1.PatternSession.opened_at:type_name -> google.protobuf.Timestamp
+	33, // 33: loom.v1.PatternSession.opened_by:type_name -> loom.v1.Identity
+	32, // 34: loom.v1.PatternSession.changed_at:type_name -> google.protobuf.Timestamp
+	11, // 35: loom.v1.PatternSession.inputs:type_name -> loom.v1.PreparedInput
+	10, // 36: loom.v1.PatternSession.facts:type_name -> loom.v1.IntentFact
+	16, // 37: loom.v1.PatternSession.definition:type_name -> loom.v1.Pattern
+	8,  // 38: loom.v1.OpenPattern.inputs:type_name -> loom.v1.SessionInput
+	7,  // 39: loom.v1.IntentRequest.open:type_name -> loom.v1.OpenPattern
+	34, // 40: loom.v1.IntentRequest.answer:type_name -> loom.v1.AnswerQuestion
+	15, // 41: loom.v1.IntentRequest.draft:type_name -> loom.v1.DraftIntent
+	35, // 42: loom.v1.IntentRequest.seal:type_name -> loom.v1.SealIntent
+	36, // 43: loom.v1.IntentRequest.revise:type_name -> loom.v1.ReviseIntent
+	37, // 44: loom.v1.IntentRequest.proceed:type_name -> loom.v1.Proceed
+	38, // 45: loom.v1.IntentRequest.steer:type_name -> loom.v1.Steer
+	39, // 46: loom.v1.IntentRequest.tempo:type_name -> loom.v1.SetTempo
+	40, // 47: loom.v1.IntentRequest.abort:type_name -> loom.v1.AbortPattern
+	41, // 48: loom.v1.IntentRequest.resume:type_name -> loom.v1.ResumePattern
+	42, // 49: loom.v1.IntentRequest.choose:type_name -> loom.v1.ChooseCompletion
+	43, // 50: loom.v1.IntentRequest.take_back:type_name -> loom.v1.TakeBack
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_session_proto_init() }
@@ -1551,6 +1626,7 @@ func file_loom_v1_session_proto_init() {
 		(*IntentRequest_Abort)(nil),
 		(*IntentRequest_Resume)(nil),
 		(*IntentRequest_Choose)(nil),
+		(*IntentRequest_TakeBack)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
