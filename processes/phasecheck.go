@@ -256,6 +256,26 @@ func (d *draft) toolLists() {
 			d.warn("process/tool", at, "there is no tool %q that could be excluded", t).Want("%s", suggest.Hint(t, roles.KnownTools()))
 		}
 	}
+	for key, text := range map[string]string{"tool_guidance": d.ToolGuidance, "tools.guidance": d.Tools.Guidance} {
+		for _, t := range absentTools(text) {
+			d.warn("process/tool", strictPath(key), "guidance names %q, and there is no such tool", t).Want("%s", insteadOf(t))
+		}
+	}
+}
+
+// inBackticks is a word in backticks that looks like the name of a tool.
+var inBackticks = regexp.MustCompile("`([a-z]+(?:_[a-z]+)+)`")
+
+// absentTools lists what a text names as tools that there are not, each once. Those of
+// packages and of servers are not known here.
+func absentTools(text string) (names []string) {
+	for _, m := range inBackticks.FindAllStringSubmatch(text, -1) {
+		t := m[1]
+		if !slices.Contains(names, t) && !slices.Contains(roles.KnownTools(), t) && !roles.PackageTool(t) && !strings.HasPrefix(t, "mcp_") {
+			names = append(names, t)
+		}
+	}
+	return names
 }
 
 // rules reports words of rules that mean nothing; what they check is looked at

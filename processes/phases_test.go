@@ -29,7 +29,7 @@ func example(t *testing.T, name string) processes.Result {
 // becomes a workflow that the engine can run.
 func TestPROC01_TheCompleteExampleLoadsUnchanged(t *testing.T) {
 	r := example(t, "marketing-strategy.yaml")
-	if len(r.Problems) > 0 || len(r.Warnings) > 0 {
+	if len(r.Problems) > 0 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Error(), `"read_file", and there is no such tool; did you mean "file_read"?`) {
 		t.Fatal(r.Problems, r.Warnings)
 	}
 	if _, err := workflow.Compile(r.Definition); err != nil {

@@ -113,12 +113,16 @@ func TestPROC03_Warnings(t *testing.T) {
 	r := read(t, `phases:
   - {id: a, description: A., model_tier: 1, is_synthesis: true}
 tools: {excluded: [shell_execute]}
+tool_guidance: "Use `+"`read_file`, then `file_edit` and `mcp_wiki_find`, and `read_file`"+` again, never `+"`shell`"+`."
 `)
 	var got []string
 	for _, w := range r.Warnings {
 		got = append(got, w.Where+" "+w.Code)
 	}
-	want := []string{"p.yaml:4:42 process/synthesis", "p.yaml:4:59 process/synthesis", "p.yaml:5:20 process/tool"}
+	want := []string{"p.yaml:4:42 process/synthesis", "p.yaml:4:59 process/synthesis", "p.yaml:5:20 process/tool", "p.yaml:6:16 process/tool"}
+	if text := r.Warnings[len(r.Warnings)-1].Error(); !strings.Contains(text, "\"read_file\"") || !strings.Contains(text, "file_read") {
+		t.Errorf("%s: it does not say which tool is meant", text)
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
 	}

@@ -2,13 +2,24 @@
 // It only compares words; what to say about it is the caller's.
 package suggest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Nearest returns the word of among that is nearest to word, or "" when none
 // is near: at most a third of the longer word may differ, and at least one
 // letter, where capitals count as small ones. Of equally near ones the first
-// wins.
+// wins. One that has the same words in another order ("read_file", "file_read") is
+// nearer than any that is spelled otherwise.
 func Nearest(word string, among []string) string {
+	if ordered := inOrder(word); len(ordered) > 1 {
+		for _, known := range among {
+			if slices.Equal(inOrder(known), ordered) {
+				return known
+			}
+		}
+	}
 	best, least := "", len(word)+1
 	for _, known := range among {
 		d := distance(strings.ToLower(word), strings.ToLower(known))
@@ -17,6 +28,11 @@ func Nearest(word string, among []string) string {
 		}
 	}
 	return best
+}
+
+// inOrder are the words of a name in alphabetical order.
+func inOrder(name string) []string {
+	return slices.Sorted(strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' || r == ' ' }))
 }
 
 // Hint returns `did you mean "x"?` for the word nearest to word, else "".

@@ -14,6 +14,8 @@ func TestNearest(t *testing.T) {
 		{"rol", "role"},
 		{"roel", "role"}, // neighbours swapped count once
 		{"role_form", "role_from"},
+		{"from_role", "role_from"}, // the same words in another order
+		{"any-roles", "roles_any"},
 		{"time_out", "timeout"},
 		{"tpye", "type"},
 		{"banana", ""},

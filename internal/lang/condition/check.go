@@ -158,7 +158,24 @@ func hint(expr, text string, scope Scope) string {
 	case near != "":
 		return near
 	}
-	return fmt.Sprintf("text is written in quotes: %q", word)
+	return scope.outcomeHint(word) + fmt.Sprintf("text is written in quotes: %q", word)
+}
+
+// withDash is a node's id that is written in backticks.
+var withDash = regexp.MustCompile(`\.([a-z0-9_]*-[a-z0-9_-]*)\.`)
+
+// outcomeHint says how a word is read that an outcome may have as a field; nothing where
+// there is no outcome.
+func (s Scope) outcomeHint(word string) string {
+	for _, name := range s.names() {
+		if strings.HasPrefix(name, "outcome.") && strings.HasSuffix(name, "."+word) {
+			return fmt.Sprintf("a field of an outcome is read as %s; ", withDash.ReplaceAllString(name, ".`$1`."))
+		}
+	}
+	if s.Nodes == nil {
+		return ""
+	}
+	return fmt.Sprintf("what a node has said is read as outcome.NODE.%s, where its outcome declares %s; ", word, word)
 }
 
 // pathTo returns a field together with what stands before its point.
