@@ -138,7 +138,8 @@ func (a *agentActor) handle(ctx context.Context, d Delivery) {
 		}
 	}
 	for brief != nil {
-		seat.attempt = brief.GetAttempt().GetId()
+		seat.attempt, seat.telling = brief.GetAttempt().GetId(), &telling{told: a.pool.Told, brief: brief}
+		seat.telling.claimed()
 		brief = a.work(ctx, seat, brief)
 	}
 }
@@ -177,12 +178,14 @@ func (a *agentActor) work(ctx context.Context, s *seat, b *loomv1.Brief) (next *
 	defer func() {
 		if r := recover(); r != nil {
 			s.crashed(ctx, fmt.Sprint(r), where(debug.Stack()))
+			s.telling.released("its agent failed")
 			panic(r)
 		}
 	}()
 	out, err := a.carryOut(ctx, s, b)
 	switch {
 	case errors.Is(err, ErrParked):
+		s.telling.parked()
 	case ctx.Err() != nil: // the host is stopping: somebody goes on later
 		s.giveBack(ctx, workflow.HostStops)
 	case fault.Code(err) == "attempt/paused": // somebody goes on when it is resumed
@@ -190,6 +193,7 @@ func (a *agentActor) work(ctx context.Context, s *seat, b *loomv1.Brief) (next *
 	case fault.Code(err) == "git/taken": // another host's files; the journal says who goes on
 		s.giveBack(ctx, "another host has the files")
 	case gone(err):
+		s.telling.released("it is no longer this agent's")
 		a.pool.Logger.Info("attempt is no longer ours", "agent", a.name, "attempt", b.Attempt.Id, "error", err)
 	default:
 		if err != nil {
@@ -233,11 +237,13 @@ func (a *agentActor) answer(ctx context.Context, s *seat, b *loomv1.Brief, out *
 	next, err := s.answer(ctx, out, ticket)
 	switch {
 	case err == nil:
+		s.telling.ended(out)
 		return next
 	case ticket != nil:
 		_ = ticket.Nak(0)
 	}
 	if gone(err) {
+		s.telling.released("it is no longer this agent's")
 		a.tellLanding(ctx, s, b, out.GetLanding())
 		return nil
 	}
@@ -246,9 +252,11 @@ func (a *agentActor) answer(ctx context.Context, s *seat, b *loomv1.Brief, out *
 		return nil
 	}
 	a.pool.Logger.Warn("outcome refused", "agent", a.name, "attempt", s.attempt, "error", err)
-	if _, err := s.answer(ctx, failure(err), nil); err != nil && !gone(err) {
+	out = failure(err)
+	if _, err := s.answer(ctx, out, nil); err != nil && !gone(err) {
 		s.crashed(ctx, "outcome refused: "+err.Error(), "") // or it would be worked on, and refused, for ever
 	}
+	s.telling.ended(out)
 	return nil
 }
 

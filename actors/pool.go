@@ -84,7 +84,9 @@ type Pool struct {
 	Changed func()
 	// Lived is called with what happens to an agent, and why. It must not block. Nil
 	// ignores it.
-	Lived   func(kind loomv1.LifeKind, agent, reason string)
+	Lived func(kind loomv1.LifeKind, agent, reason string)
+	// Told hears what its agents do. Nil means that nobody does.
+	Told    Told
 	working *sync.WaitGroup
 	busy    *busyCount
 	stopped context.Context

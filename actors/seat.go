@@ -87,6 +87,7 @@ type seat struct {
 	project, attempt string
 	who              *loomv1.Claimant
 	told             []*loomv1.Said // by the answer to the last Record
+	telling          *telling       // of what is done at the attempt
 }
 
 // lastWord is how long a stopping agent tries to give its attempt back.
@@ -133,6 +134,7 @@ func (s *seat) answer(ctx context.Context, out *loomv1.Outcome, ticket Delivery)
 // giveBack releases the attempt, however long its project is away. When the
 // host stops, it has lastWord left; then the host's next start releases it.
 func (s *seat) giveBack(ctx context.Context, reason string) {
+	s.telling.released(reason)
 	s.giveUp(ctx, &loomv1.ReleaseAttempt{Reason: reason})
 }
 
@@ -171,6 +173,9 @@ func (s *seat) Record(ctx context.Context, facts ...*loomv1.Event) error {
 	}}})
 	if err == nil {
 		s.told = answer.GetDone().GetSaid()
+		for _, f := range facts {
+			s.telling.say(f)
+		}
 	}
 	return err
 }
@@ -236,12 +241,14 @@ func (s *seat) ParkForOperator(ctx context.Context, block *loomv1.ModelBlock) er
 func (s *seat) park(ctx context.Context, c *loomv1.ParkAttempt) error {
 	ctx, cancel := outlast(ctx)
 	defer cancel()
+	s.telling.mayWait(c.WaitsFor)
 	c.Attempt, c.Claimant = s.attempt, s.who
 	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_ParkAttempt{ParkAttempt: c}})
 	return err
 }
 
 func (s *seat) Reserve(ctx context.Context, r *loomv1.CallReservation) (loomv1.Verdict, error) {
+	s.telling.mayWait("budget")
 	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_ReserveCall{ReserveCall: &loomv1.ReserveCall{
 		Attempt: s.attempt, Claimant: s.who, Reservation: r,
 	}}})
@@ -256,6 +263,7 @@ func (s *seat) Settle(ctx context.Context, request string, used *loomv1.Usage) e
 }
 
 func (s *seat) Permit(ctx context.Context, calls []*loomv1.PermissionRequest) ([]*loomv1.Permit, error) {
+	s.telling.mayWait("permission")
 	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_AskPermission{AskPermission: &loomv1.AskPermission{
 		Attempt: s.attempt, Claimant: s.who, Calls: calls,
 	}}})
@@ -263,6 +271,7 @@ func (s *seat) Permit(ctx context.Context, calls []*loomv1.PermissionRequest) ([
 }
 
 func (s *seat) Team(ctx context.Context, calls []*loomv1.TeamCall) ([]*loomv1.TeamReply, error) {
+	s.telling.mayWait("team")
 	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_AskTeam{AskTeam: &loomv1.AskTeam{
 		Attempt: s.attempt, Claimant: s.who, Calls: calls,
 	}}})
@@ -273,6 +282,7 @@ func (s *seat) Team(ctx context.Context, calls []*loomv1.TeamCall) ([]*loomv1.Te
 }
 
 func (s *seat) Interview(ctx context.Context, c *loomv1.InterviewTurn) (*loomv1.InterviewBrief, error) {
+	s.telling.mayWait("answer")
 	c.Attempt, c.Claimant = s.attempt, s.who
 	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_InterviewTurn{InterviewTurn: c}})
 	return answer.GetInterview(), err

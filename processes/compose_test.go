@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -47,6 +48,7 @@ func told(results []processes.Result) (all []string) {
 }
 
 func TestPROC06_Composition(t *testing.T) {
+	longtest.Skip(t)
 	chain := func(n int) (files []processes.Source) {
 		for i := range n {
 			files = append(files, using(fmt.Sprintf("p%d", i), fmt.Sprintf("p%d", i+1)))

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/lazy"
 	"github.com/loomrun/loom/internal/base/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
@@ -43,8 +44,17 @@ func NewLibrary(defs ...*loomv1.Definition) *Library {
 var builtin embed.FS
 
 // Builtin returns the processes that Loom comes with, for roles that include
-// the built-in ones; it panics where they do not.
+// the built-in ones, for these alone always the same; it panics where they do not.
 func Builtin(rs *roles.Set) *Library {
+	if rs == roles.Builtin() {
+		return forBuiltinRoles()
+	}
+	return readBuiltin(rs)
+}
+
+var forBuiltinRoles = lazy.Value(func() *Library { return readBuiltin(roles.Builtin()) })
+
+func readBuiltin(rs *roles.Set) *Library {
 	l, err := Load(&Library{}, builtin, ".", rs)
 	if err != nil {
 		panic(err)

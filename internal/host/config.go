@@ -292,6 +292,9 @@ type Config struct {
 	// asks the system; it is for tests.
 	Free func(path string) (free, total uint64, err error)
 
+	// Told hears what the agents of a leaf host do, whom no notices tell of the deployment's
+	// work. Nil means that nobody does; other hosts do not heed it.
+	Told actors.Told
 	// Logger receives what the operator should know. Nil discards it.
 	Logger *slog.Logger
 }

@@ -64,7 +64,7 @@ const (
 
 // StartLeaf starts a host that only runs agents, of the projects in c and of the
 // roles of its credentials. Of c it heeds what concerns agents: Data, Projects'
-// ids and repositories, models, sandbox, sources, Agents, Labels and Logger. An
+// ids and repositories, models, sandbox, sources, Agents, Labels, Logger and Told. An
 // empty url means the one in the credentials. It returns when agents pull work;
 // request/denied when the credentials are no worker's or not let in,
 // project/unknown and project/conflict for projects that the deployment has not
@@ -251,7 +251,7 @@ func (l *Leaf) startAgents(context.Context) error {
 		}
 		pools = append(pools, actors.Pool{
 			Role: name, Agents: agents, Host: l.name, Start: l.epoch, Queue: farQueue{l.nc}, Serves: l.serves,
-			Sit: l.way.Sit, Worker: seat.Worker(worker), Logger: h.log, LookAgain: leafLook,
+			Sit: l.way.Sit, Worker: seat.Worker(worker), Logger: h.log, LookAgain: leafLook, Told: h.config.Told,
 			RestartMax: role.Restart.Max, RestartWithin: role.Restart.Within, RestartBackoff: role.Restart.Backoff,
 		})
 	}

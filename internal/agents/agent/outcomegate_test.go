@@ -257,6 +257,7 @@ func TestREAL06_WhatAFailedCheckPrintedIsToldOnce(t *testing.T) {
 // TestPROC05_EachTypeOfRulesIsToldInItsTurn has a phase break a rule of each type that
 // needs no judgment: the model is told all of them, and mends them, within its turn.
 func TestPROC05_EachTypeOfRulesIsToldInItsTurn(t *testing.T) {
+	longtest.Skip(t)
 	const process = `name: offer
 version: "1.0"
 phases:

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/internal/place/git"
@@ -63,6 +64,7 @@ func ruleReader(prompt *string, offered *[]string) func(*model.Request) (*model.
 // sentence which says the opposite how many a judge finds out that goes by a rule, and of
 // five that show what they shall how many it doubts. docs/processes.md has the counts.
 func TestPROC05_ASecondJudgeReadsTheQuotation(t *testing.T) {
+	longtest.Skip(t)
 	type row struct{ claim, quotation, text string }
 	opposite := []row{
 		{"The company is profitable.", "the company is profitable", "It would be wrong to say that the company is profitable before 2028."},

@@ -113,6 +113,7 @@ func TestREAL02_TheSetupAloneHasRegistries(t *testing.T) {
 // TestREAL02_ASetupThatFailsIsNobodysAttempt tells what failed with its output,
 // and asks no model.
 func TestREAL02_ASetupThatFailsIsNobodysAttempt(t *testing.T) {
+	longtest.Skip(t)
 	for _, role := range []string{"backend-engineer", "qa-engineer"} {
 		b := newBench(t, script(finish("success")))
 		br := brief(role, loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
@@ -127,6 +128,7 @@ func TestREAL02_ASetupThatFailsIsNobodysAttempt(t *testing.T) {
 // A setup that changes what a change would have is told of by name, before a model
 // is asked: its work would be in every change, and nobody's.
 func TestREAL02_ASetupThatChangesFilesIsToldOf(t *testing.T) {
+	longtest.Skip(t)
 	for name, setup := range map[string]string{"a.txt": "echo more >> a.txt", "new.txt": "echo new > new.txt"} {
 		b := newBench(t, script(finish("success")))
 		br := brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
@@ -140,6 +142,7 @@ func TestREAL02_ASetupThatChangesFilesIsToldOf(t *testing.T) {
 
 // Nor may the setup for the hooks change what was approved.
 func TestREAL02_ASetupForHooksThatChangesFilesIsToldOf(t *testing.T) {
+	longtest.Skip(t)
 	b := newBench(t, script(says(call("file_write", map[string]any{"path": "new.txt", "content": "new\n"})), finish("success")),
 		git.File{Path: ".git/hooks/pre-commit", Data: []byte("#!/bin/sh\nexit 0\n"), Exec: true})
 	out := b.must(brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED))

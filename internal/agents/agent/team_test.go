@@ -11,6 +11,7 @@ import (
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/tool"
+	"github.com/loomrun/loom/internal/base/longtest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/roles"
 )
@@ -104,6 +105,7 @@ func offeredTeamWrite(b *bench) bool {
 // TestACT03_MailIsOfferedWhereThereIsATeam looks at what a model is offered and told
 // with a team, and without one.
 func TestACT03_MailIsOfferedWhereThereIsATeam(t *testing.T) {
+	longtest.Skip(t)
 	for _, tt := range []struct {
 		role string
 		team *loomv1.TeamView

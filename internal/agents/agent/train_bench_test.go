@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loomrun/loom/internal/base/longtest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -39,6 +40,7 @@ func BenchmarkTwentyWithTwoBad(b *testing.B) {
 
 // TestBYD08_TrainsLandWhatOneByOneLands takes a short queue both ways.
 func TestBYD08_TrainsLandWhatOneByOneLands(t *testing.T) {
+	longtest.Skip(t)
 	for name, land := range map[string]func(*yard) int{"trains": (*yard).onTrains, "one by one": (*yard).oneByOne} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -95,6 +95,7 @@ func (b *turnBench) ran(command string) int {
 }
 
 func TestACT04_ChangeIsWhatTheWorktreeHas(t *testing.T) {
+	longtest.Skip(t)
 	b := newTurn(t)
 	out := b.must(brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED))
 	if len(out.Change.GetFiles()) != 1 || out.Change.Files[0].Path != "new.txt" || out.Change.Files[0].Status != "added" {

@@ -60,6 +60,7 @@ func TestAGENT03_NoToolIsLostBehindAnother(t *testing.T) {
 // To ask what a tool from outside takes does nothing, also where permissions are looked
 // at for each call.
 func TestAGENT03_ANameAloneIsAnsweredAndNotCalled(t *testing.T) {
+	longtest.Skip(t)
 	for _, permissions := range [][]*loomv1.Permission{nil, {{Id: "p1", Verdict: loomv1.PermissionVerdict_PERMISSION_VERDICT_DENY, Tool: "shell"}}} {
 		asksByName(t, permissions)
 	}
@@ -172,6 +173,7 @@ func TestAGENT03_UseIsTheCallItself(t *testing.T) {
 // A process excludes tools of servers also where the role has all of a server, and where
 // it excludes all of one.
 func TestAGENT03_AProcessExcludesToolsOfServers(t *testing.T) {
+	longtest.Skip(t)
 	for excluded, want := range map[string]string{"mcp_x_drop": "mcp_x_find", "mcp_x_*": "", "mcp_y_*": "mcp_x_drop mcp_x_find"} {
 		b := newBench(t, script(finish("success")))
 		b.worker.Outside = func(context.Context, agent.OutsideQuery) (list []tool.Outside, done func()) {

@@ -79,6 +79,24 @@ func (b *Board) Begin(ctx context.Context, c *client.Client, from From) {
 		c.Close()
 		return
 	}
+	b.run(ctx, func(ctx context.Context) {
+		defer c.Close()
+		newWatch(b, c, from).run(ctx)
+	})
+}
+
+// begin shows something until ctx or the board ends.
+func (b *Board) begin(ctx context.Context, show func(context.Context)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.end()
+	if !b.off {
+		b.run(ctx, show)
+	}
+}
+
+// run has something shown from now on; the caller holds mu.
+func (b *Board) run(ctx context.Context, show func(context.Context)) {
 	if b.tty != nil {
 		b.console.OnInterrupt(b.leave)
 	}
@@ -86,8 +104,7 @@ func (b *Board) Begin(ctx context.Context, c *client.Client, from From) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer c.Close()
-		newWatch(b, c, from).run(ctx)
+		show(ctx)
 	}()
 	b.end = func() {
 		cancel()

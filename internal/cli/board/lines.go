@@ -12,15 +12,17 @@ import (
 
 // State is what the board shows.
 type State struct {
-	Host     string
-	Projects []string
-	Asks     []Ask // oldest first
-	Waiting  int   // approvals that wait, also those that are not among the asks
-	Mend     []string
-	Paused   []string // projects that are
-	Rows     []Row
-	MicroUSD uint64 // what models cost since the host began to serve
-	Unpriced bool   // and of some calls the price is not known
+	Host string
+	// AgentsOnly is whether it only runs agents: the rows are what they work on.
+	AgentsOnly bool
+	Projects   []string
+	Asks       []Ask // oldest first
+	Waiting    int   // approvals that wait, also those that are not among the asks
+	Mend       []string
+	Paused     []string // projects that are
+	Rows       []Row
+	MicroUSD   uint64 // what models cost since the host began to serve
+	Unpriced   bool   // and of some calls the price is not known
 }
 
 // Ask is something that waits for the person in front.
@@ -160,7 +162,11 @@ func statusOf(s State, room int) string {
 			stages = append(stages, fmt.Sprintf("%d %s", n[Stage(i)], word))
 		}
 	}
-	counts := cmp.Or(strings.Join(stages, ", "), "no open work")
+	none, host := "no open work", "host "+s.Host
+	if s.AgentsOnly {
+		none, host = "no agent works", host+", agents only"
+	}
+	counts := cmp.Or(strings.Join(stages, ", "), none)
 	parts := []string{counts}
 	if len(s.Paused) > 0 { // nothing goes on by itself: that must not be what has no room
 		parts = []string{"paused: " + strings.Join(s.Paused, ", "), counts}
@@ -175,7 +181,7 @@ func statusOf(s State, room int) string {
 		parts = append(parts, console.Count(len(s.Projects), "project"))
 	}
 	if s.Host != "" {
-		parts = append(parts, "host "+s.Host)
+		parts = append(parts, host)
 	}
 	line := plainly(parts[0])
 	for _, p := range parts[1:] {

@@ -3,17 +3,14 @@ package board
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -27,10 +24,8 @@ type From struct {
 
 // How often a host is read.
 const (
-	pace     = 500 * time.Millisecond // at most, after notices
-	costPace = 5 * time.Second        // a bead of which models were asked alone
-	again    = 2 * time.Second        // one that did not answer
-	lookAt   = 30 * time.Second       // one of which no notice came
+	costPace = 5 * time.Second // a bead of which models were asked alone
+	again    = 2 * time.Second // one that did not answer
 )
 
 // mostRead is how many beads are read at once; the others are read after a pace.
@@ -48,10 +43,9 @@ type watch struct {
 
 	state State
 	rows  map[string]*entry
-	asked map[string]bool // approvals that are on the board
-	whole bool            // all is to be read anew: the beginning, or a host that was away
-	inbox bool            // what waits is to be read anew
-	pause bool            // what is paused is
+	whole bool // all is to be read anew: the beginning, or a host that was away
+	inbox bool // what waits is to be read anew
+	pause bool // what is paused is
 }
 
 // entry is an open bead, and when it is to be read again; never, at the zero time.
@@ -75,61 +69,7 @@ func (w *watch) run(ctx context.Context) {
 		return
 	}
 	defer stop()
-	var resized, stopped chan os.Signal
-	if w.tty != nil {
-		var end func()
-		resized, stopped, end = w.tty.signals()
-		defer end()
-	}
-	next := time.NewTimer(0)
-	defer next.Stop()
-	for last, size := (time.Time{}), false; ; size = false {
-		select {
-		case <-ctx.Done():
-			w.last(ctx)
-			return
-		case <-wake:
-			rest(ctx, w.pace()-time.Since(last))
-		case <-next.C:
-		case <-resized:
-			size = true
-		case <-stopped:
-			w.suspend()
-		}
-		var wait time.Duration
-		if size {
-			wait = w.ages()
-		} else {
-			wait = w.look(ctx)
-			last = time.Now()
-		}
-		if w.tty != nil && ctx.Err() == nil {
-			w.show(size)
-		}
-		next.Reset(wait)
-	}
-}
-
-// pace is how long a look is after the one before at least, whatever comes: lines cost
-// nothing but their reading.
-func (w *watch) pace() time.Duration {
-	if w.tty == nil {
-		return 0
-	}
-	return pace
-}
-
-// rest waits so long, or until ctx ends.
-func rest(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+	w.follow(ctx, w, wake)
 }
 
 // lastWithin bounds what is read at the end, for which a host waits before it stops.
@@ -249,12 +189,7 @@ func (w *watch) beginLines(ctx context.Context) error {
 // take notes what a notice changes, and says what of it is to be said.
 func (w *watch) take(n *loomv1.Notice) {
 	if w.teller.tells(n) {
-		if w.console.JSON {
-			data, _ := json.Marshal(console.JSONOf(n))
-			fmt.Fprintf(w.screen, "%s\n", data)
-		} else {
-			w.say(w.teller.line(n))
-		}
+		w.tell(w.teller, n)
 	}
 	if w.tty == nil {
 		return
@@ -358,24 +293,13 @@ func (w *watch) readRow(ctx context.Context, id string) error {
 	return nil
 }
 
-// show draws the board, and rings once for what waits since it was drawn.
-func (w *watch) show(resized bool) {
+// now is the state with its rows.
+func (w *watch) now() State {
 	s := w.state
 	for _, id := range slices.Sorted(maps.Keys(w.rows)) {
 		if r := w.rows[id].row; r.ID != "" {
 			s.Rows = append(s.Rows, r)
 		}
 	}
-	asked, ring := map[string]bool{}, false
-	for _, a := range s.Asks {
-		asked[a.ID] = true
-		ring = ring || w.asked != nil && !w.asked[a.ID]
-	}
-	for _, m := range s.Mend {
-		asked[m] = true
-		ring = ring || w.asked != nil && !w.asked[m]
-	}
-	w.asked = asked
-	now := time.Now()
-	w.draw(func(columns, rows int) []string { return Lines(s, now, columns, rows, w.paint) }, ring, resized)
+	return s
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/cli/board"
 	"github.com/loomrun/loom/internal/cli/cluster"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/host"
@@ -15,8 +16,8 @@ import (
 )
 
 // upLeaf runs a host that only runs agents, until it is interrupted or not let
-// in any more.
-func (a *Commands) upLeaf(cmd *cobra.Command, c host.Config, said config.Layer) error {
+// in any more, and shows on a board what they do.
+func (a *Commands) upLeaf(cmd *cobra.Command, c host.Config, live *board.Board, said config.Layer) error {
 	for _, flag := range cluster.NoLeaf {
 		if cmd.Flags().Changed(flag) {
 			return fault.New("usage/argument", "a host that only runs agents is none of a cluster").At("--" + flag)
@@ -31,12 +32,19 @@ func (a *Commands) upLeaf(cmd *cobra.Command, c host.Config, said config.Layer) 
 		return err
 	}
 	c.Listen, c.HTTP = "", ""
+	var projects []string
+	for _, p := range c.Projects {
+		projects = append(projects, p.ID)
+	}
+	agents := live.Agents(credentials.Name, projects)
+	c.Told = agents.Hear
 	l, err := host.StartLeaf(cmd.Context(), c, credentials, a.URL)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		l.Stop(context.Background())
+		live.End() // what its agents gave back is said
 		if broken := l.BrokenOff(); broken != "" {
 			fmt.Fprintln(console.Prose(a.Err, 0), broken)
 		}
@@ -44,6 +52,7 @@ func (a *Commands) upLeaf(cmd *cobra.Command, c host.Config, said config.Layer) 
 	}()
 	a.greetLeaf(l, c)
 	a.remember(said, c.Secrets)
+	agents.Begin(context.WithoutCancel(cmd.Context()))
 	select {
 	case <-cmd.Context().Done():
 		return nil

@@ -48,7 +48,7 @@ and read notices; others need credentials.`,
 			c.Logger = a.logger(a.Err)
 			s.with.Ready()
 			if s.leaf {
-				return a.upLeaf(cmd, c, said)
+				return a.upLeaf(cmd, c, live, said)
 			}
 			if err := cluster.New(a.Console).FillExternal(cmd, &c); err != nil {
 				return err

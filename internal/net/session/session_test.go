@@ -11,6 +11,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/net/session"
 )
 
@@ -155,6 +156,7 @@ func TestSEC01_TheFileHoldsNoSecretOfASession(t *testing.T) {
 }
 
 func TestSEC01_WhatCannotBeASessionChangesNothing(t *testing.T) {
+	longtest.Skip(t)
 	dir := directory(t)
 	for _, tt := range []struct {
 		scopes []string

@@ -7,6 +7,7 @@ import (
 )
 
 func TestP17_DirtyCheckoutIsLeftAlone(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for name, dirty := range map[string]func(*fixture){
 		"edited":                   func(f *fixture) { f.write("dir/b.txt", "mine\n") },
@@ -50,6 +51,7 @@ func TestP17_DirtyCheckoutIsLeftAlone(t *testing.T) {
 }
 
 func TestP17_WhatIsNotInTheWayStays(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	f := newFixture(t)
 	f.write("mine.txt", "untracked\n")
@@ -108,6 +110,7 @@ func TestDESIGN8_CleanCheckoutTakesWhatWaited(t *testing.T) {
 }
 
 func TestDESIGN8_BareRepository(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	f := newFixture(t)
 	f.bare()
@@ -207,6 +210,7 @@ func TestDESIGN8_LinkedWorktrees(t *testing.T) {
 }
 
 func TestP17_NoCommitBetweenBranchAndIndex(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	f := newFixture(t)
 	made := f.candidate(1, 5, f.propose(1, f.editing("a.txt", "loom\n")))
@@ -226,6 +230,7 @@ func TestP17_NoCommitBetweenBranchAndIndex(t *testing.T) {
 }
 
 func TestP17_EditInTheLastMoment(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	f := newFixture(t)
 	base := f.head("main")

@@ -157,6 +157,7 @@ func evilRepository(t *testing.T, c canary) string {
 // The user's own configuration is the user's; but its programs are not started
 // on what an agent wrote.
 func TestM21_NothingIsRunFromTheRegisteredRepository(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	f, c := newFixture(t), newCanary(t)
 	for _, kv := range c.settings() {
@@ -182,6 +183,7 @@ func TestM21_NothingIsRunFromTheRegisteredRepository(t *testing.T) {
 }
 
 func TestM21_TheProcessEnvironmentIsNotPassedOn(t *testing.T) {
+	longtest.Skip(t)
 	f, c := newFixture(t), newCanary(t)
 	home := t.TempDir()
 	var config strings.Builder
@@ -238,6 +240,7 @@ func TestM21_TheCanarySings(t *testing.T) {
 }
 
 func TestM21_NestedRepositoryIsNeverEntered(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	f, c := newFixture(t), newCanary(t)
 	w := f.workspace(1)
@@ -263,6 +266,7 @@ func TestM21_NestedRepositoryIsNeverEntered(t *testing.T) {
 // A submodule that an agent fills is not entered either, and is no part of a
 // change.
 func TestM21_Submodule(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	f, c := newFixture(t), newCanary(t)
 	evil := evilRepository(t, c)
@@ -304,6 +308,7 @@ func TestP9_TheDiffShowsWhatAttributesWouldHide(t *testing.T) {
 
 // Also not to look whether a file of the person's checkout has changed.
 func TestM21_FiltersSleepWhileLoomLooks(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	f, c := newFixture(t), newCanary(t)
 	f.write(".gitattributes", "a.txt filter=evil\n")

@@ -6,12 +6,15 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/loomrun/loom/internal/base/longtest"
 )
 
 // TestLOCK03_NoHookNoCheckout makes candidates under the commit lock: where no
 // hook would run, no work tree is written for one, and a hook that git would
 // not run is still told of.
 func TestLOCK03_NoHookNoCheckout(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string

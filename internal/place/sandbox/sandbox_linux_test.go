@@ -96,6 +96,7 @@ func TestTOOL03_CommandsRun(t *testing.T) {
 }
 
 func TestTOOL03_OnlyWhatIsNamedIsThere(t *testing.T) {
+	longtest.Skip(t)
 	if !there(t) {
 		return
 	}
@@ -177,6 +178,7 @@ func TestTOOL03_NoNetworkButItsOwn(t *testing.T) {
 
 // Each call answers with an error, and not by ending the command.
 func TestTOOL03_CallsThatReachAroundAreRefused(t *testing.T) {
+	longtest.Skip(t)
 	if !there(t) {
 		return
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/source/fetch"
 	"github.com/loomrun/loom/internal/agents/source/sourcetest"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 )
 
 func TestTOOL01_PublicAddresses(t *testing.T) {
@@ -236,6 +237,7 @@ func TestTOOL07_RateLimits(t *testing.T) {
 // A host is asked again when the time is over that it has named, in seconds or as a date,
 // and a wait of seconds is waited for.
 func TestTOOL07_RetryAfterIsKeptTo(t *testing.T) {
+	longtest.Skip(t)
 	net := sourcetest.New(t)
 	asked := map[string]int{}
 	serve := func(name, after string) {

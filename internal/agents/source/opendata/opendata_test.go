@@ -9,6 +9,7 @@ import (
 	"github.com/loomrun/loom/internal/agents/source/opendata"
 	"github.com/loomrun/loom/internal/agents/source/sourcetest"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/longtest"
 )
 
 const key = "abcdefghijklmnopqrstuvwxyz012345"
@@ -82,6 +83,7 @@ func services(t *testing.T) opendata.Config {
 }
 
 func TestTOOL07_OpenData(t *testing.T) {
+	longtest.Skip(t)
 	c, ctx := services(t), t.Context()
 	other := c
 	other.Key = strings.Repeat("x", 32)
