@@ -241,14 +241,14 @@ func (s *seat) ParkForOperator(ctx context.Context, block *loomv1.ModelBlock) er
 func (s *seat) park(ctx context.Context, c *loomv1.ParkAttempt) error {
 	ctx, cancel := outlast(ctx)
 	defer cancel()
-	s.telling.mayWait(c.WaitsFor)
+	s.telling.mayWait(&loomv1.AttemptParked{WaitsFor: c.WaitsFor, Until: c.Until, Block: c.Block})
 	c.Attempt, c.Claimant = s.attempt, s.who
 	_, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_ParkAttempt{ParkAttempt: c}})
 	return err
 }
 
 func (s *seat) Reserve(ctx context.Context, r *loomv1.CallReservation) (loomv1.Verdict, error) {
-	s.telling.mayWait("budget")
+	s.telling.mayWait(&loomv1.AttemptParked{WaitsFor: "budget"})
 	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_ReserveCall{ReserveCall: &loomv1.ReserveCall{
 		Attempt: s.attempt, Claimant: s.who, Reservation: r,
 	}}})
@@ -263,7 +263,7 @@ func (s *seat) Settle(ctx context.Context, request string, used *loomv1.Usage) e
 }
 
 func (s *seat) Permit(ctx context.Context, calls []*loomv1.PermissionRequest) ([]*loomv1.Permit, error) {
-	s.telling.mayWait("permission")
+	s.telling.mayWait(&loomv1.AttemptParked{WaitsFor: "permission"})
 	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_AskPermission{AskPermission: &loomv1.AskPermission{
 		Attempt: s.attempt, Claimant: s.who, Calls: calls,
 	}}})
@@ -271,7 +271,7 @@ func (s *seat) Permit(ctx context.Context, calls []*loomv1.PermissionRequest) ([
 }
 
 func (s *seat) Team(ctx context.Context, calls []*loomv1.TeamCall) ([]*loomv1.TeamReply, error) {
-	s.telling.mayWait("team")
+	s.telling.mayWait(&loomv1.AttemptParked{WaitsFor: "team"})
 	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_AskTeam{AskTeam: &loomv1.AskTeam{
 		Attempt: s.attempt, Claimant: s.who, Calls: calls,
 	}}})
@@ -282,7 +282,7 @@ func (s *seat) Team(ctx context.Context, calls []*loomv1.TeamCall) ([]*loomv1.Te
 }
 
 func (s *seat) Interview(ctx context.Context, c *loomv1.InterviewTurn) (*loomv1.InterviewBrief, error) {
-	s.telling.mayWait("answer")
+	s.telling.mayWait(&loomv1.AttemptParked{WaitsFor: "answer"})
 	c.Attempt, c.Claimant = s.attempt, s.who
 	answer, err := s.do(ctx, &loomv1.Command{Body: &loomv1.Command_InterviewTurn{InterviewTurn: c}})
 	return answer.GetInterview(), err

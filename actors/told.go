@@ -16,7 +16,7 @@ type Told func(b *loomv1.Brief, e *loomv1.Event)
 type telling struct {
 	told  Told
 	brief *loomv1.Brief
-	waits atomic.Value // the string for what its agent has asked last that can park it
+	waits atomic.Pointer[loomv1.AttemptParked] // what its agent has asked last that can park it
 }
 
 // say tells of a fact. A telling that nobody hears says nothing.
@@ -33,7 +33,7 @@ func (t *telling) say(e *loomv1.Event) {
 }
 
 // mayWait notes what the attempt waits for, should it be parked now.
-func (t *telling) mayWait(what string) {
+func (t *telling) mayWait(what *loomv1.AttemptParked) {
 	if t != nil {
 		t.waits.Store(what)
 	}
@@ -47,8 +47,7 @@ func (t *telling) claimed() {
 
 // parked says that it waits.
 func (t *telling) parked() {
-	what, _ := t.waits.Load().(string)
-	t.say(&loomv1.Event{Fact: &loomv1.Event_AttemptParked{AttemptParked: &loomv1.AttemptParked{WaitsFor: what}}})
+	t.say(&loomv1.Event{Fact: &loomv1.Event_AttemptParked{AttemptParked: t.waits.Load()}})
 }
 
 // ended says what came of it.

@@ -178,6 +178,36 @@ func TestCLI01_UpShowsABoard(t *testing.T) {
 	})
 }
 
+// TestCLI01_ALeafHostShowsItsAgents is a host that only runs agents at a terminal: its
+// board has what they work on, and what came of it stands above.
+func TestCLI01_ALeafHostShowsItsAgents(t *testing.T) {
+	longtest.Skip(t)
+	s := newSeat(t, 80, 24)
+	host := s.command("up", "--project", "shop=shop", "--model", "scripted:demo", "--unsandboxed", "--listen", "127.0.0.1:0", "--agents", "qa-engineer=0")
+	if err := host.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := untilAnswers(s.ctx, filepath.Join(s.home, "loom")); err != nil {
+		t.Fatal(err)
+	}
+	s.loom("auth", "user", "add", "w1", "--as", "worker", "--role", "qa-engineer")
+	s.up("--agents-only", "--data", "leaf", "--creds", "w1.creds")
+	s.sees("no agent works · $0.00 spent · shop · host w1, agents only")
+	s.loom("submit", "--project", "shop", "--type", "bug", "Orders of exactly 50.00 pay for shipping, whatever else is in the cart and who ordered")
+	s.sees("shop-1  triage by qa-engineer/")
+	s.sees("no agent works")
+	text := s.ends()
+	if want := "shop-1: attempt at triage succeeded: "; strings.Count(text, want) != 1 || strings.Contains(text, "triage by") {
+		t.Errorf("%q stands there %d times, want once, and nothing of the board:\n%s", want, strings.Count(text, want), text)
+	}
+	if err := host.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := host.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCLI01_UpEndsAtATerminalThatNobodyReads has hosts at a terminal that takes nothing
 // from the first byte on, with a board and with lines: they serve, and end when they are told to.
 func TestCLI01_UpEndsAtATerminalThatNobodyReads(t *testing.T) {

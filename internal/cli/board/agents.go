@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,10 +37,8 @@ func (b *Board) Agents(host string, projects []string) *Agents {
 	if b.tty != nil {
 		kinds = kinds[1:] // the board shows what is claimed
 	}
-	t := newTeller(kinds)
-	t.alone = true
 	return &Agents{
-		Board: b, teller: t, wake: make(chan struct{}, 1), rows: map[string]Row{},
+		Board: b, teller: newTeller(kinds), wake: make(chan struct{}, 1), rows: map[string]Row{},
 		state: State{Host: host, Projects: projects, AgentsOnly: true},
 	}
 }
@@ -53,6 +52,9 @@ func (a *Agents) Hear(b *loomv1.Brief, e *loomv1.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n := notice.Of(e, nil)
+	if !a.console.JSON { // it is this host, which is not named
+		n.Summary = strings.ReplaceAll(n.Summary, "@"+a.state.Host, "")
+	}
 	if slices.Contains(a.teller.kinds, n.Kind) {
 		a.news = append(a.news, n)
 	}
