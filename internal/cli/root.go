@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,7 +121,7 @@ func root(c *console.Console) *cobra.Command {
 	root.PersistentFlags().StringVar(&c.RolesDir, "roles", "", "`DIR` of role files, beside and in the place of the built-in ones")
 	root.PersistentFlags().StringVar(&c.ConfigFile, "config", "", "configuration `FILE`, read in the place of all others")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		if err := c.CheckColour(); err != nil {
+		if err := cmp.Or(console.CheckEmpty(cmd), c.CheckColour()); err != nil {
 			return err
 		}
 		return c.Configure(cmd)

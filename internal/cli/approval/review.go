@@ -309,5 +309,9 @@ func (r *review) close(left int) {
 		fmt.Fprintln(r.Out, "nothing more waits for you")
 		return
 	}
+	if left == 1 {
+		fmt.Fprintln(r.Out, "1 still waits")
+		return
+	}
 	fmt.Fprintf(r.Out, "%d still wait\n", left)
 }

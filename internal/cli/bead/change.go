@@ -30,7 +30,7 @@ type beadEdit struct {
 func (a *Commands) beadUpdate() *cobra.Command {
 	var e beadEdit
 	cmd := &cobra.Command{
-		Use: "update BEAD [flags]", Short: "change a bead", Args: console.Takes("BEAD"),
+		Use: "update BEAD [flags]", Short: "change a bead", Args: console.Takes("BEAD"), Annotations: map[string]string{console.TakesEmpty: "yes"},
 		Long: `Update changes what the flags name, and nothing else; an empty value takes
 away a parent, an assignee or a deadline. A bead that is blocked by others is
 not worked on until they are closed; work under way is held.`,

@@ -272,6 +272,23 @@ func BadFlag(cmd *cobra.Command, err error) error {
 	return fault.New("usage/argument", "not a flag").Got(err.Error()).Want("see \"%s --help\"", cmd.CommandPath())
 }
 
+// TakesEmpty is an annotation of commands to which an empty value says something.
+const TakesEmpty = "loom/takes-empty"
+
+// CheckEmpty refuses flags that are given an empty text: most often that is a variable of
+// a script that is not set, and not what stands where the flag is left out.
+func CheckEmpty(cmd *cobra.Command) (err error) {
+	if cmd.Annotations[TakesEmpty] != "" {
+		return nil
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && f.Changed && f.Value.String() == "" && f.Value.Type() == "string" {
+			err = fault.New("usage/argument", "its value is empty").At("--"+f.Name).Want("%s, or leave it out", spelled(f))
+		}
+	})
+	return err
+}
+
 func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	if short := e.GetSpecifiedShortnames(); short != "" {
 		return fault.New("usage/argument", "unknown flag").Got("-"+short).Want("see \"%s --help\"", cmd.CommandPath())

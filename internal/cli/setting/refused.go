@@ -39,6 +39,8 @@ func refused(layer config.Layer) error {
 		case errors.Is(err, fs.ErrNotExist) && key == "key": // the start makes it
 		case err != nil:
 			errs = append(errs, fault.New("config/value", "the key cannot be read").At(s.Origin.String()).Got(s.Values[0]).Because(err))
+		case !info.Mode().IsRegular():
+			errs = append(errs, fault.New("config/value", "the key is a file, and this is none").At(s.Origin.String()).Got(s.Values[0]))
 		case info.Mode().Perm()&0o077 != 0:
 			errs = append(errs, fault.New("config/value", "the key can be read by others (mode %04o)", info.Mode().Perm()).At(s.Origin.String()).Got(s.Values[0]).Want("chmod 600 it, and consider it seen"))
 		}

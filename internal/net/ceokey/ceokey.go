@@ -24,6 +24,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/durable"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/privatefile"
 	"github.com/loomrun/loom/internal/core/keyring"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -49,12 +50,8 @@ func DefaultPath() (string, error) {
 
 // Open reads the key at path; it refuses a file that others can read.
 func Open(path string) (*Key, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fault.New("data/permissions", "the CEO's key cannot be read").At(path).Because(err)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fault.New("data/permissions", "the CEO's key can be read by others (mode %04o)", info.Mode().Perm()).At(path).Want("chmod 600 it, and consider it seen")
+	if _, err := privatefile.Guarded("the CEO's key", path, "consider it seen"); err != nil {
+		return nil, err
 	}
 	seed, err := os.ReadFile(path)
 	if err != nil {

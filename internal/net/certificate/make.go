@@ -180,13 +180,8 @@ func unwritable(path string, err error) error {
 // read returns a certificate and its key; a key that others can read is
 // refused.
 func read(certificate, key string) (tls.Certificate, error) {
-	info, err := os.Stat(key)
-	if err != nil {
-		return tls.Certificate{}, fault.New("data/permissions", "the key of the certificate cannot be read").At(key).Because(err)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return tls.Certificate{}, fault.New("data/permissions", "the key of the certificate can be read by others (mode %04o)", info.Mode().Perm()).
-			At(key).Want("chmod 600 it, and consider it seen")
+	if _, err := privatefile.Guarded("the key of the certificate", key, "consider it seen"); err != nil {
+		return tls.Certificate{}, err
 	}
 	pair, err := tls.LoadX509KeyPair(certificate, key)
 	if err != nil {

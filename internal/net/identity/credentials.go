@@ -80,13 +80,9 @@ func (c Credentials) Write(path string) error {
 // that is absent or that others can read, and identity/file for one that is no
 // such file.
 func ReadCredentials(path string) (Credentials, error) {
-	info, err := os.Stat(path)
+	info, err := privatefile.Guarded("the file of credentials", path, "\"loom auth user rotate\" them")
 	if err != nil {
-		return Credentials{}, fault.New("data/permissions", "the credentials cannot be read").At(path).Because(err)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return Credentials{}, fault.New("data/permissions", "the credentials can be read by others (mode %04o)", info.Mode().Perm()).
-			At(path).Want("chmod 600 it, and \"loom auth user rotate\" them")
+		return Credentials{}, err
 	}
 	if info.Size() > maxCredentials {
 		return Credentials{}, fault.New("identity/file", "not a credentials file").At(path)
