@@ -19,7 +19,7 @@ import (
 // target. Sessions are worked by [SessionWorkflow], which binds the steps to the seal; so
 // no library has this one and no submission can name it.
 func compilePattern(p *loomv1.Pattern, rs *roles.Set) (*loomv1.Definition, []*fault.Error) {
-	f := patternPhases(p)
+	f := patternPhases(p, "")
 	f.Hooks = hooksFile{BeforePlan: []hookFile{{Approve: "Shall work begin with this intent?"}}}
 	for i, s := range p.Steps {
 		if s.Stop && i+1 < len(p.Steps) {
@@ -34,6 +34,10 @@ func compilePattern(p *loomv1.Pattern, rs *roles.Set) (*loomv1.Definition, []*fa
 // of the sealed envelope.
 const CompletionNode = "completion-check"
 
+// SessionKey names the session in the context of its bead, by which the files of its steps
+// lie in a folder of its own.
+const SessionKey = "session"
+
 // sessionPrefix begins the names of the workflows of sessions.
 const sessionPrefix = "pattern-"
 
@@ -45,7 +49,7 @@ func SessionWorkflow(p *loomv1.Pattern, criteria int, rs *roles.Set) (*loomv1.De
 	if len(p.GetSteps()) == 0 {
 		return nil, fault.New("intent/invalid", "pattern %q has no step", p.GetName()).At("steps")
 	}
-	f := patternPhases(p)
+	f := patternPhases(p, intent.Folder("{context."+SessionKey+"|"+SessionKey+"}")+"/")
 	f.Name = (sessionPrefix + p.Name)[:min(len(sessionPrefix)+len(p.Name), 64)]
 	check := phaseFile{
 		ID: CompletionNode, Role: verifier, IsCriticalPath: proto.Bool(true), DependsOn: []string{p.Steps[len(p.Steps)-1].Name}, Outcome: map[string]string{},
@@ -92,20 +96,21 @@ func MetField(n int) string { return fmt.Sprintf("success_%d", n) }
 // EvidenceField names the outcome field with the words that show it.
 func EvidenceField(n int) string { return fmt.Sprintf("evidence_%d", n) }
 
-// patternPhases are the steps of a pattern as phases, without what is asked on the way.
-func patternPhases(p *loomv1.Pattern) phasesFile {
+// patternPhases are the steps of a pattern as phases, without what is asked on the way;
+// their files lie in a folder, "" or one with a slash at its end.
+func patternPhases(p *loomv1.Pattern, folder string) phasesFile {
 	f := phasesFile{
 		Name: p.Name, Version: p.Version, Description: p.Purpose, PhaseMode: Strict,
 		Persona: "You work by the pattern " + p.Name + ": " + p.Purpose + "\n\nThe sealed intent of the session is what you work for. You neither widen nor reframe it.",
 		Tools:   toolsFile{Required: p.RequiredTools},
 	}
 	for i := range p.Steps {
-		f.Phases = append(f.Phases, stepPhase(p, i))
+		f.Phases = append(f.Phases, stepPhase(p, i, folder))
 	}
 	return f
 }
 
-func stepPhase(p *loomv1.Pattern, i int) phaseFile {
+func stepPhase(p *loomv1.Pattern, i int, folder string) phaseFile {
 	s := p.Steps[i]
 	limits := intent.LimitsOf(intent.TempoOf(0, s, p), s)
 	text := s.Description
@@ -126,13 +131,14 @@ func stepPhase(p *loomv1.Pattern, i int) phaseFile {
 	for _, name := range s.Deliverables {
 		last := !slices.ContainsFunc(p.Steps[i+1:], func(o *loomv1.PatternStep) bool { return slices.Contains(o.Deliverables, name) })
 		k := slices.IndexFunc(p.Outputs, func(o *loomv1.PatternOutput) bool { return o.Name == name })
-		switch {
-		case !last:
-			ph.Description += "\n\nLeave it in " + name + ", where a later step takes it up."
-		case k >= 0 && p.Outputs[k].Description != "":
-			ph.Deliverables = append(ph.Deliverables, name+" — "+p.Outputs[k].Description)
-		default:
-			ph.Deliverables = append(ph.Deliverables, name)
+		about := ""
+		if k >= 0 && p.Outputs[k].Description != "" {
+			about = " — " + p.Outputs[k].Description
+		}
+		if last {
+			ph.Deliverables = append(ph.Deliverables, folder+name+about)
+		} else {
+			ph.Description += "\n\nLeave " + name + about + ". A later step takes it up."
 		}
 	}
 	return ph

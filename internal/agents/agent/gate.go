@@ -136,15 +136,16 @@ func (j *job) delivers(tree *git.Worktree) func(context.Context, *loomv1.Outcome
 			j.found = errs
 			return fault.New(brokenCode(errs), "%s", strings.TrimSpace(verify.Text(errs))), nil
 		}
-		if !slices.Contains(j.refusals, "verify/untouched") {
-			old, err := j.untouched(ctx, tree)
-			if err != nil {
-				return nil, err
-			}
-			if len(old) > 0 {
-				return fault.New("verify/untouched", "%s: as the repository had it before this session, and nothing that it has done", strings.Join(old, ", ")).
-					Want("write it, or call finish once more if it is right as it is"), nil
-			}
+		old, err := j.untouched(ctx, tree)
+		if err != nil {
+			return nil, err
+		}
+		if len(old) > 0 {
+			return fault.New("verify/untouched", "%s: as the repository had it before this session, and nothing that it has done", strings.Join(old, ", ")).Want("write it"), nil
+		}
+		if same := j.asBefore(tree.Path()); len(same) > 0 && !slices.Contains(j.refusals, "verify/untouched") {
+			return fault.New("verify/untouched", "%s: as this step has left it before, and now it is done again", strings.Join(same, ", ")).
+				Want("mend it, or call finish once more if it is right as it is"), nil
 		}
 		return j.undeclared(ctx, tree)
 	}
@@ -159,8 +160,8 @@ func (t *tree) guarded(gate func(context.Context, *loomv1.Outcome) (*fault.Error
 	}
 }
 
-// untouched lists the files that a step of a session has to leave, and that the branch
-// had before: of an earlier session under the same name, most likely.
+// untouched lists the files that a step of a session has to leave, and that the branch had
+// before, byte for byte, though no step of it has left them.
 func (j *job) untouched(ctx context.Context, tree *git.Worktree) (old []string, err error) {
 	var names []string
 	for _, name := range j.brief.Step.GetDeliverables() {

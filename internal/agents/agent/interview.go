@@ -252,6 +252,9 @@ func (v *interviewer) opening() string {
 			p.data(a.Text)
 		}
 	}
+	for _, q := range v.b.Passed {
+		fmt.Fprintf(&p, "To the question %q the person has nothing to add.\n", q.Text)
+	}
 	return p.String()
 }
 

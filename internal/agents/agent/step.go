@@ -2,10 +2,13 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -49,6 +52,8 @@ func (j *job) stepText(ctx context.Context) (string, error) {
 	var p prompt
 	p.section("Session")
 	j.intentText(&p)
+	folder := intent.Folder(b.Session)
+	fmt.Fprintf(&p, "What its steps leave lies in %s, and so does each file that its words name. Other folders beside that are of other sessions, and no part of the project.\n", folder)
 	for _, e := range b.Done {
 		fmt.Fprintf(&p, "Step %d is done; its work said:\n", e.Step)
 		p.data(strings.TrimSpace(e.Summary + "\n" + e.Notes))
@@ -212,8 +217,9 @@ func leftToSession(b *loomv1.Brief, a *loomv1.Attempt) bool {
 	return b.Step != nil && a.Outcome.GetCode() == workflow.Withdrawn
 }
 
-// fetchEarlier puts what other steps of the session have left into a worktree that does not have
-// it: where a session was taken up, their work was done elsewhere.
+// fetchEarlier puts what steps of the session have left into a worktree: where a session was
+// taken up, or a step is done again in another bead, their work was done elsewhere. What the
+// step that runs has to leave itself stays as the worktree has it.
 func (j *job) fetchEarlier(ctx context.Context, dir string) error {
 	earlier := j.brief.Step.GetEarlier()
 	if len(earlier) == 0 {
@@ -225,7 +231,7 @@ func (j *job) fetchEarlier(ctx context.Context, dir string) error {
 	}
 	defer root.Close()
 	for _, o := range earlier {
-		if _, err := root.Lstat(o.Name); err == nil {
+		if _, err := root.Lstat(o.Name); err == nil && slices.Contains(j.brief.Step.Deliverables, o.Name) {
 			continue
 		}
 		data, err := j.Blobs.Get(ctx, o.Content)
@@ -289,4 +295,18 @@ func (j *job) iterations() int {
 // leftEarlier says whether a step of the session has left a file, whatever node did it.
 func (j *job) leftEarlier(name string) bool {
 	return slices.ContainsFunc(j.brief.Step.GetEarlier(), func(o *loomv1.StepOutput) bool { return o.Name == name })
+}
+
+// asBefore lists the files of a step that is done again which are still what it had left.
+func (j *job) asBefore(dir string) (same []string) {
+	for _, o := range j.brief.Step.GetEarlier() {
+		if o.Step != j.brief.Step.GetRun().GetStep() || !slices.Contains(j.brief.Step.Deliverables, o.Name) {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(o.Name))) //nolint:gosec // a name that the session has checked
+		if sum := sha256.Sum256(data); err == nil && hex.EncodeToString(sum[:]) == o.GetContent().GetSha256() {
+			same = append(same, o.Name)
+		}
+	}
+	return same
 }

@@ -54,6 +54,15 @@ func step(number uint32, deliverables ...string) *loomv1.StepBrief {
 	}}
 }
 
+func (b *bench) put(text string) *loomv1.BlobRef {
+	b.t.Helper()
+	ref, err := b.worker.Blobs.Put(b.t.Context(), []byte(text), "text/plain; charset=utf-8")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return ref
+}
+
 // Whoever ends a step without what it has to leave is told within the turn, also of a file
 // that a later step takes up, and mends it.
 func TestPAT03_AStepWithoutItsFileIsMendedInItsTurn(t *testing.T) {
@@ -74,40 +83,72 @@ func TestPAT03_AStepWithoutItsFileIsMendedInItsTurn(t *testing.T) {
 	}
 }
 
-// A file of an earlier session under the same name is not taken for the work of a step;
-// whoever says again that it is right as it is, is believed.
+// A file that the repository had before is not taken for the work of a step; what the step
+// has left itself before is, if it says so again.
 func TestPAT03_AnOldFileIsNotTheWorkOfAStep(t *testing.T) {
 	longtest.Skip(t)
 	old := git.File{Path: "clear.md", Data: []byte("Of another session.\n")}
 	done := call(turn.FinishName, map[string]any{"status": "success", "summary": "done"})
 	write := call("file_write", map[string]any{"path": "clear.md", "content": "Clear.\n"})
+	own := func(b *bench, step uint32) []*loomv1.StepOutput {
+		return []*loomv1.StepOutput{{Name: "clear.md", Step: step, Content: b.put("Of another session.\n")}}
+	}
 	for _, tt := range []struct {
 		name    string
 		second  *model.Response
-		earlier []*loomv1.StepOutput
+		earlier uint32
+		told    string
 		answers int
 		left    string
 	}{
-		{"it is written", says(write, done), nil, 2, "Clear.\n"},
-		{"it is right as it is", says(done), nil, 2, "Of another session.\n"},
-		{"a step before has left it", nil, []*loomv1.StepOutput{{Name: "clear.md", Step: 1}}, 1, "Of another session.\n"},
+		{"it is written", says(write, done), 0, "as the repository had it before this session", 2, "Clear.\n"},
+		{"it is never written", says(done), 0, "as the repository had it before this session", 0, ""},
+		{"it is done again and as it was", says(done), 2, "as this step has left it before", 2, "Of another session.\n"},
+		{"a step before has left it", nil, 1, "", 1, "Of another session.\n"},
 	} {
 		answers := 0
 		b := newBench(t, func(*model.Request) (*model.Response, error) {
-			if answers++; answers == 2 {
+			if answers++; answers >= 2 {
 				return tt.second, nil
 			}
 			return says(done), nil
 		}, old)
 		of := step(2, "clear.md")
-		of.Earlier = tt.earlier
+		if tt.earlier > 0 {
+			of.Earlier = own(b, tt.earlier)
+		}
 		out := b.must(stepBrief(t, "analyst", "rewrite", of))
-		if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || answers != tt.answers || len(out.Left) != 1 || b.text(out.Left[0].Content) != tt.left {
+		if passed := out.Status == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS; passed != (tt.left != "") || tt.answers > 0 && answers != tt.answers {
 			t.Fatalf("%s: after %d answers: %v", tt.name, answers, out)
 		}
-		if answers == 2 && !strings.Contains(b.lastTold(), "as the repository had it before this session") {
+		if tt.left != "" && (len(out.Left) != 1 || b.text(out.Left[0].Content) != tt.left) {
+			t.Errorf("%s: it has left %v", tt.name, out.Left)
+		}
+		if !strings.Contains(b.lastTold(), tt.told) {
 			t.Errorf("%s: it is told\n%s", tt.name, b.lastTold())
 		}
+	}
+}
+
+// A step that is done again in another bead has what the session's steps have left, its own
+// file too, and not what lies there under the name of another step's.
+func TestPAT03_AStepHasTheFilesOfItsSession(t *testing.T) {
+	read := func(path string) *model.Response { return says(call("file_read", map[string]any{"path": path})) }
+	b := newBench(t, script(read("sessions/s1/clear.md"), read("sessions/s1/claims.md"), says(call(turn.FinishName, map[string]any{"status": "failure", "summary": "seen"}))),
+		git.File{Path: "sessions/s1/claims.md", Data: []byte("Of a session long ago.\n")})
+	of := step(2, "sessions/s1/clear.md")
+	of.Earlier = []*loomv1.StepOutput{
+		{Name: "sessions/s1/clear.md", Step: 2, Content: b.put("Clear already.\n")}, {Name: "sessions/s1/claims.md", Step: 1, Content: b.put("Nine claims.\n")},
+	}
+	b.must(stepBrief(t, "analyst", "rewrite", of))
+	var got []string
+	for _, s := range b.seat.turn.Steps {
+		if c := s.GetTool(); c.GetCall().GetTool() == "file_read" {
+			got = append(got, b.text(c.Result.Output))
+		}
+	}
+	if all := strings.Join(got, ""); !strings.Contains(all, "Clear already.") || !strings.Contains(all, "Nine claims.") || strings.Contains(all, "long ago") {
+		t.Errorf("it reads %q", got)
 	}
 }
 
@@ -140,7 +181,10 @@ func TestPAT06_EvidenceStandsInAFileOfTheSteps(t *testing.T) {
 			git.File{Path: "clear.md", Data: []byte("Read it once,\nand act.\n")}, git.File{Path: "claims.md", Data: []byte("One claim is open.\n")},
 			git.File{Path: "sum.txt", Data: []byte("42\n")}, git.File{Path: "plan.png", Data: []byte("\x89PNG\xff")})
 		br := stepBrief(t, "qa-engineer", processes.CompletionNode, &loomv1.StepBrief{Earlier: []*loomv1.StepOutput{
-			{Name: "clear.md", Step: 2}, {Name: "plan.png", Step: 1}, {Name: "claims.md", Step: 1}, {Name: "sum.txt", Step: 2},
+			{Name: "clear.md", Step: 2, Content: b.put("Read it once,\nand act.\n")},
+			{Name: "plan.png", Step: 1, Content: b.put("\x89PNG\xff")},
+			{Name: "claims.md", Step: 1, Content: b.put("One claim is open.\n")},
+			{Name: "sum.txt", Step: 2, Content: b.put("42\n")},
 		}})
 		out := b.must(br)
 		if out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
@@ -159,7 +203,7 @@ func TestPAT06_EvidenceStandsInAFileOfTheSteps(t *testing.T) {
 func TestPAT06_WithoutATextTheJudgeIsBelieved(t *testing.T) {
 	b := newBench(t, script(says(call(turn.FinishName, map[string]any{"status": "success", "summary": "judged", "fields": map[string]any{"success_1": true, "evidence_1": "the plan has four rooms"}}))),
 		git.File{Path: "plan.png", Data: []byte("\x89PNG\xff")})
-	out := b.must(stepBrief(t, "qa-engineer", processes.CompletionNode, &loomv1.StepBrief{Earlier: []*loomv1.StepOutput{{Name: "plan.png", Step: 1}}}))
+	out := b.must(stepBrief(t, "qa-engineer", processes.CompletionNode, &loomv1.StepBrief{Earlier: []*loomv1.StepOutput{{Name: "plan.png", Step: 1, Content: b.put("\x89PNG\xff")}}}))
 	if met, _ := out.Fields.AsMap()["success_1"].(bool); !met {
 		t.Errorf("judged %v", out)
 	}

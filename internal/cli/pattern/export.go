@@ -112,6 +112,10 @@ func (m *minutes) fact(fact *loomv1.IntentFact) {
 	case *loomv1.IntentFact_Answered:
 		m.line("Answer %d, about %s, of %s:", f.Answered.Number, intent.FieldName(f.Answered.About), f.Answered.GetBy().GetName())
 		m.quote(f.Answered.Text)
+	case *loomv1.IntentFact_Passed:
+		m.line("%s has nothing to add to question %d.", who, f.Passed.Number)
+	case *loomv1.IntentFact_Struck:
+		m.line("%s %s answer %d.", who, map[bool]string{true: "takes back the striking of", false: "strikes"}[f.Struck.Restore], f.Struck.Number)
 	case *loomv1.IntentFact_Sealed:
 		m.line("Sealed by %s, digest %s.", who, f.Sealed.Digest)
 	case *loomv1.IntentFact_Drafted:
@@ -148,7 +152,7 @@ func (m *minutes) work(fact *loomv1.IntentFact, who string) {
 			m.line("- left `%s`, %d bytes, SHA-256 %s", o.Name, o.GetContent().GetSize(), o.GetContent().GetSha256())
 		}
 	case *loomv1.IntentFact_Steered:
-		m.line("%d. %s %s, from step %d on:", f.Steered.Number, who, map[bool]string{true: "redirects", false: "says"}[f.Steered.Redirect], f.Steered.FromStep)
+		m.line("%d. %s %s, to the steps that begin from here on:", f.Steered.Number, who, map[bool]string{true: "redirects", false: "says"}[f.Steered.Redirect])
 		m.quote(f.Steered.Text)
 	case *loomv1.IntentFact_TakenBack:
 		m.line("%s takes back what was said as number %d.", who, f.TakenBack.Number)

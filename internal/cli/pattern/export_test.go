@@ -21,13 +21,13 @@ func TestPAT01_AnExportedSessionQuotesWhatWasSaid(t *testing.T) {
 		Facts: []*loomv1.IntentFact{
 			fact(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Entered{Entered: &loomv1.LifecycleEntered{Phase: loomv1.LifecyclePhase_LIFECYCLE_PHASE_STEP_EXECUTION, Step: 1}}}),
 			fact(&loomv1.IntentFact{Fact: &loomv1.IntentFact_StepEnded{StepEnded: &loomv1.StepEnded{Step: 1, Status: loomv1.StepStatus_STEP_STATUS_DONE, Summary: "## Twelve names\n- [x] all met"}}}),
-			fact(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Steered{Steered: &loomv1.Steered{Text: "shorter", Redirect: true, FromStep: 2}}}),
+			fact(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Steered{Steered: &loomv1.Steered{Text: "shorter", Redirect: true, FromRun: 2}}}),
 			fact(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Judged{Judged: &loomv1.JudgeCompletion{Verdicts: []*loomv1.CompletionVerdict{{Item: "success/1", Met: true, Evidence: "names.md: twelve"}}}}}),
 		},
 	})
 	for _, want := range []string{
 		"# Session s1 of pattern naming\n", "> Names\n> # Delivery\n", "## step-execution, step 1: find\n",
-		"Step 1 ended: done.\n\n> ## Twelve names\n> - [x] all met\n", "ann redirects, from step 2 on:\n\n> shorter\n", "- success/1: met\n\n> names.md: twelve\n",
+		"Step 1 ended: done.\n\n> ## Twelve names\n> - [x] all met\n", "ann redirects, to the steps that begin from here on:\n\n> shorter\n", "- success/1: met\n\n> names.md: twelve\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -18,10 +18,16 @@ func notGiven(e *loomv1.IntentEnvelope, given map[loomv1.IntentField][]string) (
 			differs = append(differs, fmt.Sprintf("answer %d, about %s, is not in the file", a.Number, intent.FieldName(a.About)))
 		}
 	}
+	return append(differs, cropped(e)...)
+}
+
+// cropped says where an envelope quotes a part of an answer, or leaves one out, which may
+// turn its sense.
+func cropped(e *loomv1.IntentEnvelope) (parts []string) {
 	for _, f := range intent.Fields {
-		differs = append(differs, notWhole(e, f)...)
+		parts = append(parts, notWhole(e, f)...)
 	}
-	return differs
+	return parts
 }
 
 // notWhole says where the quotations of a field are other than the answers about it.

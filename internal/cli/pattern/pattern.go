@@ -28,7 +28,7 @@ func (a *Commands) Pattern() *cobra.Command {
 	return console.Group("pattern", "governed work that begins with a sealed intent: list, show, make and try",
 		"  loom pattern list\n  loom pattern show option-burst\n  loom pattern test option-burst",
 		a.listPatterns(), a.showPattern(), a.drawPattern(), a.validatePattern(), a.newPattern(), a.testPattern(),
-		a.runPattern(), a.resumeSession(), a.listSessions(), a.showSession(), a.exportSession(), a.answerSession(), a.sealSession(), a.reviseSession(), a.abortSession(),
+		a.runPattern(), a.resumeSession(), a.listSessions(), a.showSession(), a.exportSession(), a.answerSession(), a.strikeAnswer(), a.sealSession(), a.reviseSession(), a.abortSession(),
 		a.proceedSession(), a.steerSession(), a.setTempo(), a.chooseCompletion())
 }
 

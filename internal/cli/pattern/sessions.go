@@ -126,7 +126,7 @@ func sessionText(w io.Writer, s *loomv1.PatternSession) {
 			fmt.Fprintf(w, "  %s  %s%s\n", console.Stamp(f.At), intent.PhaseName(e.Phase), step)
 		}
 	}
-	understood(w, s.Answers)
+	understood(w, s)
 	if e := cmp.Or(s.Envelope, s.GetShown().GetEnvelope()); e != nil {
 		fmt.Fprintln(w)
 		envelopeText(w, e)
@@ -165,7 +165,7 @@ func workText(w io.Writer, s *loomv1.PatternSession) {
 				fmt.Fprintf(w, "  left %s, %d bytes, %s\n", o.Name, o.GetContent().GetSize(), o.GetContent().GetSha256())
 			}
 		case *loomv1.IntentFact_Steered:
-			fmt.Fprintf(w, "said %d, from step %d on: %s\n", f.Steered.Number, f.Steered.FromStep, console.Line(f.Steered.Text, 300))
+			fmt.Fprintf(w, "said %d, to the steps that begin from here on: %s\n", f.Steered.Number, console.Line(f.Steered.Text, 300))
 		case *loomv1.IntentFact_TakenBack:
 			fmt.Fprintf(w, "said %d was taken back\n", f.TakenBack.Number)
 		case *loomv1.IntentFact_Judged:
@@ -225,7 +225,8 @@ func (a *Commands) answerSession() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "answer SESSION TEXT [flags]", Short: "answer the question that a session asks, or say something unasked", Args: console.Takes("SESSION", "TEXT"),
 		Long: `Answer gives an answer to the question that waits, or with --about says what was
-not asked; then an envelope that is shown is made anew.`,
+not asked; then an envelope that is shown is made anew. An empty TEXT leaves the
+question as it is: what was said about its field stands.`,
 		Example: "  loom pattern answer s1 \"No puns\" --about constraints",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			say := &loomv1.AnswerQuestion{Text: args[1]}
@@ -248,11 +249,35 @@ not asked; then an envelope that is shown is made anew.`,
 				if say.Question = t.s.GetQuestion().GetNumber(); say.Question == 0 {
 					return fault.New("intent/phase", "session %q asks nothing now", t.s.Id).Want("--about FIELD says something unasked")
 				}
+				say.Pass = say.Text == ""
 				return a.act(cmd, t.project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Answer{Answer: say}})
 			})
 		},
 	}
 	cmd.Flags().StringVar(&about, "about", "", "say it unasked, about this `FIELD`")
+	console.ProjectFlag(cmd, &project)
+	return cmd
+}
+
+func (a *Commands) strikeAnswer() *cobra.Command {
+	var project string
+	strike := &loomv1.StrikeAnswer{}
+	cmd := &cobra.Command{
+		Use: "strike SESSION NUMBER [flags]", Short: "take an answer out of what holds, before the seal", Args: console.Takes("SESSION", "NUMBER"),
+		Long: `Strike takes an answer, by its number, out of the envelope: nothing quotes it,
+and who works for the session does not read it. With --undo it holds again, whole.
+The record of the session keeps it. After the seal it takes a revision.`,
+		Example: "  loom pattern strike s1 4\n  loom pattern strike s1 4 --undo",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n, err := strconv.ParseUint(args[1], 10, 32)
+			if err != nil || n == 0 {
+				return fault.New("usage/argument", "no number of an answer").At("NUMBER").Got(args[1]).Want("one that \"loom pattern session %s\" shows", args[0])
+			}
+			strike.Number = uint32(n)
+			return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Strike{Strike: strike}})
+		},
+	}
+	cmd.Flags().BoolVar(&strike.Restore, "undo", false, "have it hold again")
 	console.ProjectFlag(cmd, &project)
 	return cmd
 }
@@ -286,7 +311,8 @@ func (a *Commands) reviseSession() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "revise SESSION REASON [flags]", Short: "go back to primacy for another envelope", Args: console.Takes("SESSION", "REASON"),
 		Long: `Revise takes the seal back: the questions are asked again, and the new envelope
-names the one whose place it takes.`,
+names the one whose place it takes. What was said before holds, but for what you
+strike, and for answers to a question that you answer anew.`,
 		Example: "  loom pattern revise s1 \"the audience is another one\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Revise{Revise: &loomv1.ReviseIntent{Reason: args[1]}}})

@@ -34,7 +34,7 @@ func (a *Commands) steerSession() *cobra.Command {
 		Long: `Steer gives a comment to the steps to come, or with --redirect a constraint. A
 constraint that goes against the sealed intent is refused: that takes
 "loom pattern revise". What was said has a number in "loom pattern session";
---take-back takes it back, until a step begins that is told it.`,
+--take-back takes it back for the steps that begin after that.`,
 		Example: "  loom pattern steer s1 \"the second list is the better one\"\n  loom pattern steer s1 --redirect \"at most nine options\"\n  loom pattern steer s1 --take-back 2",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 2) == (back.Number > 0) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -150,20 +151,45 @@ func (t *talk) end(err error) error {
 func (t *talk) answer(ctx context.Context) error {
 	q := t.s.Question
 	t.keys.Drop() // the rest of what was pasted is no answer to this one
-	understood(t.w, t.s.Answers)
+	understood(t.w, t.s)
 	fmt.Fprintf(t.w, "\n%d. About %s: %s\n", q.Number, intent.FieldName(q.About), console.Printable(q.Text))
-	text, ok := t.fromFile(q.About)
-	for !ok {
+	if len(t.given[q.About]) > 0 { // the file answers by field, and not this question
+		return t.answerFromFile(ctx, q)
+	}
+	said := slices.ContainsFunc(t.s.Answers, func(a *loomv1.IntentAnswer) bool { return a.About == q.About })
+	if said {
+		fmt.Fprintln(t.w, "(an empty line: nothing to add, what you have said about it stands)")
+	}
+	for {
 		fmt.Fprint(t.w, "> ")
-		var err error
-		if text, err = t.keys.Line(ctx); err != nil {
+		text, err := t.keys.Line(ctx)
+		switch {
+		case err != nil:
+			return err
+		case text != "":
+			return t.reply(ctx, &loomv1.AnswerQuestion{Question: q.Number, Text: text})
+		case said:
+			return t.reply(ctx, &loomv1.AnswerQuestion{Question: q.Number, Pass: true})
+		}
+		fmt.Fprintln(t.w, `say it in your words; "I don't know" is an answer too`)
+	}
+}
+
+// answerFromFile says what a file has about the field of a question, and has nothing to add.
+func (t *talk) answerFromFile(ctx context.Context, q *loomv1.QuestionAsked) error {
+	for {
+		text, ok := t.fromFile(q.About)
+		if !ok {
+			return t.reply(ctx, &loomv1.AnswerQuestion{Question: q.Number, Pass: true})
+		}
+		if err := t.say(ctx, q.About, text); err != nil {
 			return err
 		}
-		if ok = text != ""; !ok {
-			fmt.Fprintln(t.w, `say it in your words; "I don't know" is an answer too`)
-		}
 	}
-	return t.act(ctx, &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Answer{Answer: &loomv1.AnswerQuestion{Question: q.Number, Text: text}}})
+}
+
+func (t *talk) reply(ctx context.Context, a *loomv1.AnswerQuestion) error {
+	return t.act(ctx, &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Answer{Answer: a}})
 }
 
 // fromFile returns the next text of the file about a field that was not said yet, and
@@ -178,16 +204,27 @@ func (t *talk) fromFile(about loomv1.IntentField) (string, bool) {
 	return "", false
 }
 
-// understood shows what was said so far, by field.
-func understood(w io.Writer, answers []*loomv1.IntentAnswer) {
-	if len(answers) == 0 {
-		return
+// understood shows what was said so far and holds, by field, and then what was struck.
+func understood(w io.Writer, s *loomv1.PatternSession) {
+	if len(s.Answers) > 0 {
+		fmt.Fprintln(w, "\nunderstood so far:")
+		answersText(w, s.Answers)
 	}
-	fmt.Fprintln(w, "\nunderstood so far:")
+	struckText(w, s.Struck)
+}
+
+func struckText(w io.Writer, struck []*loomv1.IntentAnswer) {
+	if len(struck) > 0 {
+		fmt.Fprintln(w, "struck, and held no more:")
+		answersText(w, struck)
+	}
+}
+
+func answersText(w io.Writer, answers []*loomv1.IntentAnswer) {
 	for _, f := range intent.Fields {
 		for _, a := range answers {
 			if a.About == f {
-				fmt.Fprintf(w, "  %-11s  %s\n", intent.FieldName(f), console.Line(a.Text, 200))
+				fmt.Fprintf(w, "  %-11s  %d. %s\n", intent.FieldName(f), a.Number, console.Line(a.Text, 200))
 			}
 		}
 	}
@@ -204,12 +241,21 @@ func (t *talk) seal(ctx context.Context) error {
 	t.keys.Drop()
 	fmt.Fprintln(t.w)
 	envelopeText(t.w, t.s.Shown.Envelope)
+	struckText(t.w, t.s.Struck)
+	parts := cropped(t.s.Shown.Envelope)
+	for _, p := range parts {
+		fmt.Fprintf(t.w, "!  %s\n", console.Printable(p))
+	}
 	fmt.Fprintf(t.w, "digest %s\n", t.s.Shown.Digest)
 	if t.by.signs() && t.allGiven() {
 		return t.ready(ctx)
 	}
+	whole := ""
+	if len(parts) > 0 {
+		whole = "w: take all answers whole; "
+	}
 	for {
-		key, err := t.keys.Key(ctx, t.w, "\nSeal it? y: yes, work begins for this; a: add something; l: leave it for now\n> ")
+		key, err := t.keys.Key(ctx, t.w, "\nSeal it? y: yes, work begins for this; a: add something;\n"+whole+"s: strike an answer, or take that back; l: leave it for now\n> ")
 		if err != nil {
 			return err
 		}
@@ -219,6 +265,10 @@ func (t *talk) seal(ctx context.Context) error {
 			return t.ready(ctx)
 		case "a", "add":
 			return t.add(ctx)
+		case "s", "strike":
+			return t.strike(ctx)
+		case "w", "whole":
+			return t.act(ctx, &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Draft{Draft: &loomv1.DraftIntent{}}})
 		case "l", "leave":
 			return io.EOF
 		}
@@ -277,6 +327,24 @@ func (t *talk) add(ctx context.Context) error {
 		}
 		return t.say(ctx, intent.Fields[i], text)
 	}
+}
+
+// strike takes an answer out of the envelope, or one that was struck back into it.
+func (t *talk) strike(ctx context.Context) error {
+	fmt.Fprint(t.w, "number of the answer > ")
+	line, err := t.keys.Line(ctx)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseUint(line, 10, 32)
+	known := func(list []*loomv1.IntentAnswer) bool {
+		return slices.ContainsFunc(list, func(a *loomv1.IntentAnswer) bool { return uint64(a.Number) == n })
+	}
+	if err != nil || !known(t.s.Answers) && !known(t.s.Struck) {
+		fmt.Fprintln(t.w, "there is no such answer")
+		return nil
+	}
+	return t.act(ctx, &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Strike{Strike: &loomv1.StrikeAnswer{Number: uint32(n), Restore: known(t.s.Struck)}}})
 }
 
 func (t *talk) say(ctx context.Context, about loomv1.IntentField, text string) error {

@@ -2,6 +2,7 @@ package intent
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -42,19 +43,49 @@ func (d *decision) missing() string {
 	return ""
 }
 
-// about returns all that was answered about a field: in this round, or before.
+// about returns all that was answered about a field and holds, from before a revision too.
 func (d *decision) about(f loomv1.IntentField) (list []*loomv1.Quotation) {
-	for _, answers := range [][]*loomv1.IntentAnswer{d.answers[d.round:], d.answers[:d.round]} {
-		for _, a := range answers {
-			if a.About == f {
-				list = append(list, &loomv1.Quotation{Answer: a.Number, Text: a.Text})
-			}
-		}
-		if len(list) > 0 {
-			break
+	for _, a := range d.Answers() {
+		if a.About == f {
+			list = append(list, &loomv1.Quotation{Answer: a.Number, Text: a.Text})
 		}
 	}
 	return list[:min(len(list), maxQuotations)]
+}
+
+// strike takes an answer out of what holds, or back into it; an envelope that is shown is
+// made anew.
+func (d *decision) strike(st *loomv1.StrikeAnswer) error {
+	if err := d.allowed(person, "striking an answer", Primacy, Capture); err != nil {
+		return err
+	}
+	a := answerOf(d.answers, st.GetNumber())
+	switch {
+	case d.confirm:
+		return fault.New("intent/phase", "the sealed intent is shown again, and stays as it is").Want("revise it")
+	case a == nil:
+		return fault.New("intent/invalid", "there is no answer %d", st.GetNumber()).At("number")
+	case d.struck[a.Number] != st.Restore:
+		return fault.New("intent/phase", "answer %d %s", a.Number, map[bool]string{true: "is not struck", false: "is struck already"}[st.Restore]).At("number")
+	}
+	before := d.shown.GetEnvelope()
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Struck{Struck: st}})
+	switch {
+	case d.phase != Capture:
+	case st.Restore:
+		d.show(withAnswer(before, a))
+	default:
+		d.show(withoutAnswer(before, a.Number))
+	}
+	return nil
+}
+
+// withoutAnswer are the quotations of an envelope but those of an answer.
+func withoutAnswer(e *loomv1.IntentEnvelope, number uint32) *loomv1.DraftIntent {
+	of := func(list []*loomv1.Quotation) []*loomv1.Quotation {
+		return slices.DeleteFunc(slices.Clone(list), func(q *loomv1.Quotation) bool { return q.Answer == number })
+	}
+	return &loomv1.DraftIntent{Goal: of(e.Goal), Constraints: of(e.Constraints), Audience: of(e.Audience), Scope: of(e.Scope), Success: of(e.Success)}
 }
 
 // compose makes the envelope of a draft.
@@ -66,7 +97,7 @@ func (d *decision) compose(draft *loomv1.DraftIntent) *loomv1.IntentEnvelope {
 		return d.about(f)
 	}
 	return proto.CloneOf(&loomv1.IntentEnvelope{
-		Id: fmt.Sprintf("%s/%d", d.id, d.envelopes+1), Pattern: d.pattern.Name, PatternDigest: PatternDigest(d.pattern), Answers: d.answers, Supersedes: d.replaces,
+		Id: fmt.Sprintf("%s/%d", d.id, d.envelopes+1), Pattern: d.pattern.Name, PatternDigest: PatternDigest(d.pattern), Answers: d.Answers(), Supersedes: d.replaces,
 		Goal: of(draft.Goal, Goal), Constraints: of(draft.Constraints, Constraints), Audience: of(draft.Audience, Audience), Scope: of(draft.Scope, Scope), Success: of(draft.Success, Success),
 	})
 }

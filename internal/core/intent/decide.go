@@ -163,6 +163,8 @@ func (d *decision) command(c *loomv1.IntentCommand) error {
 		return d.leave(b.LeaveQuestions)
 	case *loomv1.IntentCommand_Answer:
 		return d.answer(b.Answer)
+	case *loomv1.IntentCommand_Strike:
+		return d.strike(b.Strike)
 	case *loomv1.IntentCommand_Draft:
 		return d.draft(b.Draft)
 	case *loomv1.IntentCommand_Seal:

@@ -44,6 +44,7 @@ func Blocks(findings []*loomv1.IntentFinding) bool {
 
 type meta struct {
 	envelope *loomv1.IntentEnvelope
+	loosely  bool // see bound.sameUnit
 	found    []*loomv1.IntentFinding
 }
 
@@ -62,18 +63,56 @@ func (m *meta) complete() {
 	}
 }
 
-// bound is a limit that a text sets to a number of something.
+// bound is a limit that a text sets to a number of something: of the next words of the
+// text, else of what the question is about that it answers.
 type bound struct {
 	n     float64
-	unit  string
+	units vocabulary
 	upper bool
 	text  string
 }
 
+// sameUnit says whether bounds are of the same thing. One that says of nothing is, where they
+// are held loosely, of anything.
+func (b bound) sameUnit(o bound, loosely bool) bool {
+	if len(b.units) == 0 || len(o.units) == 0 {
+		return loosely
+	}
+	return shared(b.units, o.units) != ""
+}
+
+// numerals are the number words that bounds are told in.
+var numerals = func() map[string]float64 {
+	all := map[string]float64{}
+	for n, names := range map[float64]string{
+		1: "one a an ein eine einen einem einer eins", 2: "two zwei", 3: "three drei", 4: "four vier", 5: "five fünf", 6: "six sechs", 7: "seven sieben", 8: "eight acht",
+		9: "nine neun", 10: "ten zehn", 11: "eleven elf", 12: "twelve zwölf dozen dutzend", 13: "thirteen dreizehn", 14: "fourteen vierzehn", 15: "fifteen fünfzehn",
+		16: "sixteen sechzehn", 17: "seventeen siebzehn", 18: "eighteen achtzehn", 19: "nineteen neunzehn", 20: "twenty zwanzig", 30: "thirty dreißig", 40: "forty vierzig",
+		50: "fifty fünfzig", 60: "sixty sechzig", 70: "seventy siebzig", 80: "eighty achtzig", 90: "ninety neunzig", 100: "hundred hundert", 1000: "thousand tausend",
+	} {
+		for name := range strings.FieldsSeq(names) {
+			all[name] = n
+		}
+	}
+	return all
+}()
+
+// number reads digits, or a number word.
+func number(s string) (float64, bool) {
+	if n, ok := numerals[strings.ToLower(s)]; ok {
+		return n, true
+	}
+	n, err := strconv.ParseFloat(strings.ReplaceAll(s, ",", "."), 64)
+	return n, err == nil
+}
+
 var (
-	atMost  = lazy.Compile(`(?i)\b(?:at most|no more than|not more than|up to|maximum(?: of)?|max\.?|under|below|fewer than|less than|within|höchstens|maximal|nicht mehr als|bis zu|unter|weniger als)\s+(\d+(?:[.,]\d+)?)\s*(\pL+)`)
-	atLeast = lazy.Compile(`(?i)\b(?:at least|no (?:less|fewer) than|not (?:less|fewer) than|minimum(?: of)?|min\.?|more than|over|above|mindestens|wenigstens|nicht weniger als|mehr als|über)\s+(\d+(?:[.,]\d+)?)\s*(\pL+)`)
+	atMost  = lazy.Compile(`(?i)\b(?:at most|no more than|not more than|up to|maximum(?: of)?|max\.?|under|below|fewer than|less than|within|höchstens|maximal|nicht mehr als|bis zu|unter|weniger als)\s+(\d+(?:[.,]\d+)?|\pL+)((?:\s*\pL[\pL-]*){0,2})`)
+	atLeast = lazy.Compile(`(?i)\b(?:at least|no (?:less|fewer) than|not (?:less|fewer) than|minimum(?: of)?|min\.?|more than|over|above|mindestens|wenigstens|nicht weniger als|mehr als|über)\s+(\d+(?:[.,]\d+)?|\pL+)((?:\s*\pL[\pL-]*){0,2})`)
 	forbids = lazy.Compile(`(?i)(?:\b(?:no|without|never|not(?: use| contain| mention| include)?|avoid|exclude|excluding|except|kein(?:e|en|er|em)?|ohne|nie|nicht|außer|vermeiden?)\s+)((?:\pL[\pL-]*\s?){1,3})`)
+	// What a redirect may also say to the same effect.
+	drops   = lazy.Compile(`(?i)(?:\b(?:nothing (?:in|on|about|of)|leave out|drop|skip|omit|forget|ignore|nichts (?:in|über|zu|von)|vergiss|vergesst|ignoriere?t?|streiche?|lass(?:e|t)?)\s+)((?:\pL[\pL-]*\s?){1,3})`)
+	notLast = lazy.Compile(`(?i)((?:\pL[\pL-]*\s+){1,3})nicht[.!]?$`)
 	demands = lazy.Compile(`(?i)(?:\b(?:must (?:use|contain|mention|include|have|be)|has to (?:use|contain|be)|needs?|with|include|muss (?:enthalten|haben|sein)?|mit|braucht|enthält)\s+)((?:\pL[\pL-]*\s?){1,3})`)
 )
 
@@ -83,10 +122,15 @@ func (m *meta) bounds(q *loomv1.Quotation) (found []bound) {
 		for _, at := range re.FindAllStringSubmatchIndex(text, -1) {
 			before := strings.ToLower(strings.TrimRight(text[:at[0]], " "))
 			negated := strings.HasSuffix(before, " no") || strings.HasSuffix(before, "not") || strings.HasSuffix(before, "nicht") || before == "no"
-			n, err := strconv.ParseFloat(strings.ReplaceAll(text[at[2]:at[3]], ",", "."), 64)
-			if err == nil && !negated {
-				found = append(found, bound{n, stem(strings.ToLower(text[at[4]:at[5]])), isUpper, text})
+			n, isNumber := number(text[at[2]:at[3]])
+			if !isNumber || negated {
+				continue
 			}
+			units := content(text[at[4]:at[5]])
+			if len(units) == 0 {
+				units = content(answerOf(m.envelope.GetAnswers(), q.GetAnswer()).GetQuestion())
+			}
+			found = append(found, bound{n, units, isUpper, text})
 		}
 	}
 	take(atMost, true)
@@ -137,7 +181,7 @@ func (m *meta) contradictions() {
 	}
 	for _, hi := range limits {
 		for _, lo := range limits {
-			if hi.upper && !lo.upper && hi.unit == lo.unit && hi.n < lo.n {
+			if hi.upper && !lo.upper && hi.sameUnit(lo, m.loosely) && hi.n < lo.n {
 				m.find("consistent/contradiction", true, Constraints, "%q and %q cannot both hold", cut(hi.text), cut(lo.text))
 			}
 		}

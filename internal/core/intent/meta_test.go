@@ -53,6 +53,20 @@ func TestPAT01_MetaValidation(t *testing.T) {
 		{"Grenzen", func(e *loomv1.IntentEnvelope, _ *loomv1.IntentMeans) {
 			e.Constraints = quote("Höchstens 500 Wörter.", "Mindestens 800 Wörter.")
 		}, []string{"consistent/contradiction"}, true},
+		{"bounds in words", func(e *loomv1.IntentEnvelope, _ *loomv1.IntentMeans) {
+			e.Constraints = quote("At most ten names.", "At least twenty short names.")
+		}, []string{"consistent/contradiction"}, true},
+		{"Grenzen in Worten", func(e *loomv1.IntentEnvelope, _ *loomv1.IntentMeans) {
+			e.Constraints = quote("Höchstens fünf Einsichten.", "Mindestens sieben Einsichten.")
+		}, []string{"consistent/contradiction"}, true},
+		{"a bound of what the question is about", func(e *loomv1.IntentEnvelope, _ *loomv1.IntentMeans) {
+			e.Answers = []*loomv1.IntentAnswer{{Number: 2, Question: "How many options are enough?", Text: "At least 20"}}
+			e.Success = []*loomv1.Quotation{{Answer: 2, Text: "At least 20"}}
+			e.Constraints = quote("Fewer than ten options.")
+		}, []string{"consistent/contradiction"}, true},
+		{"a bound of nobody knows what", func(e *loomv1.IntentEnvelope, _ *loomv1.IntentMeans) {
+			e.Constraints = quote("Fewer than ten options.", "At least 20.")
+		}, nil, false},
 		{"bound against success", func(e *loomv1.IntentEnvelope, _ *loomv1.IntentMeans) {
 			e.Success = quote("Readers say that at least 40 pages are useful to them.")
 		}, []string{"consistent/contradiction"}, true},

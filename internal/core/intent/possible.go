@@ -46,6 +46,14 @@ func (s *Session) impossible(f *loomv1.IntentFact) string {
 		if s.phase != Primacy || s.pending != nil {
 			return "a question is asked outside of primacy, or beside another"
 		}
+	case *loomv1.IntentFact_Passed:
+		if s.pending == nil || s.pending.Number != f.Passed.Number {
+			return "a question is passed that does not wait"
+		}
+	case *loomv1.IntentFact_Struck:
+		if n := f.Struck.Number; s.phase != Primacy && s.phase != Capture || n == 0 || int(n) > len(s.answers) || s.struck[n] != f.Struck.Restore {
+			return "an answer is struck that does not hold, or after the seal"
+		}
 	case *loomv1.IntentFact_Sealed:
 		switch {
 		case s.shown == nil || s.shown.Digest != f.Sealed.Digest || Digest(s.shown.Envelope) != f.Sealed.Digest:
@@ -76,8 +84,8 @@ func (s *Session) impossible(f *loomv1.IntentFact) string {
 			return "a step ends that does not run"
 		}
 	case *loomv1.IntentFact_TakenBack:
-		if f.TakenBack.Number <= s.told {
-			return "what a step was told is taken back"
+		if !slices.ContainsFunc(s.steering, func(st *loomv1.Steered) bool { return st.Number == f.TakenBack.Number }) {
+			return "something is taken back that was not said"
 		}
 	case *loomv1.IntentFact_Aborted:
 		if s.running || s.aborted != nil || f.Aborted.Record == nil {

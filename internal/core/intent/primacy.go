@@ -103,7 +103,8 @@ func (d *decision) askOwn(reason string) {
 // the envelope.
 func (d *decision) askNext() {
 	for _, q := range d.pattern.GetQuestions() {
-		if !slices.ContainsFunc(d.answers[d.round:], func(a *loomv1.IntentAnswer) bool { return a.Question == q.Text }) {
+		answered := slices.ContainsFunc(d.answers[d.round:], func(a *loomv1.IntentAnswer) bool { return a.Question == q.Text })
+		if !answered && !slices.ContainsFunc(d.skipped, func(p *loomv1.QuestionAsked) bool { return p.Text == q.Text }) {
 			d.ask(&loomv1.QuestionAsked{Text: q.Text, About: q.About, OfPattern: true})
 			return
 		}
@@ -153,6 +154,9 @@ func (d *decision) answer(a *loomv1.AnswerQuestion) error {
 	if err := d.allowed(person, "an answer", Primacy, Capture); err != nil {
 		return err
 	}
+	if a.Pass {
+		return d.pass(a)
+	}
 	fact := &loomv1.IntentAnswer{Number: uint32(len(d.answers) + 1), About: a.About, Text: a.Text, By: d.by, Time: d.at} //nolint:gosec // bounded
 	switch {
 	case strings.TrimSpace(a.Text) == "" || len(a.Text) > MaxAnswer || !utf8.ValidString(a.Text):
@@ -170,10 +174,33 @@ func (d *decision) answer(a *loomv1.AnswerQuestion) error {
 	}
 	before := d.shown
 	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Answered{Answered: fact}})
+	for _, old := range d.answers[:d.round] { // asked again, it is answered anew
+		if old.Question != "" && old.Question == fact.Question && !d.struck[old.Number] {
+			d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Struck{Struck: &loomv1.StrikeAnswer{Number: old.Number}}})
+		}
+	}
 	switch {
 	case d.phase == Capture:
 		d.show(withAnswer(before.GetEnvelope(), fact))
 	case d.patternAsks && d.pending == nil:
+		d.askNext()
+	}
+	return nil
+}
+
+// pass leaves a question without an answer of its own: what was said about its field
+// stands.
+func (d *decision) pass(a *loomv1.AnswerQuestion) error {
+	switch {
+	case d.pending == nil || d.pending.Number != a.Question:
+		return fault.New("intent/phase", "question %d does not wait for an answer", a.Question)
+	case a.Text != "":
+		return fault.New("intent/invalid", "a question is answered, or passed").At("text")
+	case len(d.about(d.pending.About)) == 0:
+		return fault.New("intent/incomplete", "nothing was said about %s", FieldName(d.pending.About)).Want(`an answer; "I don't know" is one`)
+	}
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Passed{Passed: d.pending}})
+	if d.patternAsks {
 		d.askNext()
 	}
 	return nil

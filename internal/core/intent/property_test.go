@@ -45,7 +45,7 @@ func anyCommand(t *rapid.T, w *world) *loomv1.IntentCommand {
 		answer(w.Pending().GetNumber(), words), answer(step, words), tell(about, words),
 		draft(&loomv1.DraftIntent{}),
 		draft(&loomv1.DraftIntent{Goal: []*loomv1.Quotation{{Answer: step, Text: rapid.SampledFrom([]string{marker, "name", "pun"}).Draw(t, "quote")}}}),
-		ready(digest), revise(),
+		ready(digest), revise(), strike(step, flag), pass(w.Pending().GetNumber()),
 		validate("researcher", "analyst", "lead"), validate(), activate("a", "b", "c"), prepare(brief), prepare(),
 		write(step, rapid.SampledFrom([]loomv1.SessionLayer{0, active, durable, files}).Draw(t, "layer"), rapid.SampledFrom([]string{"names.md", "choice.md", "note"}).Draw(t, "name")),
 		end(step, run, rapid.SampledFrom([]loomv1.StepStatus{0, done, failed, 3, 4}).Draw(t, "status")),

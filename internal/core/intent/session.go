@@ -50,6 +50,9 @@ type Session struct {
 	round       int // of answers: those before belong to earlier envelopes
 	asked       []*loomv1.QuestionAsked
 	answered    []*loomv1.QuestionAsked // those of them that have an answer
+	answeredBy  []uint32                // the numbers of these answers
+	skipped     []*loomv1.QuestionAsked // those of this round to which there was nothing to add
+	struck      map[uint32]bool         // numbers of answers that hold no more
 	pending     *loomv1.QuestionAsked
 	refusals    uint32
 	patternAsks bool
@@ -89,7 +92,6 @@ type Session struct {
 	tempo    loomv1.Tempo
 	steering []*loomv1.Steered
 	steers   uint32 // said in all, also what was taken back
-	told     uint32 // number of the newest that a step was told, or that was there when one began
 
 	// The end.
 	abort   *loomv1.AbortPattern
@@ -125,14 +127,22 @@ func (s *Session) Heard() uint32 { return s.heard }
 // Revision returns why the intent is revised, "" where it is not.
 func (s *Session) Revision() string { return s.revision }
 
-// Asked returns the questions that have an answer, in order, and then the one that waits
-// for it. The n-th with a text has the n-th answer to that text.
-func (s *Session) Asked() []*loomv1.QuestionAsked {
-	if s.pending == nil {
-		return s.answered
+// Asked returns the questions that have an answer which holds, in order, and then the one
+// that waits for it. The n-th with a text has the n-th of [Session.Answers] to that text.
+func (s *Session) Asked() (list []*loomv1.QuestionAsked) {
+	for i, q := range s.answered {
+		if !s.struck[s.answeredBy[i]] {
+			list = append(list, q)
+		}
 	}
-	return append(slices.Clip(s.answered), s.pending)
+	if s.pending != nil {
+		list = append(list, s.pending)
+	}
+	return list
 }
+
+// Passed returns the questions of this round to which the person had nothing to add.
+func (s *Session) Passed() []*loomv1.QuestionAsked { return s.skipped }
 
 // WithoutJudge says whether no second judge is asked about a model's questions.
 func (s *Session) WithoutJudge() bool { return s.noJudge }
@@ -140,8 +150,20 @@ func (s *Session) WithoutJudge() bool { return s.noJudge }
 // PatternAsks says whether the pattern's own questions are asked, and no model's.
 func (s *Session) PatternAsks() bool { return s.patternAsks }
 
-// Answers returns what the person has said, in order.
-func (s *Session) Answers() []*loomv1.IntentAnswer { return s.answers }
+// Answers returns what the person has said and holds, in order.
+func (s *Session) Answers() []*loomv1.IntentAnswer { return s.saidAnd(false) }
+
+// Struck returns what the person has said and was struck, in order.
+func (s *Session) Struck() []*loomv1.IntentAnswer { return s.saidAnd(true) }
+
+func (s *Session) saidAnd(struck bool) (list []*loomv1.IntentAnswer) {
+	for _, a := range s.answers {
+		if s.struck[a.Number] == struck {
+			list = append(list, a)
+		}
+	}
+	return list
+}
 
 // Shown returns the envelope that waits for its seal, with its digest, or nil.
 func (s *Session) Shown() *loomv1.IntentDrafted { return s.shown }
@@ -190,10 +212,10 @@ func (s *Session) Stopped() bool { return s.stopped }
 // Tempo returns the operator's live tempo; unset where steps and pattern decide.
 func (s *Session) Tempo() loomv1.Tempo { return s.tempo }
 
-// Steered returns what the operator has said for a step.
-func (s *Session) Steered(step uint32) (list []*loomv1.Steered) {
+// Steered returns what the operator has said before a run of a step began.
+func (s *Session) Steered(run uint32) (list []*loomv1.Steered) {
 	for _, st := range s.steering {
-		if st.FromStep <= step {
+		if st.FromRun <= run {
 			list = append(list, st)
 		}
 	}
@@ -244,6 +266,7 @@ func (s *Session) Next() (time.Time, bool) {
 func (s *Session) clone() *Session {
 	c := *s
 	c.answers, c.asked, c.answered = slices.Clone(s.answers), slices.Clone(s.asked), slices.Clone(s.answered)
+	c.answeredBy, c.skipped, c.struck = slices.Clone(s.answeredBy), slices.Clone(s.skipped), maps.Clone(s.struck)
 	c.written, c.steering, c.kept = slices.Clone(s.written), slices.Clone(s.steering), slices.Clone(s.kept)
 	c.outputs, c.done, c.active = maps.Clone(s.outputs), maps.Clone(s.done), maps.Clone(s.active)
 	return &c
@@ -289,6 +312,7 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 	case *loomv1.IntentFact_Opened:
 		s.id, s.pattern, s.request, s.first = f.Opened.Id, f.Opened.Pattern, f.Opened.Request, 1
 		s.noModel, s.noJudge = f.Opened.WithoutModel, f.Opened.WithoutJudge
+		s.struck = map[uint32]bool{}
 		s.outputs, s.done, s.active = map[string]*loomv1.StepOutput{}, map[uint32]*loomv1.StepEnded{}, map[string]bool{}
 	case *loomv1.IntentFact_Entered:
 		s.phase, s.back = f.Entered.Phase, 0
@@ -313,7 +337,13 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 	case *loomv1.IntentFact_Answered:
 		s.answers = append(s.answers, f.Answered)
 		if s.pending != nil && f.Answered.Question == s.pending.Text {
-			s.answered, s.pending = append(s.answered, s.pending), nil
+			s.answered, s.answeredBy, s.pending = append(s.answered, s.pending), append(s.answeredBy, f.Answered.Number), nil
+		}
+	case *loomv1.IntentFact_Passed:
+		s.skipped, s.pending = append(s.skipped, f.Passed), nil
+	case *loomv1.IntentFact_Struck:
+		if s.struck[f.Struck.Number] = true; f.Struck.Restore {
+			delete(s.struck, f.Struck.Number)
 		}
 	case *loomv1.IntentFact_Drafted:
 		s.shown, s.pending = f.Drafted, nil
@@ -327,7 +357,7 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 		s.replaces, s.envelope, s.seal, s.round = s.seal.Digest, nil, nil, len(s.answers)
 		s.refusals, s.withheld, s.patternAsks, s.judged, s.passed = 0, 0, false, false, false
 		s.first, s.step, s.stopped, s.failed, s.unmet = 1, nil, false, false, nil
-		s.steering, s.back, s.revision = nil, Primacy, f.Revised.Reason
+		s.steering, s.skipped, s.back, s.revision = nil, nil, Primacy, f.Revised.Reason
 		clear(s.outputs)
 		clear(s.done)
 	case *loomv1.IntentFact_Validated:
@@ -338,9 +368,6 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 		s.inputs = f.Prepared.Inputs
 	case *loomv1.IntentFact_StepStarted:
 		s.step, s.runs, s.running, s.failed, s.stopped, s.written, s.unmet = f.StepStarted, f.StepStarted.Run, true, false, false, nil, nil
-		for _, st := range s.Steered(s.step.Step) {
-			s.told = max(s.told, st.Number)
-		}
 	case *loomv1.IntentFact_Written:
 		s.write(f.Written)
 	case *loomv1.IntentFact_StepEnded:

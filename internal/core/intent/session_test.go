@@ -240,7 +240,7 @@ func TestPAT02_ARevisionGoesThroughPrimacy(t *testing.T) {
 	w.do(ann, tell(intent.Goal, "A name for the bakery and its van."))
 	w.do(model, draft(&loomv1.DraftIntent{}))
 	e := w.Shown().Envelope
-	if e.Supersedes != intent.Digest(first) || e.Id != "s1/2" || e.Goal[0].Text != "A name for the bakery and its van." || len(e.Audience) != 1 {
+	if e.Supersedes != intent.Digest(first) || e.Id != "s1/2" || len(e.Goal) != 2 || e.Goal[1].Text != "A name for the bakery and its van." || len(e.Audience) != 1 {
 		t.Errorf("the revision is %v", e)
 	}
 	w.do(ann, ready(w.Shown().Digest))
@@ -283,8 +283,8 @@ func TestPAT02_WhatWasAskedIsToldInTheOrderOfTheAnswers(t *testing.T) {
 	w.do(ann, revise())
 	w.do(model, ask(who, intent.Audience))
 	told(1, 3)
-	w.do(ann, answer(3, "Its neighbours."))
-	told(1, 3)
+	w.do(ann, answer(3, "Its neighbours.")) // in the place of answer 1
+	told(3)
 }
 
 // What a pattern that is part of another works for is the sealed intent of that

@@ -2,6 +2,7 @@ package intent
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -9,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/lazy"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -27,25 +29,17 @@ func (d *decision) steer(st *loomv1.Steer) error {
 			return fault.New("intent/outside", "it goes against the sealed intent: %s", why).At("text").Want("revise the intent; that goes through primacy")
 		}
 	}
-	from := d.first
-	if d.step != nil && d.phase >= Execution {
-		from = d.step.Step + 1
-	}
-	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Steered{Steered: &loomv1.Steered{Text: st.Text, Redirect: st.Redirect, FromStep: from, Number: d.steers + 1}}})
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Steered{Steered: &loomv1.Steered{Text: st.Text, Redirect: st.Redirect, FromRun: d.runs + 1, Number: d.steers + 1}}})
 	return nil
 }
 
-// takeBack takes back what was said for steps, as long as none of them has begun.
+// takeBack takes back what was said for steps: those that begin after it are not told.
 func (d *decision) takeBack(t *loomv1.TakeBack) error {
 	if err := d.allowed(person, "taking back what was said", Activation, Inputs, Execution, Steering, Completion); err != nil {
 		return err
 	}
-	i := slices.IndexFunc(d.steering, func(st *loomv1.Steered) bool { return st.Number == t.GetNumber() })
-	switch {
-	case i < 0:
+	if !slices.ContainsFunc(d.steering, func(st *loomv1.Steered) bool { return st.Number == t.GetNumber() }) {
 		return fault.New("intent/step", "nothing that was said for steps has number %d, or it was taken back", t.GetNumber()).At("number")
-	case d.told >= t.Number:
-		return fault.New("intent/step", "a step has begun that was told it").At("number").Want("say what holds instead")
 	}
 	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_TakenBack{TakenBack: t}})
 	return nil
@@ -59,17 +53,53 @@ func (d *decision) outside(constraint string) string {
 			e.Constraints = append(e.Constraints, &loomv1.Quotation{Text: st.Text})
 		}
 	}
-	known := len((&meta{envelope: e}).all())
+	known := len((&meta{envelope: e, loosely: true}).all())
 	e.Constraints = append(e.Constraints, &loomv1.Quotation{Text: constraint})
-	if all := (&meta{envelope: e}).all(); len(all) > known {
+	if all := (&meta{envelope: e, loosely: true}).all(); len(all) > known {
 		return all[len(all)-1].Text
 	}
 	for _, g := range e.Goal {
-		if words := shared(named(forbids, constraint), content(g.Text)); words != "" && shared(named(forbids, g.Text), named(forbids, constraint)) == "" {
+		if words := shared(banned(constraint), content(g.Text)); words != "" && shared(banned(g.Text), banned(constraint)) == "" {
 			return fmt.Sprintf("it forbids what the goal %q is about", cut(g.Text))
 		}
 	}
+	for _, s := range e.Scope {
+		in := content(s.Text)
+		for _, what := range bans(constraint) {
+			if len(what) > 0 && contains(in, what) && shared(banned(s.Text), what) == "" {
+				return fmt.Sprintf("it leaves out what the scope %q is about", cut(s.Text))
+			}
+		}
+	}
 	return ""
+}
+
+// bans are what a text forbids or drops, each thing by the words that name it.
+func bans(text string) (list []vocabulary) {
+	for _, re := range []*lazy.Regexp{forbids, drops, notLast} {
+		for _, found := range re.FindAllStringSubmatch(text, -1) {
+			list = append(list, content(found[1]))
+		}
+	}
+	return list
+}
+
+func banned(text string) vocabulary {
+	all := vocabulary{}
+	for _, what := range bans(text) {
+		maps.Copy(all, what)
+	}
+	return all
+}
+
+// contains says whether a text has all words that name a thing.
+func contains(in, what vocabulary) bool {
+	for w := range what {
+		if !in[w] {
+			return false
+		}
+	}
+	return true
 }
 
 // all are the contradictions of an envelope.

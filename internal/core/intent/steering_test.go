@@ -98,6 +98,81 @@ func TestPAT04_SteeringStaysWithinTheIntent(t *testing.T) {
 	}
 }
 
+// What the operator says reaches a step that is done again, whichever it is, and not the run
+// that has begun before it was said.
+func TestPAT04_SteeringReachesAStepThatIsDoneAgain(t *testing.T) {
+	told := func(w *world) (texts []string) {
+		for _, st := range w.Steered(w.Running().GetRun()) {
+			texts = append(texts, st.Text)
+		}
+		return texts
+	}
+	w := newWorld(t)
+	w.prepared(naming())
+	w.carryOut()
+	w.carryOut() // it stops after step 2
+	w.do(ann, steer("The bread is of rye.", false))
+	w.do(ann, proceed(1))
+	if got := told(w); !slices.Equal(got, []string{"The bread is of rye."}) {
+		t.Errorf("step 1, done again, is told %v", got)
+	}
+	w.carryOut()
+	w.carryOut()
+	w.do(ann, proceed(0))
+	w.do(ann, steer("One word less.", false)) // while the last step runs
+	if got := told(w); len(got) != 1 {
+		t.Errorf("step 3 is told %v", got)
+	}
+	w.carryOut()
+	unmet := met()
+	unmet[0].Met = false
+	w.do(host, judge(unmet...))
+	w.do(ann, steer("Mend what was found.", false))
+	w.do(ann, choose(loomv1.CompletionChoice_COMPLETION_CHOICE_STEP, 3))
+	if got := told(w); !slices.Equal(got, []string{"The bread is of rye.", "One word less.", "Mend what was found."}) {
+		t.Errorf("step 3, chosen again, is told %v", got)
+	}
+}
+
+// A redirect is held against the sealed intent however its numbers are written, and where it
+// drops what the scope or the goal is about; words of its own it may add.
+func TestPAT04_ARedirectAgainstTheIntentInOtherWords(t *testing.T) {
+	for _, tt := range []struct {
+		scope, success, redirect string
+		ok                       bool
+	}{
+		{"The docs alone", "At least twenty names", "At most ten names", false},
+		{"The docs alone", "At least 20 names", "fewer than ten short names", false},
+		{"The docs alone", "At least 20 names", "At most two sentences each", true},
+		{"The docs alone", "Mindestens sieben Einsichten", "Höchstens fünf", false},
+		{"The docs alone", "A child says it", "Nothing in the docs", false},
+		{"In: MaxDecodeExponent", "A child says it", "Leave out MaxDecodeExponent", false},
+		{"The docs alone", "A child says it", "Forget the bakery; write about rye", false},
+		{"The docs alone", "A child says it", "No docs of last year", true},
+		{"Without the docs", "A child says it", "Nothing in the docs", true},
+		{"Die globalen Variablen", "Ein Kind sagt es", "Behandle die globalen Variablen nicht", false},
+		{"The docs alone", "A child says it", "Leave out adjectives", true},
+	} {
+		w := newWorld(t)
+		w.do(ann, open(naming()))
+		for f, said := range map[loomv1.IntentField]string{intent.Goal: "A name for the bakery.", intent.Constraints: "It is short.", intent.Audience: "Neighbours.", intent.Scope: tt.scope, intent.Success: tt.success} {
+			w.do(ann, tell(f, said))
+		}
+		w.do(ann, draft(&loomv1.DraftIntent{}))
+		w.do(ann, ready(w.Shown().Digest))
+		w.begin()
+		if tt.ok {
+			w.do(ann, steer(tt.redirect, true))
+		} else {
+			w.refused("intent/outside", ann, steer(tt.redirect, true))
+		}
+	}
+	w := newWorld(t)
+	w.prepared(naming())
+	w.do(ann, steer("Höchstens fünf", true))
+	w.refused("intent/outside", ann, steer("Mindestens sieben Einsichten", true))
+}
+
 // An abort while a step runs waits for its end; a second one ends it. Record and
 // draft of the finished steps are the same.
 func TestPAT04_AbortAtTheBoundary(t *testing.T) {
@@ -270,9 +345,8 @@ func TestPAT05_AWriteElsewhereIsRefused(t *testing.T) {
 	w.refused("intent/invalid", model, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Write{Write: &loomv1.WriteLayer{Step: 1, Layer: files, Name: "x", Content: &loomv1.BlobRef{Sha256: "no"}}}})
 }
 
-// What was said is taken back until a step begins that is told it, and has its number for
-// good.
-func TestPAT04_SteeringIsTakenBackBeforeItIsHeard(t *testing.T) {
+// What was said is taken back for the steps that begin after it, and has its number for good.
+func TestPAT04_SteeringIsTakenBack(t *testing.T) {
 	back := func(n uint32) *loomv1.IntentCommand {
 		return &loomv1.IntentCommand{Body: &loomv1.IntentCommand_TakeBack{TakeBack: &loomv1.TakeBack{Number: n}}}
 	}
@@ -289,9 +363,9 @@ func TestPAT04_SteeringIsTakenBackBeforeItIsHeard(t *testing.T) {
 	if told := w.Steered(2); len(told) != 1 || told[0].Number != 1 || w.Running().GetStep() != 2 {
 		t.Fatalf("step %d is told %v", w.Running().GetStep(), told)
 	}
-	w.refused("intent/step", ann, back(1)) // it was told that
+	w.do(ann, back(1)) // step 2 was told it, and step 3 is not
 	w.do(ann, steer("No umlauts.", false))
-	if told := w.Steered(3); len(told) != 2 || told[1].Number != 3 {
+	if told := w.Steered(3); len(told) != 1 || told[0].Number != 3 {
 		t.Errorf("the third is %v", told)
 	}
 	// What is taken back binds no later redirection.

@@ -34,6 +34,13 @@ func advanced(e *loomv1.Event, fact *loomv1.IntentFact) string {
 		return ": the pattern's own questions are asked" + after(", ", f.PatternAsks.GetReason())
 	case *loomv1.IntentFact_Answered:
 		return fmt.Sprintf(": answer %d, about %s, by %s", f.Answered.GetNumber(), intent.FieldName(f.Answered.GetAbout()), who(e))
+	case *loomv1.IntentFact_Passed:
+		return fmt.Sprintf(": %s has nothing to add about %s", who(e), intent.FieldName(f.Passed.GetAbout()))
+	case *loomv1.IntentFact_Struck:
+		if f.Struck.GetRestore() {
+			return fmt.Sprintf(": answer %d holds again, says %s", f.Struck.GetNumber(), who(e))
+		}
+		return fmt.Sprintf(": answer %d is struck by %s", f.Struck.GetNumber(), who(e))
 	case *loomv1.IntentFact_Drafted:
 		return " shows envelope " + f.Drafted.GetEnvelope().GetId() + after(", digest ", f.Drafted.GetDigest())
 	case *loomv1.IntentFact_DeliveryFailed:

@@ -110,7 +110,7 @@ func TestPAT01_ADeliveryThatFailsIsAChoice(t *testing.T) {
 	if s.Running.GetStep() != 2 || s.Bead == first {
 		t.Fatalf("step 2 again: %v", s)
 	}
-	if b := d.work("analyst", leaves("findings.md")); b.Step.Earlier[0].GetName() != "claims.md" {
+	if b := d.work("analyst", leaves("findings.md")); b.Step.Earlier[0].GetName() != "sessions/s1/claims.md" {
 		t.Errorf("what the agent finds: %v", b.Step.Earlier)
 	}
 	d.work("qa-engineer", outcome(success, map[string]any{"success_1": true, "evidence_1": "notes 1 and 3"}))

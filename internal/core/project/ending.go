@@ -2,6 +2,7 @@ package project
 
 import (
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/loomrun/loom/internal/core/intent"
@@ -22,7 +23,7 @@ func (d *decision) deliver(id string, x *loomv1.Execution) error {
 	del := &loomv1.DeliverOutputs{}
 	for _, o := range s.Pattern().Outputs {
 		if made, ok := s.Output(o.Name); ok && !slices.Contains(s.Gaps(), "output/"+o.Name) {
-			del.Outputs = append(del.Outputs, &loomv1.DeliveredOutput{Name: o.Name, Place: place + ", " + o.Name, Content: made.Content})
+			del.Outputs = append(del.Outputs, &loomv1.DeliveredOutput{Name: o.Name, Place: place + ", " + path.Join(intent.Folder(id), o.Name), Content: made.Content})
 		}
 	}
 	if err := d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Deliver{Deliver: del}}); err != nil {

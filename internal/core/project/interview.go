@@ -199,7 +199,7 @@ func (s *State) interviewBrief(x *loomv1.Execution) *loomv1.InterviewBrief {
 	}
 	waits := on.Phase() == intent.Primacy && on.Pending() != nil && !on.PatternAsks()
 	return proto.CloneOf(&loomv1.InterviewBrief{
-		Session: on.ID(), Request: on.Request(), Pattern: on.Pattern(), Answers: on.Answers(), Asked: on.Asked(),
+		Session: on.ID(), Request: on.Request(), Pattern: on.Pattern(), Answers: on.Answers(), Asked: on.Asked(), Passed: on.Passed(),
 		Heard: on.Heard(), Revision: on.Revision(), Waits: waits, Over: !waits && !on.AwaitsModel(), Used: x.GetUsage(), WithoutJudge: on.WithoutJudge(),
 	})
 }

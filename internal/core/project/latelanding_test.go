@@ -115,11 +115,11 @@ func TestPAT03_AStepIsToldOfFilesThatAreNoOutputs(t *testing.T) {
 	s := d.sealedWith(p)
 	d.work("analyst", leaves("claims.md"))
 	d.speak(s.Id, proceeds(0))
-	if b := d.work("analyst", leaves("findings.md")); len(b.Step.Earlier) != 1 || b.Step.Earlier[0].Name != "claims.md" {
+	if b := d.work("analyst", leaves("findings.md")); len(b.Step.Earlier) != 1 || b.Step.Earlier[0].Name != "sessions/s1/claims.md" {
 		t.Errorf("step 2 is told of %v", b.Step.Earlier)
 	}
 	b, _ := d.claim("qa-engineer")
-	if e := b.Step.Earlier; len(e) != 2 || e[0].Name != "findings.md" || e[1].Name != "claims.md" {
+	if e := b.Step.Earlier; len(e) != 2 || e[0].Name != "sessions/s1/findings.md" || e[1].Name != "sessions/s1/claims.md" {
 		t.Errorf("the judge is told of %v", e)
 	}
 }

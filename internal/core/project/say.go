@@ -32,6 +32,10 @@ func (d *decision) tell(c *loomv1.TellExecution) (*loomv1.Answer, error) {
 	if err := d.checkTold(x, c); err != nil {
 		return nil, err
 	}
+	if on := d.s.sessionOf(x); on != nil { // what is said is held against the sealed intent, and recorded there
+		return nil, fault.New("intent/phase", "execution %q works for session %s, and hears what is said in that", x.Id, on.ID()).At("execution").
+			Want("loom pattern steer %s TEXT, or loom pattern answer %s TEXT before the seal", on.ID(), on.ID())
+	}
 	if old := workflow.SaidBy(x, c.Request); old != nil {
 		if old.Text != c.Text || old.Node != c.Node {
 			return nil, fault.New("submit/key-reused", "the request id was used for another message to %s", x.Id).At("request")

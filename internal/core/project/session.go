@@ -248,7 +248,7 @@ func (s *State) lookSessions(out *loomv1.View, q *loomv1.Query, limit int) error
 			return nil
 		}
 		v := s.viewSession(id)
-		v.Answers, v.Shown, v.Envelope, v.Inputs = nil, nil, nil, nil // a list has what it takes to choose
+		v.Answers, v.Struck, v.Shown, v.Envelope, v.Inputs = nil, nil, nil, nil, nil // a list has what it takes to choose
 		out.Sessions = append(out.Sessions, proto.CloneOf(v))
 	}
 	return nil
@@ -268,7 +268,7 @@ func (s *State) viewSession(id string) *loomv1.PatternSession {
 	first, last := r.Facts[0], r.Facts[len(r.Facts)-1]
 	v := &loomv1.PatternSession{
 		Id: id, Project: s.cfg.ID, Pattern: on.Pattern().GetName(), Request: first.GetOpened().GetRequest(), Phase: on.Phase(),
-		Question: on.Pending(), Answers: on.Answers(), Shown: on.Shown(), Findings: on.Findings(), Tempo: on.Tempo(),
+		Question: on.Pending(), Answers: on.Answers(), Struck: on.Struck(), Shown: on.Shown(), Findings: on.Findings(), Tempo: on.Tempo(),
 		Running: on.Running(), Stopped: on.Stopped(), Unmet: on.Unmet(), Gaps: on.Gaps(), Aborted: on.Aborted(), Ended: on.Ended(),
 		OpenedAt: first.At, OpenedBy: first.By, ChangedAt: last.At, Inputs: r.Inputs, Bead: r.Bead,
 	}

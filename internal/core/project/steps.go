@@ -3,9 +3,12 @@ package project
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
+
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/intent"
@@ -128,6 +131,7 @@ func (d *decision) fileSteps(id string, s *intent.Session, run *loomv1.StepStart
 	b := &loomv1.Bead{
 		Type: loomv1.BeadType_BEAD_TYPE_TASK, Goal: cut(oneLine(s.Pattern().Name+": "+s.Request()), MaxGoal), Session: id, Process: def.Name,
 		Budget: d.s.reservedBudget(s), Description: cut(intent.Text(envelope), MaxDescription), Priority: loomv1.Priority_PRIORITY_NORMAL,
+		Context: &structpb.Struct{Fields: map[string]*structpb.Value{processes.SessionKey: structpb.NewStringValue(id)}},
 	}
 	if _, err := d.file(b, filing{}); err != nil {
 		return err
@@ -184,7 +188,7 @@ func (d *decision) stepEnded(id string, run *loomv1.StepStarted, out *loomv1.Out
 		end.Status, end.Summary = loomv1.StepStatus_STEP_STATUS_DONE, cut(out.GetSummary(), min(MaxComment, most/2))
 		end.Notes = cut(out.GetNotes(), most-len(end.Summary))
 		for _, f := range out.GetLeft() {
-			w := &loomv1.WriteLayer{Step: run.Step, Layer: intent.LayerFiles, Name: f.Name, Content: f.Content}
+			w := &loomv1.WriteLayer{Step: run.Step, Layer: intent.LayerFiles, Name: strings.TrimPrefix(f.Name, intent.Folder(id)+"/"), Content: f.Content}
 			if err := d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Write{Write: w}}); d.refuses(err) {
 				end.Status, end.Summary = loomv1.StepStatus_STEP_STATUS_FAILED, cut(err.Error(), MaxComment)
 			} else if err != nil {
@@ -307,11 +311,14 @@ func (s *State) stepBrief(x *loomv1.Execution, a *loomv1.Attempt) *loomv1.StepBr
 	b := &loomv1.StepBrief{Session: on.ID(), Request: on.Request(), Envelope: envelope, Inputs: s.p.Sessions[on.ID()].Inputs}
 	if run := on.Running(); run != nil && on.Pattern().Steps[run.Step-1].Name == a.Node {
 		step := on.Pattern().Steps[run.Step-1]
-		b.Run, b.Steering, b.Deliverables, b.Writes = run, on.Steered(run.Step), slices.Clone(step.Deliverables), step.Writes
+		b.Run, b.Steering, b.Writes = run, on.Steered(run.Run), step.Writes
+		for _, name := range step.Deliverables {
+			b.Deliverables = append(b.Deliverables, path.Join(intent.Folder(on.ID()), name))
+		}
 	}
 	for _, name := range leavings(on.Pattern()) {
-		if made, ok := on.Output(name); ok && made.Step != b.GetRun().GetStep() {
-			b.Earlier = append(b.Earlier, made)
+		if made, ok := on.Output(name); ok {
+			b.Earlier = append(b.Earlier, &loomv1.StepOutput{Name: path.Join(intent.Folder(on.ID()), name), Content: made.Content, Step: made.Step})
 		}
 	}
 	for i, step := range on.Pattern().Steps {

@@ -45,11 +45,11 @@ func aborts(draft bool) *loomv1.IntentCommand {
 	return &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Abort{Abort: &loomv1.AbortPattern{Reason: "enough", SaveDraft: draft}}}
 }
 
-// leaves is the outcome of a step that has left files.
+// leaves is the outcome of a step of the first session that has left files.
 func leaves(names ...string) *loomv1.Outcome {
 	out := outcome(success, nil)
 	for _, name := range names {
-		out.Left = append(out.Left, &loomv1.NamedBlob{Name: name, Content: &loomv1.BlobRef{Sha256: strings.Repeat("a", 64), Size: 7}})
+		out.Left = append(out.Left, &loomv1.NamedBlob{Name: "sessions/s1/" + name, Content: &loomv1.BlobRef{Sha256: strings.Repeat("a", 64), Size: 7}})
 	}
 	return out
 }
@@ -77,7 +77,7 @@ func TestPAT03_StepsAreWorkBetweenStops(t *testing.T) {
 
 	// A step that has not left what it has to leave has failed, and is done again.
 	b = d.work("analyst", leaves())
-	if len(b.Step.Steering) != 1 || b.Step.GetRun().GetLimits().GetModelTier() != 3 || b.Step.Earlier[0].GetName() != "claims.md" {
+	if len(b.Step.Steering) != 1 || b.Step.GetRun().GetLimits().GetModelTier() != 3 || b.Step.Earlier[0].GetName() != "sessions/s1/claims.md" {
 		t.Errorf("what the agent of step 2 knows: %v", b.Step)
 	}
 	if _, err := d.do(inSession(s.Id, "", proceeds(0))); fault.Code(err) != "intent/step" {
@@ -166,6 +166,35 @@ func TestPAT01_MetaValidationStopsASession(t *testing.T) {
 	}
 	if s = d.ok(seals(s.Id, s.Shown.Digest)).GetSession(); s.Phase != pattern.Execution || s.Bead == "" {
 		t.Errorf("the revised session: %v", s)
+	}
+}
+
+// Who works for a session is told nothing around it: what a person says is held against the
+// sealed intent, and recorded in the session.
+func TestPAT04_NothingIsSaidAroundASession(t *testing.T) {
+	d := newDesk(t)
+	s := d.sealed()
+	d.claim("analyst")
+	_, err := d.do(&loomv1.Command{Body: &loomv1.Command_TellExecution{TellExecution: &loomv1.TellExecution{Execution: s.Bead + "-x1", Request: "r1", Text: "Forget the intent"}}})
+	if fault.Code(err) != "intent/phase" || !strings.Contains(fault.From(err).Hint, "loom pattern steer s1") {
+		t.Errorf("said around the session: %v", err)
+	}
+}
+
+// The files of a session lie in its own folder: that is what its agents leave, and where what
+// it has delivered is.
+func TestPAT03_ASessionHasAFolderOfItsOwn(t *testing.T) {
+	d := newDesk(t)
+	d.sealed()
+	second := d.sealed()
+	b := d.ok(&loomv1.Command{Body: &loomv1.Command_ClaimAttempt{ClaimAttempt: &loomv1.ClaimAttempt{
+		Attempt: second.Bead + "-x1-a1", Generation: 1, Claimant: &loomv1.Claimant{Agent: "analyst/1", Host: "here", Epoch: 1},
+	}}}).GetBrief()
+	if got := b.Step.Deliverables; len(got) != 1 || got[0] != "sessions/s2/claims.md" {
+		t.Errorf("step 1 of %s leaves %v", second.Id, got)
+	}
+	if got := b.Execution.GetContext().GetFields()["session"].GetStringValue(); got != "s2" {
+		t.Errorf("its phases are named for %q", got)
 	}
 }
 

@@ -61,6 +61,8 @@ func said(cmd *loomv1.IntentCommand, r *loomv1.IntentRequest) bool {
 	switch v := r.Verb.(type) {
 	case *loomv1.IntentRequest_Answer:
 		cmd.Body = &loomv1.IntentCommand_Answer{Answer: v.Answer}
+	case *loomv1.IntentRequest_Strike:
+		cmd.Body = &loomv1.IntentCommand_Strike{Strike: v.Strike}
 	case *loomv1.IntentRequest_Draft:
 		cmd.Body = &loomv1.IntentCommand_Draft{Draft: v.Draft}
 	case *loomv1.IntentRequest_Seal:

@@ -1265,7 +1265,7 @@ type IntentEnvelope struct {
 	Audience      []*Quotation `protobuf:"bytes,6,rep,name=audience,proto3" json:"audience,omitempty"`
 	Scope         []*Quotation `protobuf:"bytes,7,rep,name=scope,proto3" json:"scope,omitempty"`
 	Success       []*Quotation `protobuf:"bytes,8,rep,name=success,proto3" json:"success,omitempty"`
-	// The answers that are quoted from, all of the session.
+	// The answers that hold: all of the session but those that were struck.
 	Answers []*IntentAnswer `protobuf:"bytes,9,rep,name=answers,proto3" json:"answers,omitempty"`
 	// Digest of the envelope whose place it takes; empty for the first.
 	Supersedes    string `protobuf:"bytes,10,opt,name=supersedes,proto3" json:"supersedes,omitempty"`
@@ -1814,6 +1814,7 @@ type IntentCommand struct {
 	//	*IntentCommand_LeaveQuestions
 	//	*IntentCommand_FailDelivery
 	//	*IntentCommand_TakeBack
+	//	*IntentCommand_Strike
 	Body          isIntentCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2095,6 +2096,15 @@ func (x *IntentCommand) GetTakeBack() *TakeBack {
 	return nil
 }
 
+func (x *IntentCommand) GetStrike() *StrikeAnswer {
+	if x != nil {
+		if x, ok := x.Body.(*IntentCommand_Strike); ok {
+			return x.Strike
+		}
+	}
+	return nil
+}
+
 type isIntentCommand_Body interface {
 	isIntentCommand_Body()
 }
@@ -2199,6 +2209,10 @@ type IntentCommand_TakeBack struct {
 	TakeBack *TakeBack `protobuf:"bytes,27,opt,name=take_back,json=takeBack,proto3,oneof"`
 }
 
+type IntentCommand_Strike struct {
+	Strike *StrikeAnswer `protobuf:"bytes,28,opt,name=strike,proto3,oneof"`
+}
+
 func (*IntentCommand_Open) isIntentCommand_Body() {}
 
 func (*IntentCommand_ProposeQuestion) isIntentCommand_Body() {}
@@ -2248,6 +2262,8 @@ func (*IntentCommand_LeaveQuestions) isIntentCommand_Body() {}
 func (*IntentCommand_FailDelivery) isIntentCommand_Body() {}
 
 func (*IntentCommand_TakeBack) isIntentCommand_Body() {}
+
+func (*IntentCommand_Strike) isIntentCommand_Body() {}
 
 // OpenSession begins a session in primacy.
 type OpenSession struct {
@@ -2560,9 +2576,11 @@ func (x *LeaveQuestions) GetReason() string {
 type AnswerQuestion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the question; 0: unasked, then about says what it is about.
-	Question      uint32      `protobuf:"varint,1,opt,name=question,proto3" json:"question,omitempty"`
-	About         IntentField `protobuf:"varint,2,opt,name=about,proto3,enum=loom.v1.IntentField" json:"about,omitempty"`
-	Text          string      `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	Question uint32      `protobuf:"varint,1,opt,name=question,proto3" json:"question,omitempty"`
+	About    IntentField `protobuf:"varint,2,opt,name=about,proto3,enum=loom.v1.IntentField" json:"about,omitempty"`
+	Text     string      `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	// Nothing is to be added: what was said about the field stands. Then there is no text.
+	Pass          bool `protobuf:"varint,4,opt,name=pass,proto3" json:"pass,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2618,6 +2636,67 @@ func (x *AnswerQuestion) GetText() string {
 	return ""
 }
 
+func (x *AnswerQuestion) GetPass() bool {
+	if x != nil {
+		return x.Pass
+	}
+	return false
+}
+
+// StrikeAnswer takes an answer out of what holds, before the seal; the record keeps it.
+type StrikeAnswer struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Number uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// It holds again.
+	Restore       bool `protobuf:"varint,2,opt,name=restore,proto3" json:"restore,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StrikeAnswer) Reset() {
+	*x = StrikeAnswer{}
+	mi := &file_loom_v1_intent_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StrikeAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StrikeAnswer) ProtoMessage() {}
+
+func (x *StrikeAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_intent_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StrikeAnswer.ProtoReflect.Descriptor instead.
+func (*StrikeAnswer) Descriptor() ([]byte, []int) {
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *StrikeAnswer) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *StrikeAnswer) GetRestore() bool {
+	if x != nil {
+		return x.Restore
+	}
+	return false
+}
+
 // DraftIntent makes an envelope of quotations. Where a field has none it is all
 // that was answered about it.
 type DraftIntent struct {
@@ -2633,7 +2712,7 @@ type DraftIntent struct {
 
 func (x *DraftIntent) Reset() {
 	*x = DraftIntent{}
-	mi := &file_loom_v1_intent_proto_msgTypes[23]
+	mi := &file_loom_v1_intent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2645,7 +2724,7 @@ func (x *DraftIntent) String() string {
 func (*DraftIntent) ProtoMessage() {}
 
 func (x *DraftIntent) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[23]
+	mi := &file_loom_v1_intent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2658,7 +2737,7 @@ func (x *DraftIntent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DraftIntent.ProtoReflect.Descriptor instead.
 func (*DraftIntent) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DraftIntent) GetGoal() []*Quotation {
@@ -2707,7 +2786,7 @@ type SealIntent struct {
 
 func (x *SealIntent) Reset() {
 	*x = SealIntent{}
-	mi := &file_loom_v1_intent_proto_msgTypes[24]
+	mi := &file_loom_v1_intent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2719,7 +2798,7 @@ func (x *SealIntent) String() string {
 func (*SealIntent) ProtoMessage() {}
 
 func (x *SealIntent) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[24]
+	mi := &file_loom_v1_intent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2732,7 +2811,7 @@ func (x *SealIntent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SealIntent.ProtoReflect.Descriptor instead.
 func (*SealIntent) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SealIntent) GetDigest() string {
@@ -2753,7 +2832,7 @@ type ReviseIntent struct {
 
 func (x *ReviseIntent) Reset() {
 	*x = ReviseIntent{}
-	mi := &file_loom_v1_intent_proto_msgTypes[25]
+	mi := &file_loom_v1_intent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2765,7 +2844,7 @@ func (x *ReviseIntent) String() string {
 func (*ReviseIntent) ProtoMessage() {}
 
 func (x *ReviseIntent) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[25]
+	mi := &file_loom_v1_intent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2778,7 +2857,7 @@ func (x *ReviseIntent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviseIntent.ProtoReflect.Descriptor instead.
 func (*ReviseIntent) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReviseIntent) GetReason() string {
@@ -2798,7 +2877,7 @@ type ValidateIntent struct {
 
 func (x *ValidateIntent) Reset() {
 	*x = ValidateIntent{}
-	mi := &file_loom_v1_intent_proto_msgTypes[26]
+	mi := &file_loom_v1_intent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2810,7 +2889,7 @@ func (x *ValidateIntent) String() string {
 func (*ValidateIntent) ProtoMessage() {}
 
 func (x *ValidateIntent) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[26]
+	mi := &file_loom_v1_intent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2823,7 +2902,7 @@ func (x *ValidateIntent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateIntent.ProtoReflect.Descriptor instead.
 func (*ValidateIntent) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ValidateIntent) GetMeans() *IntentMeans {
@@ -2847,7 +2926,7 @@ type ActivatePattern struct {
 
 func (x *ActivatePattern) Reset() {
 	*x = ActivatePattern{}
-	mi := &file_loom_v1_intent_proto_msgTypes[27]
+	mi := &file_loom_v1_intent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2859,7 +2938,7 @@ func (x *ActivatePattern) String() string {
 func (*ActivatePattern) ProtoMessage() {}
 
 func (x *ActivatePattern) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[27]
+	mi := &file_loom_v1_intent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2872,7 +2951,7 @@ func (x *ActivatePattern) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivatePattern.ProtoReflect.Descriptor instead.
 func (*ActivatePattern) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ActivatePattern) GetAgents() []string {
@@ -2899,7 +2978,7 @@ type PrepareInputs struct {
 
 func (x *PrepareInputs) Reset() {
 	*x = PrepareInputs{}
-	mi := &file_loom_v1_intent_proto_msgTypes[28]
+	mi := &file_loom_v1_intent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2911,7 +2990,7 @@ func (x *PrepareInputs) String() string {
 func (*PrepareInputs) ProtoMessage() {}
 
 func (x *PrepareInputs) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[28]
+	mi := &file_loom_v1_intent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2924,7 +3003,7 @@ func (x *PrepareInputs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareInputs.ProtoReflect.Descriptor instead.
 func (*PrepareInputs) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PrepareInputs) GetInputs() []*PreparedInput {
@@ -2949,7 +3028,7 @@ type WriteLayer struct {
 
 func (x *WriteLayer) Reset() {
 	*x = WriteLayer{}
-	mi := &file_loom_v1_intent_proto_msgTypes[29]
+	mi := &file_loom_v1_intent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2961,7 +3040,7 @@ func (x *WriteLayer) String() string {
 func (*WriteLayer) ProtoMessage() {}
 
 func (x *WriteLayer) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[29]
+	mi := &file_loom_v1_intent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2974,7 +3053,7 @@ func (x *WriteLayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteLayer.ProtoReflect.Descriptor instead.
 func (*WriteLayer) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WriteLayer) GetStep() uint32 {
@@ -3022,7 +3101,7 @@ type EndStep struct {
 
 func (x *EndStep) Reset() {
 	*x = EndStep{}
-	mi := &file_loom_v1_intent_proto_msgTypes[30]
+	mi := &file_loom_v1_intent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3034,7 +3113,7 @@ func (x *EndStep) String() string {
 func (*EndStep) ProtoMessage() {}
 
 func (x *EndStep) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[30]
+	mi := &file_loom_v1_intent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3047,7 +3126,7 @@ func (x *EndStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndStep.ProtoReflect.Descriptor instead.
 func (*EndStep) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *EndStep) GetStep() uint32 {
@@ -3096,7 +3175,7 @@ type Proceed struct {
 
 func (x *Proceed) Reset() {
 	*x = Proceed{}
-	mi := &file_loom_v1_intent_proto_msgTypes[31]
+	mi := &file_loom_v1_intent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3108,7 +3187,7 @@ func (x *Proceed) String() string {
 func (*Proceed) ProtoMessage() {}
 
 func (x *Proceed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[31]
+	mi := &file_loom_v1_intent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3121,7 +3200,7 @@ func (x *Proceed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proceed.ProtoReflect.Descriptor instead.
 func (*Proceed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Proceed) GetStep() uint32 {
@@ -3143,7 +3222,7 @@ type Steer struct {
 
 func (x *Steer) Reset() {
 	*x = Steer{}
-	mi := &file_loom_v1_intent_proto_msgTypes[32]
+	mi := &file_loom_v1_intent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3155,7 +3234,7 @@ func (x *Steer) String() string {
 func (*Steer) ProtoMessage() {}
 
 func (x *Steer) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[32]
+	mi := &file_loom_v1_intent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3168,7 +3247,7 @@ func (x *Steer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Steer.ProtoReflect.Descriptor instead.
 func (*Steer) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Steer) GetText() string {
@@ -3185,7 +3264,7 @@ func (x *Steer) GetRedirect() bool {
 	return false
 }
 
-// TakeBack takes back what the operator has said for steps of which none has begun.
+// TakeBack takes back what the operator has said, for the steps that begin after it.
 type TakeBack struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Steered.number.
@@ -3196,7 +3275,7 @@ type TakeBack struct {
 
 func (x *TakeBack) Reset() {
 	*x = TakeBack{}
-	mi := &file_loom_v1_intent_proto_msgTypes[33]
+	mi := &file_loom_v1_intent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3208,7 +3287,7 @@ func (x *TakeBack) String() string {
 func (*TakeBack) ProtoMessage() {}
 
 func (x *TakeBack) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[33]
+	mi := &file_loom_v1_intent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3221,7 +3300,7 @@ func (x *TakeBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeBack.ProtoReflect.Descriptor instead.
 func (*TakeBack) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TakeBack) GetNumber() uint32 {
@@ -3242,7 +3321,7 @@ type SetTempo struct {
 
 func (x *SetTempo) Reset() {
 	*x = SetTempo{}
-	mi := &file_loom_v1_intent_proto_msgTypes[34]
+	mi := &file_loom_v1_intent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3254,7 +3333,7 @@ func (x *SetTempo) String() string {
 func (*SetTempo) ProtoMessage() {}
 
 func (x *SetTempo) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[34]
+	mi := &file_loom_v1_intent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3267,7 +3346,7 @@ func (x *SetTempo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTempo.ProtoReflect.Descriptor instead.
 func (*SetTempo) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SetTempo) GetTempo() Tempo {
@@ -3289,7 +3368,7 @@ type AbortPattern struct {
 
 func (x *AbortPattern) Reset() {
 	*x = AbortPattern{}
-	mi := &file_loom_v1_intent_proto_msgTypes[35]
+	mi := &file_loom_v1_intent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3301,7 +3380,7 @@ func (x *AbortPattern) String() string {
 func (*AbortPattern) ProtoMessage() {}
 
 func (x *AbortPattern) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[35]
+	mi := &file_loom_v1_intent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3314,7 +3393,7 @@ func (x *AbortPattern) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortPattern.ProtoReflect.Descriptor instead.
 func (*AbortPattern) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AbortPattern) GetReason() string {
@@ -3343,7 +3422,7 @@ type ResumePattern struct {
 
 func (x *ResumePattern) Reset() {
 	*x = ResumePattern{}
-	mi := &file_loom_v1_intent_proto_msgTypes[36]
+	mi := &file_loom_v1_intent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3355,7 +3434,7 @@ func (x *ResumePattern) String() string {
 func (*ResumePattern) ProtoMessage() {}
 
 func (x *ResumePattern) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[36]
+	mi := &file_loom_v1_intent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3368,7 +3447,7 @@ func (x *ResumePattern) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumePattern.ProtoReflect.Descriptor instead.
 func (*ResumePattern) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ResumePattern) GetRerun() bool {
@@ -3388,7 +3467,7 @@ type JudgeCompletion struct {
 
 func (x *JudgeCompletion) Reset() {
 	*x = JudgeCompletion{}
-	mi := &file_loom_v1_intent_proto_msgTypes[37]
+	mi := &file_loom_v1_intent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3400,7 +3479,7 @@ func (x *JudgeCompletion) String() string {
 func (*JudgeCompletion) ProtoMessage() {}
 
 func (x *JudgeCompletion) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[37]
+	mi := &file_loom_v1_intent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3413,7 +3492,7 @@ func (x *JudgeCompletion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JudgeCompletion.ProtoReflect.Descriptor instead.
 func (*JudgeCompletion) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *JudgeCompletion) GetVerdicts() []*CompletionVerdict {
@@ -3435,7 +3514,7 @@ type ChooseCompletion struct {
 
 func (x *ChooseCompletion) Reset() {
 	*x = ChooseCompletion{}
-	mi := &file_loom_v1_intent_proto_msgTypes[38]
+	mi := &file_loom_v1_intent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3447,7 +3526,7 @@ func (x *ChooseCompletion) String() string {
 func (*ChooseCompletion) ProtoMessage() {}
 
 func (x *ChooseCompletion) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[38]
+	mi := &file_loom_v1_intent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3460,7 +3539,7 @@ func (x *ChooseCompletion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChooseCompletion.ProtoReflect.Descriptor instead.
 func (*ChooseCompletion) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ChooseCompletion) GetChoice() CompletionChoice {
@@ -3489,7 +3568,7 @@ type FailDelivery struct {
 
 func (x *FailDelivery) Reset() {
 	*x = FailDelivery{}
-	mi := &file_loom_v1_intent_proto_msgTypes[39]
+	mi := &file_loom_v1_intent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3501,7 +3580,7 @@ func (x *FailDelivery) String() string {
 func (*FailDelivery) ProtoMessage() {}
 
 func (x *FailDelivery) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[39]
+	mi := &file_loom_v1_intent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3514,7 +3593,7 @@ func (x *FailDelivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailDelivery.ProtoReflect.Descriptor instead.
 func (*FailDelivery) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *FailDelivery) GetReason() string {
@@ -3534,7 +3613,7 @@ type DeliverOutputs struct {
 
 func (x *DeliverOutputs) Reset() {
 	*x = DeliverOutputs{}
-	mi := &file_loom_v1_intent_proto_msgTypes[40]
+	mi := &file_loom_v1_intent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3546,7 +3625,7 @@ func (x *DeliverOutputs) String() string {
 func (*DeliverOutputs) ProtoMessage() {}
 
 func (x *DeliverOutputs) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[40]
+	mi := &file_loom_v1_intent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3559,7 +3638,7 @@ func (x *DeliverOutputs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliverOutputs.ProtoReflect.Descriptor instead.
 func (*DeliverOutputs) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DeliverOutputs) GetOutputs() []*DeliveredOutput {
@@ -3581,7 +3660,7 @@ type DeliveredOutput struct {
 
 func (x *DeliveredOutput) Reset() {
 	*x = DeliveredOutput{}
-	mi := &file_loom_v1_intent_proto_msgTypes[41]
+	mi := &file_loom_v1_intent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3593,7 +3672,7 @@ func (x *DeliveredOutput) String() string {
 func (*DeliveredOutput) ProtoMessage() {}
 
 func (x *DeliveredOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[41]
+	mi := &file_loom_v1_intent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +3685,7 @@ func (x *DeliveredOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveredOutput.ProtoReflect.Descriptor instead.
 func (*DeliveredOutput) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DeliveredOutput) GetName() string {
@@ -3640,7 +3719,7 @@ type UpdateMemory struct {
 
 func (x *UpdateMemory) Reset() {
 	*x = UpdateMemory{}
-	mi := &file_loom_v1_intent_proto_msgTypes[42]
+	mi := &file_loom_v1_intent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3652,7 +3731,7 @@ func (x *UpdateMemory) String() string {
 func (*UpdateMemory) ProtoMessage() {}
 
 func (x *UpdateMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[42]
+	mi := &file_loom_v1_intent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3665,7 +3744,7 @@ func (x *UpdateMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMemory.ProtoReflect.Descriptor instead.
 func (*UpdateMemory) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *UpdateMemory) GetEntries() []*MemoryUpdate {
@@ -3688,7 +3767,7 @@ type MemoryUpdate struct {
 
 func (x *MemoryUpdate) Reset() {
 	*x = MemoryUpdate{}
-	mi := &file_loom_v1_intent_proto_msgTypes[43]
+	mi := &file_loom_v1_intent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3700,7 +3779,7 @@ func (x *MemoryUpdate) String() string {
 func (*MemoryUpdate) ProtoMessage() {}
 
 func (x *MemoryUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[43]
+	mi := &file_loom_v1_intent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3713,7 +3792,7 @@ func (x *MemoryUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryUpdate.ProtoReflect.Descriptor instead.
 func (*MemoryUpdate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *MemoryUpdate) GetLayer() SessionLayer {
@@ -3752,7 +3831,7 @@ type Reintegrate struct {
 
 func (x *Reintegrate) Reset() {
 	*x = Reintegrate{}
-	mi := &file_loom_v1_intent_proto_msgTypes[44]
+	mi := &file_loom_v1_intent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3764,7 +3843,7 @@ func (x *Reintegrate) String() string {
 func (*Reintegrate) ProtoMessage() {}
 
 func (x *Reintegrate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[44]
+	mi := &file_loom_v1_intent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3777,7 +3856,7 @@ func (x *Reintegrate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reintegrate.ProtoReflect.Descriptor instead.
 func (*Reintegrate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Reintegrate) GetDecisions() []string {
@@ -3840,6 +3919,8 @@ type IntentFact struct {
 	//	*IntentFact_Ended
 	//	*IntentFact_DeliveryFailed
 	//	*IntentFact_TakenBack
+	//	*IntentFact_Struck
+	//	*IntentFact_Passed
 	Fact          isIntentFact_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3847,7 +3928,7 @@ type IntentFact struct {
 
 func (x *IntentFact) Reset() {
 	*x = IntentFact{}
-	mi := &file_loom_v1_intent_proto_msgTypes[45]
+	mi := &file_loom_v1_intent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3859,7 +3940,7 @@ func (x *IntentFact) String() string {
 func (*IntentFact) ProtoMessage() {}
 
 func (x *IntentFact) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[45]
+	mi := &file_loom_v1_intent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3872,7 +3953,7 @@ func (x *IntentFact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentFact.ProtoReflect.Descriptor instead.
 func (*IntentFact) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *IntentFact) GetAt() *timestamppb.Timestamp {
@@ -4166,6 +4247,24 @@ func (x *IntentFact) GetTakenBack() *TakeBack {
 	return nil
 }
 
+func (x *IntentFact) GetStruck() *StrikeAnswer {
+	if x != nil {
+		if x, ok := x.Fact.(*IntentFact_Struck); ok {
+			return x.Struck
+		}
+	}
+	return nil
+}
+
+func (x *IntentFact) GetPassed() *QuestionAsked {
+	if x != nil {
+		if x, ok := x.Fact.(*IntentFact_Passed); ok {
+			return x.Passed
+		}
+	}
+	return nil
+}
+
 type isIntentFact_Fact interface {
 	isIntentFact_Fact()
 }
@@ -4290,6 +4389,14 @@ type IntentFact_TakenBack struct {
 	TakenBack *TakeBack `protobuf:"bytes,32,opt,name=taken_back,json=takenBack,proto3,oneof"`
 }
 
+type IntentFact_Struck struct {
+	Struck *StrikeAnswer `protobuf:"bytes,33,opt,name=struck,proto3,oneof"`
+}
+
+type IntentFact_Passed struct {
+	Passed *QuestionAsked `protobuf:"bytes,34,opt,name=passed,proto3,oneof"`
+}
+
 func (*IntentFact_Opened) isIntentFact_Fact() {}
 
 func (*IntentFact_Entered) isIntentFact_Fact() {}
@@ -4350,6 +4457,10 @@ func (*IntentFact_DeliveryFailed) isIntentFact_Fact() {}
 
 func (*IntentFact_TakenBack) isIntentFact_Fact() {}
 
+func (*IntentFact_Struck) isIntentFact_Fact() {}
+
+func (*IntentFact_Passed) isIntentFact_Fact() {}
+
 // LifecycleEntered says that a phase began.
 type LifecycleEntered struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4362,7 +4473,7 @@ type LifecycleEntered struct {
 
 func (x *LifecycleEntered) Reset() {
 	*x = LifecycleEntered{}
-	mi := &file_loom_v1_intent_proto_msgTypes[46]
+	mi := &file_loom_v1_intent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4374,7 +4485,7 @@ func (x *LifecycleEntered) String() string {
 func (*LifecycleEntered) ProtoMessage() {}
 
 func (x *LifecycleEntered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[46]
+	mi := &file_loom_v1_intent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4387,7 +4498,7 @@ func (x *LifecycleEntered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LifecycleEntered.ProtoReflect.Descriptor instead.
 func (*LifecycleEntered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *LifecycleEntered) GetPhase() LifecyclePhase {
@@ -4423,7 +4534,7 @@ type QuestionAsked struct {
 
 func (x *QuestionAsked) Reset() {
 	*x = QuestionAsked{}
-	mi := &file_loom_v1_intent_proto_msgTypes[47]
+	mi := &file_loom_v1_intent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4435,7 +4546,7 @@ func (x *QuestionAsked) String() string {
 func (*QuestionAsked) ProtoMessage() {}
 
 func (x *QuestionAsked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[47]
+	mi := &file_loom_v1_intent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4448,7 +4559,7 @@ func (x *QuestionAsked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuestionAsked.ProtoReflect.Descriptor instead.
 func (*QuestionAsked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *QuestionAsked) GetNumber() uint32 {
@@ -4511,7 +4622,7 @@ type QuestionRefused struct {
 
 func (x *QuestionRefused) Reset() {
 	*x = QuestionRefused{}
-	mi := &file_loom_v1_intent_proto_msgTypes[48]
+	mi := &file_loom_v1_intent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4523,7 +4634,7 @@ func (x *QuestionRefused) String() string {
 func (*QuestionRefused) ProtoMessage() {}
 
 func (x *QuestionRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[48]
+	mi := &file_loom_v1_intent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4536,7 +4647,7 @@ func (x *QuestionRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuestionRefused.ProtoReflect.Descriptor instead.
 func (*QuestionRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *QuestionRefused) GetRule() string {
@@ -4592,7 +4703,7 @@ type TextWithheld struct {
 
 func (x *TextWithheld) Reset() {
 	*x = TextWithheld{}
-	mi := &file_loom_v1_intent_proto_msgTypes[49]
+	mi := &file_loom_v1_intent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4604,7 +4715,7 @@ func (x *TextWithheld) String() string {
 func (*TextWithheld) ProtoMessage() {}
 
 func (x *TextWithheld) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[49]
+	mi := &file_loom_v1_intent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4617,7 +4728,7 @@ func (x *TextWithheld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextWithheld.ProtoReflect.Descriptor instead.
 func (*TextWithheld) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TextWithheld) GetSha256() string {
@@ -4645,7 +4756,7 @@ type PatternAsks struct {
 
 func (x *PatternAsks) Reset() {
 	*x = PatternAsks{}
-	mi := &file_loom_v1_intent_proto_msgTypes[50]
+	mi := &file_loom_v1_intent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4657,7 +4768,7 @@ func (x *PatternAsks) String() string {
 func (*PatternAsks) ProtoMessage() {}
 
 func (x *PatternAsks) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[50]
+	mi := &file_loom_v1_intent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4670,7 +4781,7 @@ func (x *PatternAsks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatternAsks.ProtoReflect.Descriptor instead.
 func (*PatternAsks) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PatternAsks) GetReason() string {
@@ -4691,7 +4802,7 @@ type IntentDrafted struct {
 
 func (x *IntentDrafted) Reset() {
 	*x = IntentDrafted{}
-	mi := &file_loom_v1_intent_proto_msgTypes[51]
+	mi := &file_loom_v1_intent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4703,7 +4814,7 @@ func (x *IntentDrafted) String() string {
 func (*IntentDrafted) ProtoMessage() {}
 
 func (x *IntentDrafted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[51]
+	mi := &file_loom_v1_intent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4716,7 +4827,7 @@ func (x *IntentDrafted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentDrafted.ProtoReflect.Descriptor instead.
 func (*IntentDrafted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *IntentDrafted) GetEnvelope() *IntentEnvelope {
@@ -4746,7 +4857,7 @@ type IntentSealed struct {
 
 func (x *IntentSealed) Reset() {
 	*x = IntentSealed{}
-	mi := &file_loom_v1_intent_proto_msgTypes[52]
+	mi := &file_loom_v1_intent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4758,7 +4869,7 @@ func (x *IntentSealed) String() string {
 func (*IntentSealed) ProtoMessage() {}
 
 func (x *IntentSealed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[52]
+	mi := &file_loom_v1_intent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4771,7 +4882,7 @@ func (x *IntentSealed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentSealed.ProtoReflect.Descriptor instead.
 func (*IntentSealed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *IntentSealed) GetDigest() string {
@@ -4806,7 +4917,7 @@ type MetaValidated struct {
 
 func (x *MetaValidated) Reset() {
 	*x = MetaValidated{}
-	mi := &file_loom_v1_intent_proto_msgTypes[53]
+	mi := &file_loom_v1_intent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4818,7 +4929,7 @@ func (x *MetaValidated) String() string {
 func (*MetaValidated) ProtoMessage() {}
 
 func (x *MetaValidated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[53]
+	mi := &file_loom_v1_intent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4831,7 +4942,7 @@ func (x *MetaValidated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetaValidated.ProtoReflect.Descriptor instead.
 func (*MetaValidated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *MetaValidated) GetFindings() []*IntentFinding {
@@ -4862,7 +4973,7 @@ type StepStarted struct {
 
 func (x *StepStarted) Reset() {
 	*x = StepStarted{}
-	mi := &file_loom_v1_intent_proto_msgTypes[54]
+	mi := &file_loom_v1_intent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4874,7 +4985,7 @@ func (x *StepStarted) String() string {
 func (*StepStarted) ProtoMessage() {}
 
 func (x *StepStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[54]
+	mi := &file_loom_v1_intent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4887,7 +4998,7 @@ func (x *StepStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepStarted.ProtoReflect.Descriptor instead.
 func (*StepStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *StepStarted) GetStep() uint32 {
@@ -4934,7 +5045,7 @@ type StepEnded struct {
 
 func (x *StepEnded) Reset() {
 	*x = StepEnded{}
-	mi := &file_loom_v1_intent_proto_msgTypes[55]
+	mi := &file_loom_v1_intent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4946,7 +5057,7 @@ func (x *StepEnded) String() string {
 func (*StepEnded) ProtoMessage() {}
 
 func (x *StepEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[55]
+	mi := &file_loom_v1_intent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4959,7 +5070,7 @@ func (x *StepEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepEnded.ProtoReflect.Descriptor instead.
 func (*StepEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *StepEnded) GetStep() uint32 {
@@ -5004,12 +5115,13 @@ func (x *StepEnded) GetNotes() string {
 	return ""
 }
 
-// Steered is what the operator said, for the steps from one on.
+// Steered is what the operator said, for each run of a step that begins after it.
 type Steered struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Text     string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
 	Redirect bool                   `protobuf:"varint,2,opt,name=redirect,proto3" json:"redirect,omitempty"`
-	FromStep uint32                 `protobuf:"varint,3,opt,name=from_step,json=fromStep,proto3" json:"from_step,omitempty"`
+	// Number of the first of these runs.
+	FromRun uint32 `protobuf:"varint,3,opt,name=from_run,json=fromRun,proto3" json:"from_run,omitempty"`
 	// From 1, counted in the session.
 	Number        uint32 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -5018,7 +5130,7 @@ type Steered struct {
 
 func (x *Steered) Reset() {
 	*x = Steered{}
-	mi := &file_loom_v1_intent_proto_msgTypes[56]
+	mi := &file_loom_v1_intent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5030,7 +5142,7 @@ func (x *Steered) String() string {
 func (*Steered) ProtoMessage() {}
 
 func (x *Steered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[56]
+	mi := &file_loom_v1_intent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5043,7 +5155,7 @@ func (x *Steered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Steered.ProtoReflect.Descriptor instead.
 func (*Steered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Steered) GetText() string {
@@ -5060,9 +5172,9 @@ func (x *Steered) GetRedirect() bool {
 	return false
 }
 
-func (x *Steered) GetFromStep() uint32 {
+func (x *Steered) GetFromRun() uint32 {
 	if x != nil {
-		return x.FromStep
+		return x.FromRun
 	}
 	return 0
 }
@@ -5086,7 +5198,7 @@ type PatternAborted struct {
 
 func (x *PatternAborted) Reset() {
 	*x = PatternAborted{}
-	mi := &file_loom_v1_intent_proto_msgTypes[57]
+	mi := &file_loom_v1_intent_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5098,7 +5210,7 @@ func (x *PatternAborted) String() string {
 func (*PatternAborted) ProtoMessage() {}
 
 func (x *PatternAborted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[57]
+	mi := &file_loom_v1_intent_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5111,7 +5223,7 @@ func (x *PatternAborted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatternAborted.ProtoReflect.Descriptor instead.
 func (*PatternAborted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PatternAborted) GetRecord() *PatternAbort {
@@ -5139,7 +5251,7 @@ type ActiveFlushed struct {
 
 func (x *ActiveFlushed) Reset() {
 	*x = ActiveFlushed{}
-	mi := &file_loom_v1_intent_proto_msgTypes[58]
+	mi := &file_loom_v1_intent_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5151,7 +5263,7 @@ func (x *ActiveFlushed) String() string {
 func (*ActiveFlushed) ProtoMessage() {}
 
 func (x *ActiveFlushed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[58]
+	mi := &file_loom_v1_intent_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5164,7 +5276,7 @@ func (x *ActiveFlushed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActiveFlushed.ProtoReflect.Descriptor instead.
 func (*ActiveFlushed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ActiveFlushed) GetEntries() uint32 {
@@ -5185,7 +5297,7 @@ type PatternResumed struct {
 
 func (x *PatternResumed) Reset() {
 	*x = PatternResumed{}
-	mi := &file_loom_v1_intent_proto_msgTypes[59]
+	mi := &file_loom_v1_intent_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5197,7 +5309,7 @@ func (x *PatternResumed) String() string {
 func (*PatternResumed) ProtoMessage() {}
 
 func (x *PatternResumed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[59]
+	mi := &file_loom_v1_intent_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5210,7 +5322,7 @@ func (x *PatternResumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatternResumed.ProtoReflect.Descriptor instead.
 func (*PatternResumed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *PatternResumed) GetStep() uint32 {
@@ -5238,7 +5350,7 @@ type SessionEnded struct {
 
 func (x *SessionEnded) Reset() {
 	*x = SessionEnded{}
-	mi := &file_loom_v1_intent_proto_msgTypes[60]
+	mi := &file_loom_v1_intent_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5250,7 +5362,7 @@ func (x *SessionEnded) String() string {
 func (*SessionEnded) ProtoMessage() {}
 
 func (x *SessionEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[60]
+	mi := &file_loom_v1_intent_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5263,7 +5375,7 @@ func (x *SessionEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionEnded.ProtoReflect.Descriptor instead.
 func (*SessionEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *SessionEnded) GetGaps() []string {
@@ -5390,8 +5502,7 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"pattern_id\x18\x02 \x01(\tR\tpatternId\x12&\n" +
 	"\x0faborted_at_step\x18\x03 \x01(\rR\rabortedAtStep\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x120\n" +
-	"\x14partial_output_saved\x18\x05 \x01(\bR\x12partialOutputSaved\"\xfb\n" +
-	"\n" +
+	"\x14partial_output_saved\x18\x05 \x01(\bR\x12partialOutputSaved\"\xac\v\n" +
 	"\rIntentCommand\x12!\n" +
 	"\x02by\x18\x01 \x01(\v2\x11.loom.v1.IdentityR\x02by\x12*\n" +
 	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12*\n" +
@@ -5421,7 +5532,8 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\vreintegrate\x18\x18 \x01(\v2\x14.loom.v1.ReintegrateH\x00R\vreintegrate\x12B\n" +
 	"\x0fleave_questions\x18\x19 \x01(\v2\x17.loom.v1.LeaveQuestionsH\x00R\x0eleaveQuestions\x12<\n" +
 	"\rfail_delivery\x18\x1a \x01(\v2\x15.loom.v1.FailDeliveryH\x00R\ffailDelivery\x120\n" +
-	"\ttake_back\x18\x1b \x01(\v2\x11.loom.v1.TakeBackH\x00R\btakeBackB\x06\n" +
+	"\ttake_back\x18\x1b \x01(\v2\x11.loom.v1.TakeBackH\x00R\btakeBack\x12/\n" +
+	"\x06strike\x18\x1c \x01(\v2\x15.loom.v1.StrikeAnswerH\x00R\x06strikeB\x06\n" +
 	"\x04body\"\xf5\x01\n" +
 	"\vOpenSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12*\n" +
@@ -5441,11 +5553,15 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\tOfferText\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\"(\n" +
 	"\x0eLeaveQuestions\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"l\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x80\x01\n" +
 	"\x0eAnswerQuestion\x12\x1a\n" +
 	"\bquestion\x18\x01 \x01(\rR\bquestion\x12*\n" +
 	"\x05about\x18\x02 \x01(\x0e2\x14.loom.v1.IntentFieldR\x05about\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xf3\x01\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\x12\x12\n" +
+	"\x04pass\x18\x04 \x01(\bR\x04pass\"@\n" +
+	"\fStrikeAnswer\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12\x18\n" +
+	"\arestore\x18\x02 \x01(\bR\arestore\"\xf3\x01\n" +
 	"\vDraftIntent\x12&\n" +
 	"\x04goal\x18\x01 \x03(\v2\x12.loom.v1.QuotationR\x04goal\x124\n" +
 	"\vconstraints\x18\x02 \x03(\v2\x12.loom.v1.QuotationR\vconstraints\x12.\n" +
@@ -5513,7 +5629,7 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\vReintegrate\x12\x1c\n" +
 	"\tdecisions\x18\x01 \x03(\tR\tdecisions\x12\x14\n" +
 	"\x05beads\x18\x02 \x03(\tR\x05beads\x12\x14\n" +
-	"\x05lines\x18\x03 \x03(\tR\x05lines\"\xb1\r\n" +
+	"\x05lines\x18\x03 \x03(\tR\x05lines\"\x94\x0e\n" +
 	"\n" +
 	"IntentFact\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12!\n" +
@@ -5551,7 +5667,9 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\x05ended\x18\x1e \x01(\v2\x15.loom.v1.SessionEndedH\x00R\x05ended\x12@\n" +
 	"\x0fdelivery_failed\x18\x1f \x01(\v2\x15.loom.v1.FailDeliveryH\x00R\x0edeliveryFailed\x122\n" +
 	"\n" +
-	"taken_back\x18  \x01(\v2\x11.loom.v1.TakeBackH\x00R\ttakenBackB\x06\n" +
+	"taken_back\x18  \x01(\v2\x11.loom.v1.TakeBackH\x00R\ttakenBack\x12/\n" +
+	"\x06struck\x18! \x01(\v2\x15.loom.v1.StrikeAnswerH\x00R\x06struck\x120\n" +
+	"\x06passed\x18\" \x01(\v2\x16.loom.v1.QuestionAskedH\x00R\x06passedB\x06\n" +
 	"\x04fact\"U\n" +
 	"\x10LifecycleEntered\x12-\n" +
 	"\x05phase\x18\x01 \x01(\x0e2\x17.loom.v1.LifecyclePhaseR\x05phase\x12\x12\n" +
@@ -5597,11 +5715,11 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\x06status\x18\x03 \x01(\x0e2\x13.loom.v1.StepStatusR\x06status\x12\x18\n" +
 	"\asummary\x18\x04 \x01(\tR\asummary\x12-\n" +
 	"\aoutputs\x18\x05 \x03(\v2\x13.loom.v1.StepOutputR\aoutputs\x12\x14\n" +
-	"\x05notes\x18\x06 \x01(\tR\x05notes\"n\n" +
+	"\x05notes\x18\x06 \x01(\tR\x05notes\"l\n" +
 	"\aSteered\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1a\n" +
-	"\bredirect\x18\x02 \x01(\bR\bredirect\x12\x1b\n" +
-	"\tfrom_step\x18\x03 \x01(\rR\bfromStep\x12\x16\n" +
+	"\bredirect\x18\x02 \x01(\bR\bredirect\x12\x19\n" +
+	"\bfrom_run\x18\x03 \x01(\rR\afromRun\x12\x16\n" +
 	"\x06number\x18\x04 \x01(\rR\x06number\"j\n" +
 	"\x0ePatternAborted\x12-\n" +
 	"\x06record\x18\x01 \x01(\v2\x15.loom.v1.PatternAbortR\x06record\x12)\n" +
@@ -5675,7 +5793,7 @@ func file_loom_v1_intent_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_intent_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_loom_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_loom_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_loom_v1_intent_proto_goTypes = []any{
 	(Tempo)(0),                    // 0: loom.v1.Tempo
 	(IntentField)(0),              // 1: loom.v1.IntentField
@@ -5707,48 +5825,49 @@ var file_loom_v1_intent_proto_goTypes = []any{
 	(*OfferText)(nil),             // 27: loom.v1.OfferText
 	(*LeaveQuestions)(nil),        // 28: loom.v1.LeaveQuestions
 	(*AnswerQuestion)(nil),        // 29: loom.v1.AnswerQuestion
-	(*DraftIntent)(nil),           // 30: loom.v1.DraftIntent
-	(*SealIntent)(nil),            // 31: loom.v1.SealIntent
-	(*ReviseIntent)(nil),          // 32: loom.v1.ReviseIntent
-	(*ValidateIntent)(nil),        // 33: loom.v1.ValidateIntent
-	(*ActivatePattern)(nil),       // 34: loom.v1.ActivatePattern
-	(*PrepareInputs)(nil),         // 35: loom.v1.PrepareInputs
-	(*WriteLayer)(nil),            // 36: loom.v1.WriteLayer
-	(*EndStep)(nil),               // 37: loom.v1.EndStep
-	(*Proceed)(nil),               // 38: loom.v1.Proceed
-	(*Steer)(nil),                 // 39: loom.v1.Steer
-	(*TakeBack)(nil),              // 40: loom.v1.TakeBack
-	(*SetTempo)(nil),              // 41: loom.v1.SetTempo
-	(*AbortPattern)(nil),          // 42: loom.v1.AbortPattern
-	(*ResumePattern)(nil),         // 43: loom.v1.ResumePattern
-	(*JudgeCompletion)(nil),       // 44: loom.v1.JudgeCompletion
-	(*ChooseCompletion)(nil),      // 45: loom.v1.ChooseCompletion
-	(*FailDelivery)(nil),          // 46: loom.v1.FailDelivery
-	(*DeliverOutputs)(nil),        // 47: loom.v1.DeliverOutputs
-	(*DeliveredOutput)(nil),       // 48: loom.v1.DeliveredOutput
-	(*UpdateMemory)(nil),          // 49: loom.v1.UpdateMemory
-	(*MemoryUpdate)(nil),          // 50: loom.v1.MemoryUpdate
-	(*Reintegrate)(nil),           // 51: loom.v1.Reintegrate
-	(*IntentFact)(nil),            // 52: loom.v1.IntentFact
-	(*LifecycleEntered)(nil),      // 53: loom.v1.LifecycleEntered
-	(*QuestionAsked)(nil),         // 54: loom.v1.QuestionAsked
-	(*QuestionRefused)(nil),       // 55: loom.v1.QuestionRefused
-	(*TextWithheld)(nil),          // 56: loom.v1.TextWithheld
-	(*PatternAsks)(nil),           // 57: loom.v1.PatternAsks
-	(*IntentDrafted)(nil),         // 58: loom.v1.IntentDrafted
-	(*IntentSealed)(nil),          // 59: loom.v1.IntentSealed
-	(*MetaValidated)(nil),         // 60: loom.v1.MetaValidated
-	(*StepStarted)(nil),           // 61: loom.v1.StepStarted
-	(*StepEnded)(nil),             // 62: loom.v1.StepEnded
-	(*Steered)(nil),               // 63: loom.v1.Steered
-	(*PatternAborted)(nil),        // 64: loom.v1.PatternAborted
-	(*ActiveFlushed)(nil),         // 65: loom.v1.ActiveFlushed
-	(*PatternResumed)(nil),        // 66: loom.v1.PatternResumed
-	(*SessionEnded)(nil),          // 67: loom.v1.SessionEnded
-	(*durationpb.Duration)(nil),   // 68: google.protobuf.Duration
-	(*Identity)(nil),              // 69: loom.v1.Identity
-	(*timestamppb.Timestamp)(nil), // 70: google.protobuf.Timestamp
-	(*BlobRef)(nil),               // 71: loom.v1.BlobRef
+	(*StrikeAnswer)(nil),          // 30: loom.v1.StrikeAnswer
+	(*DraftIntent)(nil),           // 31: loom.v1.DraftIntent
+	(*SealIntent)(nil),            // 32: loom.v1.SealIntent
+	(*ReviseIntent)(nil),          // 33: loom.v1.ReviseIntent
+	(*ValidateIntent)(nil),        // 34: loom.v1.ValidateIntent
+	(*ActivatePattern)(nil),       // 35: loom.v1.ActivatePattern
+	(*PrepareInputs)(nil),         // 36: loom.v1.PrepareInputs
+	(*WriteLayer)(nil),            // 37: loom.v1.WriteLayer
+	(*EndStep)(nil),               // 38: loom.v1.EndStep
+	(*Proceed)(nil),               // 39: loom.v1.Proceed
+	(*Steer)(nil),                 // 40: loom.v1.Steer
+	(*TakeBack)(nil),              // 41: loom.v1.TakeBack
+	(*SetTempo)(nil),              // 42: loom.v1.SetTempo
+	(*AbortPattern)(nil),          // 43: loom.v1.AbortPattern
+	(*ResumePattern)(nil),         // 44: loom.v1.ResumePattern
+	(*JudgeCompletion)(nil),       // 45: loom.v1.JudgeCompletion
+	(*ChooseCompletion)(nil),      // 46: loom.v1.ChooseCompletion
+	(*FailDelivery)(nil),          // 47: loom.v1.FailDelivery
+	(*DeliverOutputs)(nil),        // 48: loom.v1.DeliverOutputs
+	(*DeliveredOutput)(nil),       // 49: loom.v1.DeliveredOutput
+	(*UpdateMemory)(nil),          // 50: loom.v1.UpdateMemory
+	(*MemoryUpdate)(nil),          // 51: loom.v1.MemoryUpdate
+	(*Reintegrate)(nil),           // 52: loom.v1.Reintegrate
+	(*IntentFact)(nil),            // 53: loom.v1.IntentFact
+	(*LifecycleEntered)(nil),      // 54: loom.v1.LifecycleEntered
+	(*QuestionAsked)(nil),         // 55: loom.v1.QuestionAsked
+	(*QuestionRefused)(nil),       // 56: loom.v1.QuestionRefused
+	(*TextWithheld)(nil),          // 57: loom.v1.TextWithheld
+	(*PatternAsks)(nil),           // 58: loom.v1.PatternAsks
+	(*IntentDrafted)(nil),         // 59: loom.v1.IntentDrafted
+	(*IntentSealed)(nil),          // 60: loom.v1.IntentSealed
+	(*MetaValidated)(nil),         // 61: loom.v1.MetaValidated
+	(*StepStarted)(nil),           // 62: loom.v1.StepStarted
+	(*StepEnded)(nil),             // 63: loom.v1.StepEnded
+	(*Steered)(nil),               // 64: loom.v1.Steered
+	(*PatternAborted)(nil),        // 65: loom.v1.PatternAborted
+	(*ActiveFlushed)(nil),         // 66: loom.v1.ActiveFlushed
+	(*PatternResumed)(nil),        // 67: loom.v1.PatternResumed
+	(*SessionEnded)(nil),          // 68: loom.v1.SessionEnded
+	(*durationpb.Duration)(nil),   // 69: google.protobuf.Duration
+	(*Identity)(nil),              // 70: loom.v1.Identity
+	(*timestamppb.Timestamp)(nil), // 71: google.protobuf.Timestamp
+	(*BlobRef)(nil),               // 72: loom.v1.BlobRef
 }
 var file_loom_v1_intent_proto_depIdxs = []int32{
 	0,   // 0: loom.v1.TempoLimits.tempo:type_name -> loom.v1.Tempo
@@ -5761,10 +5880,10 @@ var file_loom_v1_intent_proto_depIdxs = []int32{
 	1,   // 7: loom.v1.PatternQuestion.about:type_name -> loom.v1.IntentField
 	2,   // 8: loom.v1.PatternStep.writes:type_name -> loom.v1.SessionLayer
 	0,   // 9: loom.v1.PatternStep.tempo:type_name -> loom.v1.Tempo
-	68,  // 10: loom.v1.PatternStep.timeout:type_name -> google.protobuf.Duration
+	69,  // 10: loom.v1.PatternStep.timeout:type_name -> google.protobuf.Duration
 	1,   // 11: loom.v1.IntentAnswer.about:type_name -> loom.v1.IntentField
-	69,  // 12: loom.v1.IntentAnswer.by:type_name -> loom.v1.Identity
-	70,  // 13: loom.v1.IntentAnswer.time:type_name -> google.protobuf.Timestamp
+	70,  // 12: loom.v1.IntentAnswer.by:type_name -> loom.v1.Identity
+	71,  // 13: loom.v1.IntentAnswer.time:type_name -> google.protobuf.Timestamp
 	15,  // 14: loom.v1.IntentEnvelope.goal:type_name -> loom.v1.Quotation
 	15,  // 15: loom.v1.IntentEnvelope.constraints:type_name -> loom.v1.Quotation
 	15,  // 16: loom.v1.IntentEnvelope.audience:type_name -> loom.v1.Quotation
@@ -5772,110 +5891,113 @@ var file_loom_v1_intent_proto_depIdxs = []int32{
 	15,  // 18: loom.v1.IntentEnvelope.success:type_name -> loom.v1.Quotation
 	14,  // 19: loom.v1.IntentEnvelope.answers:type_name -> loom.v1.IntentAnswer
 	1,   // 20: loom.v1.IntentFinding.field:type_name -> loom.v1.IntentField
-	71,  // 21: loom.v1.PreparedInput.content:type_name -> loom.v1.BlobRef
-	71,  // 22: loom.v1.StepOutput.content:type_name -> loom.v1.BlobRef
-	69,  // 23: loom.v1.IntentCommand.by:type_name -> loom.v1.Identity
-	70,  // 24: loom.v1.IntentCommand.at:type_name -> google.protobuf.Timestamp
+	72,  // 21: loom.v1.PreparedInput.content:type_name -> loom.v1.BlobRef
+	72,  // 22: loom.v1.StepOutput.content:type_name -> loom.v1.BlobRef
+	70,  // 23: loom.v1.IntentCommand.by:type_name -> loom.v1.Identity
+	71,  // 24: loom.v1.IntentCommand.at:type_name -> google.protobuf.Timestamp
 	24,  // 25: loom.v1.IntentCommand.open:type_name -> loom.v1.OpenSession
 	26,  // 26: loom.v1.IntentCommand.propose_question:type_name -> loom.v1.ProposeQuestion
 	27,  // 27: loom.v1.IntentCommand.offer_text:type_name -> loom.v1.OfferText
 	29,  // 28: loom.v1.IntentCommand.answer:type_name -> loom.v1.AnswerQuestion
-	30,  // 29: loom.v1.IntentCommand.draft:type_name -> loom.v1.DraftIntent
-	31,  // 30: loom.v1.IntentCommand.seal:type_name -> loom.v1.SealIntent
-	32,  // 31: loom.v1.IntentCommand.revise:type_name -> loom.v1.ReviseIntent
-	33,  // 32: loom.v1.IntentCommand.validate:type_name -> loom.v1.ValidateIntent
-	34,  // 33: loom.v1.IntentCommand.activate:type_name -> loom.v1.ActivatePattern
-	35,  // 34: loom.v1.IntentCommand.prepare:type_name -> loom.v1.PrepareInputs
-	36,  // 35: loom.v1.IntentCommand.write:type_name -> loom.v1.WriteLayer
-	37,  // 36: loom.v1.IntentCommand.end_step:type_name -> loom.v1.EndStep
-	38,  // 37: loom.v1.IntentCommand.proceed:type_name -> loom.v1.Proceed
-	39,  // 38: loom.v1.IntentCommand.steer:type_name -> loom.v1.Steer
-	41,  // 39: loom.v1.IntentCommand.set_tempo:type_name -> loom.v1.SetTempo
-	42,  // 40: loom.v1.IntentCommand.abort:type_name -> loom.v1.AbortPattern
-	43,  // 41: loom.v1.IntentCommand.resume:type_name -> loom.v1.ResumePattern
-	44,  // 42: loom.v1.IntentCommand.judge:type_name -> loom.v1.JudgeCompletion
-	45,  // 43: loom.v1.IntentCommand.choose:type_name -> loom.v1.ChooseCompletion
-	47,  // 44: loom.v1.IntentCommand.deliver:type_name -> loom.v1.DeliverOutputs
-	49,  // 45: loom.v1.IntentCommand.update_memory:type_name -> loom.v1.UpdateMemory
-	51,  // 46: loom.v1.IntentCommand.reintegrate:type_name -> loom.v1.Reintegrate
+	31,  // 29: loom.v1.IntentCommand.draft:type_name -> loom.v1.DraftIntent
+	32,  // 30: loom.v1.IntentCommand.seal:type_name -> loom.v1.SealIntent
+	33,  // 31: loom.v1.IntentCommand.revise:type_name -> loom.v1.ReviseIntent
+	34,  // 32: loom.v1.IntentCommand.validate:type_name -> loom.v1.ValidateIntent
+	35,  // 33: loom.v1.IntentCommand.activate:type_name -> loom.v1.ActivatePattern
+	36,  // 34: loom.v1.IntentCommand.prepare:type_name -> loom.v1.PrepareInputs
+	37,  // 35: loom.v1.IntentCommand.write:type_name -> loom.v1.WriteLayer
+	38,  // 36: loom.v1.IntentCommand.end_step:type_name -> loom.v1.EndStep
+	39,  // 37: loom.v1.IntentCommand.proceed:type_name -> loom.v1.Proceed
+	40,  // 38: loom.v1.IntentCommand.steer:type_name -> loom.v1.Steer
+	42,  // 39: loom.v1.IntentCommand.set_tempo:type_name -> loom.v1.SetTempo
+	43,  // 40: loom.v1.IntentCommand.abort:type_name -> loom.v1.AbortPattern
+	44,  // 41: loom.v1.IntentCommand.resume:type_name -> loom.v1.ResumePattern
+	45,  // 42: loom.v1.IntentCommand.judge:type_name -> loom.v1.JudgeCompletion
+	46,  // 43: loom.v1.IntentCommand.choose:type_name -> loom.v1.ChooseCompletion
+	48,  // 44: loom.v1.IntentCommand.deliver:type_name -> loom.v1.DeliverOutputs
+	50,  // 45: loom.v1.IntentCommand.update_memory:type_name -> loom.v1.UpdateMemory
+	52,  // 46: loom.v1.IntentCommand.reintegrate:type_name -> loom.v1.Reintegrate
 	28,  // 47: loom.v1.IntentCommand.leave_questions:type_name -> loom.v1.LeaveQuestions
-	46,  // 48: loom.v1.IntentCommand.fail_delivery:type_name -> loom.v1.FailDelivery
-	40,  // 49: loom.v1.IntentCommand.take_back:type_name -> loom.v1.TakeBack
-	8,   // 50: loom.v1.OpenSession.pattern:type_name -> loom.v1.Pattern
-	25,  // 51: loom.v1.OpenSession.parent:type_name -> loom.v1.InheritedIntent
-	16,  // 52: loom.v1.InheritedIntent.envelope:type_name -> loom.v1.IntentEnvelope
-	59,  // 53: loom.v1.InheritedIntent.seal:type_name -> loom.v1.IntentSealed
-	1,   // 54: loom.v1.ProposeQuestion.about:type_name -> loom.v1.IntentField
-	6,   // 55: loom.v1.ProposeQuestion.second:type_name -> loom.v1.SecondVerdict
-	1,   // 56: loom.v1.AnswerQuestion.about:type_name -> loom.v1.IntentField
-	15,  // 57: loom.v1.DraftIntent.goal:type_name -> loom.v1.Quotation
-	15,  // 58: loom.v1.DraftIntent.constraints:type_name -> loom.v1.Quotation
-	15,  // 59: loom.v1.DraftIntent.audience:type_name -> loom.v1.Quotation
-	15,  // 60: loom.v1.DraftIntent.scope:type_name -> loom.v1.Quotation
-	15,  // 61: loom.v1.DraftIntent.success:type_name -> loom.v1.Quotation
-	18,  // 62: loom.v1.ValidateIntent.means:type_name -> loom.v1.IntentMeans
-	19,  // 63: loom.v1.PrepareInputs.inputs:type_name -> loom.v1.PreparedInput
-	2,   // 64: loom.v1.WriteLayer.layer:type_name -> loom.v1.SessionLayer
-	71,  // 65: loom.v1.WriteLayer.content:type_name -> loom.v1.BlobRef
-	4,   // 66: loom.v1.EndStep.status:type_name -> loom.v1.StepStatus
-	0,   // 67: loom.v1.SetTempo.tempo:type_name -> loom.v1.Tempo
-	21,  // 68: loom.v1.JudgeCompletion.verdicts:type_name -> loom.v1.CompletionVerdict
-	5,   // 69: loom.v1.ChooseCompletion.choice:type_name -> loom.v1.CompletionChoice
-	48,  // 70: loom.v1.DeliverOutputs.outputs:type_name -> loom.v1.DeliveredOutput
-	71,  // 71: loom.v1.DeliveredOutput.content:type_name -> loom.v1.BlobRef
-	50,  // 72: loom.v1.UpdateMemory.entries:type_name -> loom.v1.MemoryUpdate
-	2,   // 73: loom.v1.MemoryUpdate.layer:type_name -> loom.v1.SessionLayer
-	70,  // 74: loom.v1.IntentFact.at:type_name -> google.protobuf.Timestamp
-	69,  // 75: loom.v1.IntentFact.by:type_name -> loom.v1.Identity
-	24,  // 76: loom.v1.IntentFact.opened:type_name -> loom.v1.OpenSession
-	53,  // 77: loom.v1.IntentFact.entered:type_name -> loom.v1.LifecycleEntered
-	54,  // 78: loom.v1.IntentFact.asked:type_name -> loom.v1.QuestionAsked
-	55,  // 79: loom.v1.IntentFact.refused:type_name -> loom.v1.QuestionRefused
-	56,  // 80: loom.v1.IntentFact.withheld:type_name -> loom.v1.TextWithheld
-	57,  // 81: loom.v1.IntentFact.pattern_asks:type_name -> loom.v1.PatternAsks
-	14,  // 82: loom.v1.IntentFact.answered:type_name -> loom.v1.IntentAnswer
-	58,  // 83: loom.v1.IntentFact.drafted:type_name -> loom.v1.IntentDrafted
-	59,  // 84: loom.v1.IntentFact.sealed:type_name -> loom.v1.IntentSealed
-	32,  // 85: loom.v1.IntentFact.revised:type_name -> loom.v1.ReviseIntent
-	60,  // 86: loom.v1.IntentFact.validated:type_name -> loom.v1.MetaValidated
-	34,  // 87: loom.v1.IntentFact.activated:type_name -> loom.v1.ActivatePattern
-	35,  // 88: loom.v1.IntentFact.prepared:type_name -> loom.v1.PrepareInputs
-	61,  // 89: loom.v1.IntentFact.step_started:type_name -> loom.v1.StepStarted
-	36,  // 90: loom.v1.IntentFact.written:type_name -> loom.v1.WriteLayer
-	62,  // 91: loom.v1.IntentFact.step_ended:type_name -> loom.v1.StepEnded
-	63,  // 92: loom.v1.IntentFact.steered:type_name -> loom.v1.Steered
-	41,  // 93: loom.v1.IntentFact.tempo_set:type_name -> loom.v1.SetTempo
-	42,  // 94: loom.v1.IntentFact.abort_asked:type_name -> loom.v1.AbortPattern
-	64,  // 95: loom.v1.IntentFact.aborted:type_name -> loom.v1.PatternAborted
-	65,  // 96: loom.v1.IntentFact.flushed:type_name -> loom.v1.ActiveFlushed
-	66,  // 97: loom.v1.IntentFact.resumed:type_name -> loom.v1.PatternResumed
-	44,  // 98: loom.v1.IntentFact.judged:type_name -> loom.v1.JudgeCompletion
-	45,  // 99: loom.v1.IntentFact.chosen:type_name -> loom.v1.ChooseCompletion
-	47,  // 100: loom.v1.IntentFact.delivered:type_name -> loom.v1.DeliverOutputs
-	49,  // 101: loom.v1.IntentFact.memory_updated:type_name -> loom.v1.UpdateMemory
-	51,  // 102: loom.v1.IntentFact.reintegrated:type_name -> loom.v1.Reintegrate
-	67,  // 103: loom.v1.IntentFact.ended:type_name -> loom.v1.SessionEnded
-	46,  // 104: loom.v1.IntentFact.delivery_failed:type_name -> loom.v1.FailDelivery
-	40,  // 105: loom.v1.IntentFact.taken_back:type_name -> loom.v1.TakeBack
-	3,   // 106: loom.v1.LifecycleEntered.phase:type_name -> loom.v1.LifecyclePhase
-	1,   // 107: loom.v1.QuestionAsked.about:type_name -> loom.v1.IntentField
-	6,   // 108: loom.v1.QuestionAsked.second:type_name -> loom.v1.SecondVerdict
-	6,   // 109: loom.v1.QuestionRefused.second:type_name -> loom.v1.SecondVerdict
-	16,  // 110: loom.v1.IntentDrafted.envelope:type_name -> loom.v1.IntentEnvelope
-	69,  // 111: loom.v1.IntentSealed.by:type_name -> loom.v1.Identity
-	70,  // 112: loom.v1.IntentSealed.time:type_name -> google.protobuf.Timestamp
-	17,  // 113: loom.v1.MetaValidated.findings:type_name -> loom.v1.IntentFinding
-	7,   // 114: loom.v1.StepStarted.limits:type_name -> loom.v1.TempoLimits
-	70,  // 115: loom.v1.StepStarted.deadline:type_name -> google.protobuf.Timestamp
-	4,   // 116: loom.v1.StepEnded.status:type_name -> loom.v1.StepStatus
-	20,  // 117: loom.v1.StepEnded.outputs:type_name -> loom.v1.StepOutput
-	22,  // 118: loom.v1.PatternAborted.record:type_name -> loom.v1.PatternAbort
-	20,  // 119: loom.v1.PatternAborted.draft:type_name -> loom.v1.StepOutput
-	120, // [120:120] is the sub-list for method output_type
-	120, // [120:120] is the sub-list for method input_type
-	120, // [120:120] is the sub-list for extension type_name
-	120, // [120:120] is the sub-list for extension extendee
-	0,   // [0:120] is the sub-list for field type_name
+	47,  // 48: loom.v1.IntentCommand.fail_delivery:type_name -> loom.v1.FailDelivery
+	41,  // 49: loom.v1.IntentCommand.take_back:type_name -> loom.v1.TakeBack
+	30,  // 50: loom.v1.IntentCommand.strike:type_name -> loom.v1.StrikeAnswer
+	8,   // 51: loom.v1.OpenSession.pattern:type_name -> loom.v1.Pattern
+	25,  // 52: loom.v1.OpenSession.parent:type_name -> loom.v1.InheritedIntent
+	16,  // 53: loom.v1.InheritedIntent.envelope:type_name -> loom.v1.IntentEnvelope
+	60,  // 54: loom.v1.InheritedIntent.seal:type_name -> loom.v1.IntentSealed
+	1,   // 55: loom.v1.ProposeQuestion.about:type_name -> loom.v1.IntentField
+	6,   // 56: loom.v1.ProposeQuestion.second:type_name -> loom.v1.SecondVerdict
+	1,   // 57: loom.v1.AnswerQuestion.about:type_name -> loom.v1.IntentField
+	15,  // 58: loom.v1.DraftIntent.goal:type_name -> loom.v1.Quotation
+	15,  // 59: loom.v1.DraftIntent.constraints:type_name -> loom.v1.Quotation
+	15,  // 60: loom.v1.DraftIntent.audience:type_name -> loom.v1.Quotation
+	15,  // 61: loom.v1.DraftIntent.scope:type_name -> loom.v1.Quotation
+	15,  // 62: loom.v1.DraftIntent.success:type_name -> loom.v1.Quotation
+	18,  // 63: loom.v1.ValidateIntent.means:type_name -> loom.v1.IntentMeans
+	19,  // 64: loom.v1.PrepareInputs.inputs:type_name -> loom.v1.PreparedInput
+	2,   // 65: loom.v1.WriteLayer.layer:type_name -> loom.v1.SessionLayer
+	72,  // 66: loom.v1.WriteLayer.content:type_name -> loom.v1.BlobRef
+	4,   // 67: loom.v1.EndStep.status:type_name -> loom.v1.StepStatus
+	0,   // 68: loom.v1.SetTempo.tempo:type_name -> loom.v1.Tempo
+	21,  // 69: loom.v1.JudgeCompletion.verdicts:type_name -> loom.v1.CompletionVerdict
+	5,   // 70: loom.v1.ChooseCompletion.choice:type_name -> loom.v1.CompletionChoice
+	49,  // 71: loom.v1.DeliverOutputs.outputs:type_name -> loom.v1.DeliveredOutput
+	72,  // 72: loom.v1.DeliveredOutput.content:type_name -> loom.v1.BlobRef
+	51,  // 73: loom.v1.UpdateMemory.entries:type_name -> loom.v1.MemoryUpdate
+	2,   // 74: loom.v1.MemoryUpdate.layer:type_name -> loom.v1.SessionLayer
+	71,  // 75: loom.v1.IntentFact.at:type_name -> google.protobuf.Timestamp
+	70,  // 76: loom.v1.IntentFact.by:type_name -> loom.v1.Identity
+	24,  // 77: loom.v1.IntentFact.opened:type_name -> loom.v1.OpenSession
+	54,  // 78: loom.v1.IntentFact.entered:type_name -> loom.v1.LifecycleEntered
+	55,  // 79: loom.v1.IntentFact.asked:type_name -> loom.v1.QuestionAsked
+	56,  // 80: loom.v1.IntentFact.refused:type_name -> loom.v1.QuestionRefused
+	57,  // 81: loom.v1.IntentFact.withheld:type_name -> loom.v1.TextWithheld
+	58,  // 82: loom.v1.IntentFact.pattern_asks:type_name -> loom.v1.PatternAsks
+	14,  // 83: loom.v1.IntentFact.answered:type_name -> loom.v1.IntentAnswer
+	59,  // 84: loom.v1.IntentFact.drafted:type_name -> loom.v1.IntentDrafted
+	60,  // 85: loom.v1.IntentFact.sealed:type_name -> loom.v1.IntentSealed
+	33,  // 86: loom.v1.IntentFact.revised:type_name -> loom.v1.ReviseIntent
+	61,  // 87: loom.v1.IntentFact.validated:type_name -> loom.v1.MetaValidated
+	35,  // 88: loom.v1.IntentFact.activated:type_name -> loom.v1.ActivatePattern
+	36,  // 89: loom.v1.IntentFact.prepared:type_name -> loom.v1.PrepareInputs
+	62,  // 90: loom.v1.IntentFact.step_started:type_name -> loom.v1.StepStarted
+	37,  // 91: loom.v1.IntentFact.written:type_name -> loom.v1.WriteLayer
+	63,  // 92: loom.v1.IntentFact.step_ended:type_name -> loom.v1.StepEnded
+	64,  // 93: loom.v1.IntentFact.steered:type_name -> loom.v1.Steered
+	42,  // 94: loom.v1.IntentFact.tempo_set:type_name -> loom.v1.SetTempo
+	43,  // 95: loom.v1.IntentFact.abort_asked:type_name -> loom.v1.AbortPattern
+	65,  // 96: loom.v1.IntentFact.aborted:type_name -> loom.v1.PatternAborted
+	66,  // 97: loom.v1.IntentFact.flushed:type_name -> loom.v1.ActiveFlushed
+	67,  // 98: loom.v1.IntentFact.resumed:type_name -> loom.v1.PatternResumed
+	45,  // 99: loom.v1.IntentFact.judged:type_name -> loom.v1.JudgeCompletion
+	46,  // 100: loom.v1.IntentFact.chosen:type_name -> loom.v1.ChooseCompletion
+	48,  // 101: loom.v1.IntentFact.delivered:type_name -> loom.v1.DeliverOutputs
+	50,  // 102: loom.v1.IntentFact.memory_updated:type_name -> loom.v1.UpdateMemory
+	52,  // 103: loom.v1.IntentFact.reintegrated:type_name -> loom.v1.Reintegrate
+	68,  // 104: loom.v1.IntentFact.ended:type_name -> loom.v1.SessionEnded
+	47,  // 105: loom.v1.IntentFact.delivery_failed:type_name -> loom.v1.FailDelivery
+	41,  // 106: loom.v1.IntentFact.taken_back:type_name -> loom.v1.TakeBack
+	30,  // 107: loom.v1.IntentFact.struck:type_name -> loom.v1.StrikeAnswer
+	55,  // 108: loom.v1.IntentFact.passed:type_name -> loom.v1.QuestionAsked
+	3,   // 109: loom.v1.LifecycleEntered.phase:type_name -> loom.v1.LifecyclePhase
+	1,   // 110: loom.v1.QuestionAsked.about:type_name -> loom.v1.IntentField
+	6,   // 111: loom.v1.QuestionAsked.second:type_name -> loom.v1.SecondVerdict
+	6,   // 112: loom.v1.QuestionRefused.second:type_name -> loom.v1.SecondVerdict
+	16,  // 113: loom.v1.IntentDrafted.envelope:type_name -> loom.v1.IntentEnvelope
+	70,  // 114: loom.v1.IntentSealed.by:type_name -> loom.v1.Identity
+	71,  // 115: loom.v1.IntentSealed.time:type_name -> google.protobuf.Timestamp
+	17,  // 116: loom.v1.MetaValidated.findings:type_name -> loom.v1.IntentFinding
+	7,   // 117: loom.v1.StepStarted.limits:type_name -> loom.v1.TempoLimits
+	71,  // 118: loom.v1.StepStarted.deadline:type_name -> google.protobuf.Timestamp
+	4,   // 119: loom.v1.StepEnded.status:type_name -> loom.v1.StepStatus
+	20,  // 120: loom.v1.StepEnded.outputs:type_name -> loom.v1.StepOutput
+	22,  // 121: loom.v1.PatternAborted.record:type_name -> loom.v1.PatternAbort
+	20,  // 122: loom.v1.PatternAborted.draft:type_name -> loom.v1.StepOutput
+	123, // [123:123] is the sub-list for method output_type
+	123, // [123:123] is the sub-list for method input_type
+	123, // [123:123] is the sub-list for extension type_name
+	123, // [123:123] is the sub-list for extension extendee
+	0,   // [0:123] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_intent_proto_init() }
@@ -5910,8 +6032,9 @@ func file_loom_v1_intent_proto_init() {
 		(*IntentCommand_LeaveQuestions)(nil),
 		(*IntentCommand_FailDelivery)(nil),
 		(*IntentCommand_TakeBack)(nil),
+		(*IntentCommand_Strike)(nil),
 	}
-	file_loom_v1_intent_proto_msgTypes[45].OneofWrappers = []any{
+	file_loom_v1_intent_proto_msgTypes[46].OneofWrappers = []any{
 		(*IntentFact_Opened)(nil),
 		(*IntentFact_Entered)(nil),
 		(*IntentFact_Asked)(nil),
@@ -5942,6 +6065,8 @@ func file_loom_v1_intent_proto_init() {
 		(*IntentFact_Ended)(nil),
 		(*IntentFact_DeliveryFailed)(nil),
 		(*IntentFact_TakenBack)(nil),
+		(*IntentFact_Struck)(nil),
+		(*IntentFact_Passed)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5949,7 +6074,7 @@ func file_loom_v1_intent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_intent_proto_rawDesc), len(file_loom_v1_intent_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   61,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

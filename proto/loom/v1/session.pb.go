@@ -376,7 +376,9 @@ type InterviewBrief struct {
 	// What the calls of the interview have used so far, whoever made them.
 	Used *Usage `protobuf:"bytes,11,opt,name=used,proto3" json:"used,omitempty"`
 	// Whether no second judge is asked about questions.
-	WithoutJudge  bool `protobuf:"varint,12,opt,name=without_judge,json=withoutJudge,proto3" json:"without_judge,omitempty"`
+	WithoutJudge bool `protobuf:"varint,12,opt,name=without_judge,json=withoutJudge,proto3" json:"without_judge,omitempty"`
+	// Questions to which the person had nothing to add.
+	Passed        []*QuestionAsked `protobuf:"bytes,13,rep,name=passed,proto3" json:"passed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -493,6 +495,13 @@ func (x *InterviewBrief) GetWithoutJudge() bool {
 		return x.WithoutJudge
 	}
 	return false
+}
+
+func (x *InterviewBrief) GetPassed() []*QuestionAsked {
+	if x != nil {
+		return x.Passed
+	}
+	return nil
 }
 
 // StepBrief is what an agent knows of the session whose step it works on.
@@ -731,7 +740,9 @@ type PatternSession struct {
 	Facts      []*IntentFact `protobuf:"bytes,23,rep,name=facts,proto3" json:"facts,omitempty"`
 	Definition *Pattern      `protobuf:"bytes,24,opt,name=definition,proto3" json:"definition,omitempty"`
 	// The bead of its steps.
-	Bead          string `protobuf:"bytes,25,opt,name=bead,proto3" json:"bead,omitempty"`
+	Bead string `protobuf:"bytes,25,opt,name=bead,proto3" json:"bead,omitempty"`
+	// Answers that were struck, and hold no more; answers has the others.
+	Struck        []*IntentAnswer `protobuf:"bytes,26,rep,name=struck,proto3" json:"struck,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -941,6 +952,13 @@ func (x *PatternSession) GetBead() string {
 	return ""
 }
 
+func (x *PatternSession) GetStruck() []*IntentAnswer {
+	if x != nil {
+		return x.Struck
+	}
+	return nil
+}
+
 // OpenPattern begins a session.
 type OpenPattern struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1112,6 +1130,7 @@ type IntentRequest struct {
 	//	*IntentRequest_Resume
 	//	*IntentRequest_Choose
 	//	*IntentRequest_TakeBack
+	//	*IntentRequest_Strike
 	Verb          isIntentRequest_Verb `protobuf_oneof:"verb"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1283,6 +1302,15 @@ func (x *IntentRequest) GetTakeBack() *TakeBack {
 	return nil
 }
 
+func (x *IntentRequest) GetStrike() *StrikeAnswer {
+	if x != nil {
+		if x, ok := x.Verb.(*IntentRequest_Strike); ok {
+			return x.Strike
+		}
+	}
+	return nil
+}
+
 type isIntentRequest_Verb interface {
 	isIntentRequest_Verb()
 }
@@ -1335,6 +1363,10 @@ type IntentRequest_TakeBack struct {
 	TakeBack *TakeBack `protobuf:"bytes,15,opt,name=take_back,json=takeBack,proto3,oneof"`
 }
 
+type IntentRequest_Strike struct {
+	Strike *StrikeAnswer `protobuf:"bytes,16,opt,name=strike,proto3,oneof"`
+}
+
 func (*IntentRequest_Open) isIntentRequest_Verb() {}
 
 func (*IntentRequest_Answer) isIntentRequest_Verb() {}
@@ -1358,6 +1390,8 @@ func (*IntentRequest_Resume) isIntentRequest_Verb() {}
 func (*IntentRequest_Choose) isIntentRequest_Verb() {}
 
 func (*IntentRequest_TakeBack) isIntentRequest_Verb() {}
+
+func (*IntentRequest_Strike) isIntentRequest_Verb() {}
 
 var File_loom_v1_session_proto protoreflect.FileDescriptor
 
@@ -1392,7 +1426,7 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	" \x01(\tR\fjudgeRequest\x12/\n" +
 	"\vjudge_usage\x18\v \x01(\v2\x0e.loom.v1.UsageR\n" +
 	"judgeUsageB\x06\n" +
-	"\x04said\"\x8e\x03\n" +
+	"\x04said\"\xbe\x03\n" +
 	"\x0eInterviewBrief\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\tR\arequest\x12*\n" +
@@ -1406,7 +1440,8 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\brevision\x18\n" +
 	" \x01(\tR\brevision\x12\"\n" +
 	"\x04used\x18\v \x01(\v2\x0e.loom.v1.UsageR\x04used\x12#\n" +
-	"\rwithout_judge\x18\f \x01(\bR\fwithoutJudge\"\xa4\x03\n" +
+	"\rwithout_judge\x18\f \x01(\bR\fwithoutJudge\x12.\n" +
+	"\x06passed\x18\r \x03(\v2\x16.loom.v1.QuestionAskedR\x06passed\"\xa4\x03\n" +
 	"\tStepBrief\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\tR\arequest\x123\n" +
@@ -1423,7 +1458,7 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\asession\x18\x01 \x01(\tR\asession\x120\n" +
 	"\acommand\x18\x02 \x01(\v2\x16.loom.v1.IntentCommandR\acommand\x12.\n" +
 	"\x06inputs\x18\x03 \x03(\v2\x16.loom.v1.PreparedInputR\x06inputs\x12\x18\n" +
-	"\arequest\x18\x04 \x01(\tR\arequest\"\xec\a\n" +
+	"\arequest\x18\x04 \x01(\tR\arequest\"\x9b\b\n" +
 	"\x0ePatternSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x18\n" +
@@ -1453,7 +1488,8 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\n" +
 	"definition\x18\x18 \x01(\v2\x10.loom.v1.PatternR\n" +
 	"definition\x12\x12\n" +
-	"\x04bead\x18\x19 \x01(\tR\x04bead\"\xce\x01\n" +
+	"\x04bead\x18\x19 \x01(\tR\x04bead\x12-\n" +
+	"\x06struck\x18\x1a \x03(\v2\x15.loom.v1.IntentAnswerR\x06struck\"\xce\x01\n" +
 	"\vOpenPattern\x12\x18\n" +
 	"\apattern\x18\x01 \x01(\tR\apattern\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\tR\x04file\x12\x18\n" +
@@ -1463,7 +1499,7 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\rwithout_judge\x18\x06 \x01(\bR\fwithoutJudge\"6\n" +
 	"\fSessionInput\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\x97\x05\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\xc8\x05\n" +
 	"\rIntentRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x18\n" +
 	"\asession\x18\x02 \x01(\tR\asession\x12\x18\n" +
@@ -1480,7 +1516,8 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\x05abort\x18\f \x01(\v2\x15.loom.v1.AbortPatternH\x00R\x05abort\x120\n" +
 	"\x06resume\x18\r \x01(\v2\x16.loom.v1.ResumePatternH\x00R\x06resume\x123\n" +
 	"\x06choose\x18\x0e \x01(\v2\x19.loom.v1.ChooseCompletionH\x00R\x06choose\x120\n" +
-	"\ttake_back\x18\x0f \x01(\v2\x11.loom.v1.TakeBackH\x00R\btakeBackB\x06\n" +
+	"\ttake_back\x18\x0f \x01(\v2\x11.loom.v1.TakeBackH\x00R\btakeBack\x12/\n" +
+	"\x06strike\x18\x10 \x01(\v2\x15.loom.v1.StrikeAnswerH\x00R\x06strikeB\x06\n" +
 	"\x04verbB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
@@ -1541,6 +1578,7 @@ var file_loom_v1_session_proto_goTypes = []any{
 	(*ResumePattern)(nil),         // 41: loom.v1.ResumePattern
 	(*ChooseCompletion)(nil),      // 42: loom.v1.ChooseCompletion
 	(*TakeBack)(nil),              // 43: loom.v1.TakeBack
+	(*StrikeAnswer)(nil),          // 44: loom.v1.StrikeAnswer
 }
 var file_loom_v1_session_proto_depIdxs = []int32{
 	10, // 0: loom.v1.SessionAdvanced.fact:type_name -> loom.v1.IntentFact
@@ -1556,49 +1594,52 @@ var file_loom_v1_session_proto_depIdxs = []int32{
 	17, // 10: loom.v1.InterviewBrief.answers:type_name -> loom.v1.IntentAnswer
 	18, // 11: loom.v1.InterviewBrief.asked:type_name -> loom.v1.QuestionAsked
 	13, // 12: loom.v1.InterviewBrief.used:type_name -> loom.v1.Usage
-	19, // 13: loom.v1.StepBrief.envelope:type_name -> loom.v1.IntentEnvelope
-	20, // 14: loom.v1.StepBrief.run:type_name -> loom.v1.StepStarted
-	21, // 15: loom.v1.StepBrief.steering:type_name -> loom.v1.Steered
-	11, // 16: loom.v1.StepBrief.inputs:type_name -> loom.v1.PreparedInput
-	22, // 17: loom.v1.StepBrief.earlier:type_name -> loom.v1.StepOutput
-	23, // 18: loom.v1.StepBrief.done:type_name -> loom.v1.StepEnded
-	24, // 19: loom.v1.StepBrief.writes:type_name -> loom.v1.SessionLayer
-	25, // 20: loom.v1.ActInSession.command:type_name -> loom.v1.IntentCommand
-	11, // 21: loom.v1.ActInSession.inputs:type_name -> loom.v1.PreparedInput
-	26, // 22: loom.v1.PatternSession.phase:type_name -> loom.v1.LifecyclePhase
-	18, // 23: loom.v1.PatternSession.question:type_name -> loom.v1.QuestionAsked
-	17, // 24: loom.v1.PatternSession.answers:type_name -> loom.v1.IntentAnswer
-	27, // 25: loom.v1.PatternSession.shown:type_name -> loom.v1.IntentDrafted
-	19, // 26: loom.v1.PatternSession.envelope:type_name -> loom.v1.IntentEnvelope
-	28, // 27: loom.v1.PatternSession.seal:type_name -> loom.v1.IntentSealed
-	29, // 28: loom.v1.PatternSession.findings:type_name -> loom.v1.IntentFinding
-	30, // 29: loom.v1.PatternSession.tempo:type_name -> loom.v1.Tempo
-	20, // 30: loom.v1.PatternSession.running:type_name -> loom.v1.StepStarted
-	31, // 31: loom.v1.PatternSession.aborted:type_name -> loom.v1.PatternAborted
-	32, // 32: loom.v1.PatternSession.opened_at:type_name -> google.protobuf.Timestamp
-	33, // 33: loom.v1.PatternSession.opened_by:type_name -> loom.v1.Identity
-	32, // 34: loom.v1.PatternSession.changed_at:type_name -> google.protobuf.Timestamp
-	11, // 35: loom.v1.PatternSession.inputs:type_name -> loom.v1.PreparedInput
-	10, // 36: loom.v1.PatternSession.facts:type_name -> loom.v1.IntentFact
-	16, // 37: loom.v1.PatternSession.definition:type_name -> loom.v1.Pattern
-	8,  // 38: loom.v1.OpenPattern.inputs:type_name -> loom.v1.SessionInput
-	7,  // 39: loom.v1.IntentRequest.open:type_name -> loom.v1.OpenPattern
-	34, // 40: loom.v1.IntentRequest.answer:type_name -> loom.v1.AnswerQuestion
-	15, // 41: loom.v1.IntentRequest.draft:type_name -> loom.v1.DraftIntent
-	35, // 42: loom.v1.IntentRequest.seal:type_name -> loom.v1.SealIntent
-	36, // 43: loom.v1.IntentRequest.revise:type_name -> loom.v1.ReviseIntent
-	37, // 44: loom.v1.IntentRequest.proceed:type_name -> loom.v1.Proceed
-	38, // 45: loom.v1.IntentRequest.steer:type_name -> loom.v1.Steer
-	39, // 46: loom.v1.IntentRequest.tempo:type_name -> loom.v1.SetTempo
-	40, // 47: loom.v1.IntentRequest.abort:type_name -> loom.v1.AbortPattern
-	41, // 48: loom.v1.IntentRequest.resume:type_name -> loom.v1.ResumePattern
-	42, // 49: loom.v1.IntentRequest.choose:type_name -> loom.v1.ChooseCompletion
-	43, // 50: loom.v1.IntentRequest.take_back:type_name -> loom.v1.TakeBack
-	51, // [51:51] is the sub-list for method output_type
-	51, // [51:51] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	18, // 13: loom.v1.InterviewBrief.passed:type_name -> loom.v1.QuestionAsked
+	19, // 14: loom.v1.StepBrief.envelope:type_name -> loom.v1.IntentEnvelope
+	20, // 15: loom.v1.StepBrief.run:type_name -> loom.v1.StepStarted
+	21, // 16: loom.v1.StepBrief.steering:type_name -> loom.v1.Steered
+	11, // 17: loom.v1.StepBrief.inputs:type_name -> loom.v1.PreparedInput
+	22, // 18: loom.v1.StepBrief.earlier:type_name -> loom.v1.StepOutput
+	23, // 19: loom.v1.StepBrief.done:type_name -> loom.v1.StepEnded
+	24, // 20: loom.v1.StepBrief.writes:type_name -> loom.v1.SessionLayer
+	25, // 21: loom.v1.ActInSession.command:type_name -> loom.v1.IntentCommand
+	11, // 22: loom.v1.ActInSession.inputs:type_name -> loom.v1.PreparedInput
+	26, // 23: loom.v1.PatternSession.phase:type_name -> loom.v1.LifecyclePhase
+	18, // 24: loom.v1.PatternSession.question:type_name -> loom.v1.QuestionAsked
+	17, // 25: loom.v1.PatternSession.answers:type_name -> loom.v1.IntentAnswer
+	27, // 26: loom.v1.PatternSession.shown:type_name -> loom.v1.IntentDrafted
+	19, // 27: loom.v1.PatternSession.envelope:type_name -> loom.v1.IntentEnvelope
+	28, // 28: loom.v1.PatternSession.seal:type_name -> loom.v1.IntentSealed
+	29, // 29: loom.v1.PatternSession.findings:type_name -> loom.v1.IntentFinding
+	30, // 30: loom.v1.PatternSession.tempo:type_name -> loom.v1.Tempo
+	20, // 31: loom.v1.PatternSession.running:type_name -> loom.v1.StepStarted
+	31, // 32: loom.v1.PatternSession.aborted:type_name -> loom.v1.PatternAborted
+	32, // 33: loom.v1.PatternSession.opened_at:type_name -> google.protobuf.Timestamp
+	33, // 34: loom.v1.PatternSession.opened_by:type_name -> loom.v1.Identity
+	32, // 35: loom.v1.PatternSession.changed_at:type_name -> google.protobuf.Timestamp
+	11, // 36: loom.v1.PatternSession.inputs:type_name -> loom.v1.PreparedInput
+	10, // 37: loom.v1.PatternSession.facts:type_name -> loom.v1.IntentFact
+	16, // 38: loom.v1.PatternSession.definition:type_name -> loom.v1.Pattern
+	17, // 39: loom.v1.PatternSession.struck:type_name -> loom.v1.IntentAnswer
+	8,  // 40: loom.v1.OpenPattern.inputs:type_name -> loom.v1.SessionInput
+	7,  // 41: loom.v1.IntentRequest.open:type_name -> loom.v1.OpenPattern
+	34, // 42: loom.v1.IntentRequest.answer:type_name -> loom.v1.AnswerQuestion
+	15, // 43: loom.v1.IntentRequest.draft:type_name -> loom.v1.DraftIntent
+	35, // 44: loom.v1.IntentRequest.seal:type_name -> loom.v1.SealIntent
+	36, // 45: loom.v1.IntentRequest.revise:type_name -> loom.v1.ReviseIntent
+	37, // 46: loom.v1.IntentRequest.proceed:type_name -> loom.v1.Proceed
+	38, // 47: loom.v1.IntentRequest.steer:type_name -> loom.v1.Steer
+	39, // 48: loom.v1.IntentRequest.tempo:type_name -> loom.v1.SetTempo
+	40, // 49: loom.v1.IntentRequest.abort:type_name -> loom.v1.AbortPattern
+	41, // 50: loom.v1.IntentRequest.resume:type_name -> loom.v1.ResumePattern
+	42, // 51: loom.v1.IntentRequest.choose:type_name -> loom.v1.ChooseCompletion
+	43, // 52: loom.v1.IntentRequest.take_back:type_name -> loom.v1.TakeBack
+	44, // 53: loom.v1.IntentRequest.strike:type_name -> loom.v1.StrikeAnswer
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_session_proto_init() }
@@ -1627,6 +1668,7 @@ func file_loom_v1_session_proto_init() {
 		(*IntentRequest_Resume)(nil),
 		(*IntentRequest_Choose)(nil),
 		(*IntentRequest_TakeBack)(nil),
+		(*IntentRequest_Strike)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
