@@ -87,6 +87,7 @@ var codes = map[string]Exit{
 	"answer/signature":      Refused,
 	"override/invalid":      Invalid,
 	"override/ended":        Conflict,
+	"context/fixed":         Invalid,
 	"scale/invalid":         Invalid,
 	"scale/identity":        Refused,
 	"pause/none":            Conflict,

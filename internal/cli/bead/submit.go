@@ -3,14 +3,12 @@ package bead
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/actors"
@@ -144,20 +142,8 @@ func FillContext(s *loomv1.Submission, values []string) error {
 	if len(values) == 0 {
 		return nil
 	}
-	m := map[string]any{}
-	for _, kv := range values {
-		k, v, ok := strings.Cut(kv, "=")
-		if !ok || k == "" {
-			return fault.New("submit/invalid-field", "not KEY=VALUE").At("--set").Got(kv)
-		}
-		var parsed any
-		if json.Unmarshal([]byte(v), &parsed) != nil {
-			parsed = v
-		}
-		m[k] = parsed
-	}
 	var err error
-	s.Context, err = structpb.NewStruct(m)
+	s.Context, err = console.Values("--set", values)
 	return err
 }
 

@@ -25,7 +25,7 @@ func (a *Commands) Execution() *cobra.Command {
 	list := a.Viewer("list", "list executions, newest first", client.Services.Execution, executionTable)
 	list.Example = "  loom execution list"
 	return console.Group("execution", "list, show, read, fork, talk to and close executions", "  loom execution show shop-1\n  loom execution history shop-1",
-		list, a.showExecution(), a.history(), a.log(), a.sources(), a.fork(), a.say(), approval.New(a.Console).CloseExecution(), approval.New(a.Console).Recheck())
+		list, a.showExecution(), a.history(), a.log(), a.sources(), a.fork(), a.say(), a.set(), approval.New(a.Console).CloseExecution(), approval.New(a.Console).Recheck())
 }
 
 func (a *Commands) showExecution() *cobra.Command {

@@ -110,6 +110,8 @@ func (d *decision) dispatch(cmd *loomv1.Command) (*loomv1.Answer, error) {
 		return d.claim(c.ClaimAttempt)
 	case *loomv1.Command_RecordTurn:
 		return d.recordTurn(c.RecordTurn)
+	case *loomv1.Command_SetContext:
+		return d.setContext(c.SetContext)
 	case *loomv1.Command_TellExecution:
 		return d.tell(c.TellExecution)
 	case *loomv1.Command_ParkAttempt:

@@ -71,7 +71,7 @@ func (s *State) takes(cmd *loomv1.Command) error {
 			return nil
 		}
 	case *loomv1.Command_FileBead, *loomv1.Command_FileError, *loomv1.Command_UpdateBead, *loomv1.Command_ReopenBead,
-		*loomv1.Command_ForkExecution, *loomv1.Command_TellExecution, *loomv1.Command_StoreDefinition,
+		*loomv1.Command_ForkExecution, *loomv1.Command_TellExecution, *loomv1.Command_SetContext, *loomv1.Command_StoreDefinition,
 		*loomv1.Command_AddDecision, *loomv1.Command_LinkDecision, *loomv1.Command_SupersedeDecision, *loomv1.Command_AbandonDecision,
 		*loomv1.Command_ImportDecisions, *loomv1.Command_OpenBallot, *loomv1.Command_CastVote,
 		*loomv1.Command_KeepMemory, *loomv1.Command_ChangeMemory:

@@ -45,6 +45,14 @@ func Parameters(def *loomv1.Definition, context *structpb.Struct) (errs []*fault
 	return nil
 }
 
+// NamedBy returns the values of the context that names of deliverables come from.
+func NamedBy(def *loomv1.Definition) (keys []string) {
+	for _, m := range inNames(def) {
+		keys = append(keys, m[1])
+	}
+	return keys
+}
+
 // inNames are the places in the names of deliverables that the context fills, each with
 // the name of its value.
 func inNames(def *loomv1.Definition) (list [][]string) {

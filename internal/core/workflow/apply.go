@@ -11,12 +11,6 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// Keys of an execution's context that the engine itself writes.
-const (
-	redispatchRequested = "redispatch_requested"
-	lastRunAt           = "last_run_at"
-)
-
 // Apply folds one event into an execution. It is the only thing that changes
 // one, and decides nothing.
 //

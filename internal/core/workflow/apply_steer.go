@@ -19,6 +19,8 @@ func (f folder) foldSteering() error {
 		f.lifted(fact.LimitLifted)
 	case *loomv1.Event_ChecksTaken:
 		f.rechecked(fact.ChecksTaken.GetChecks())
+	case *loomv1.Event_ContextSet:
+		f.x.Context = WithValues(f.x.Context, fact.ContextSet.GetValues())
 	case *loomv1.Event_ExecutionClosing:
 		f.x.Closing = &loomv1.Mark{Time: f.e.Time, Text: fact.ExecutionClosing.GetReason()}
 	case *loomv1.Event_ConversationSet:

@@ -72,6 +72,7 @@ func (w *Writer) Services() map[string]service.Handler {
 		"update":   service.Of(w.update),
 		"fork":     service.Of(w.fork),
 		"say":      service.Of(w.say),
+		"set":      service.Of(w.set),
 		"command":  service.Of(w.command),
 		"respond":  service.Of(w.respond),
 		"decide":   service.Of(w.decideGraph),

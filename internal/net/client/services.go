@@ -204,6 +204,11 @@ func (s Services) Say(ctx context.Context, q *loomv1.SayRequest) (*loomv1.Submit
 	return ask(ctx, s.host, "say", q, &loomv1.SubmitReply{})
 }
 
+// Set asks the service set; the answer: conditions and agents read the values from the next step on.
+func (s Services) Set(ctx context.Context, q *loomv1.SetRequest) (*loomv1.SubmitReply, error) {
+	return ask(ctx, s.host, "set", q, &loomv1.SubmitReply{})
+}
+
 // Scale asks the service scale; the answer: how many agents of a role are wanted.
 func (s Services) Scale(ctx context.Context, q *loomv1.ScaleRole) (*loomv1.StaffingReply, error) {
 	return ask(ctx, s.host, "scale", q, &loomv1.StaffingReply{})

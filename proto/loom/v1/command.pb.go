@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -143,6 +144,7 @@ type Command struct {
 	//	*Command_ActInSession
 	//	*Command_InterviewTurn
 	//	*Command_Converse
+	//	*Command_SetContext
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -676,6 +678,15 @@ func (x *Command) GetConverse() *ConverseRequest {
 	return nil
 }
 
+func (x *Command) GetSetContext() *SetContext {
+	if x != nil {
+		if x, ok := x.Body.(*Command_SetContext); ok {
+			return x.SetContext
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -893,6 +904,10 @@ type Command_Converse struct {
 	Converse *ConverseRequest `protobuf:"bytes,90,opt,name=converse,proto3,oneof"`
 }
 
+type Command_SetContext struct {
+	SetContext *SetContext `protobuf:"bytes,92,opt,name=set_context,json=setContext,proto3,oneof"`
+}
+
 func (*Command_RegisterProject) isCommand_Body() {}
 
 func (*Command_StoreDefinition) isCommand_Body() {}
@@ -998,6 +1013,8 @@ func (*Command_ActInSession) isCommand_Body() {}
 func (*Command_InterviewTurn) isCommand_Body() {}
 
 func (*Command_Converse) isCommand_Body() {}
+
+func (*Command_SetContext) isCommand_Body() {}
 
 // Answer is a project's answer to a command, given once its events are
 // durable. Exactly one of error and body is set.
@@ -1430,6 +1447,70 @@ func (x *TellExecution) GetRequest() string {
 	return ""
 }
 
+// SetContext sets values of an execution's context, which conditions and agents read
+// from the next step on. Values that stand already are no change.
+type SetContext struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Execution string                 `protobuf:"bytes,1,opt,name=execution,proto3" json:"execution,omitempty"`
+	// The values by their keys; null takes one out.
+	Values *structpb.Struct `protobuf:"bytes,2,opt,name=values,proto3" json:"values,omitempty"`
+	// For the record, at most 2,048 bytes; may be empty.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetContext) Reset() {
+	*x = SetContext{}
+	mi := &file_loom_v1_command_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetContext) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetContext) ProtoMessage() {}
+
+func (x *SetContext) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_command_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetContext.ProtoReflect.Descriptor instead.
+func (*SetContext) Descriptor() ([]byte, []int) {
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SetContext) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *SetContext) GetValues() *structpb.Struct {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *SetContext) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // RegisterProject makes a project known or changes its registration.
 type RegisterProject struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1445,7 +1526,7 @@ type RegisterProject struct {
 
 func (x *RegisterProject) Reset() {
 	*x = RegisterProject{}
-	mi := &file_loom_v1_command_proto_msgTypes[4]
+	mi := &file_loom_v1_command_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1457,7 +1538,7 @@ func (x *RegisterProject) String() string {
 func (*RegisterProject) ProtoMessage() {}
 
 func (x *RegisterProject) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[4]
+	mi := &file_loom_v1_command_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1470,7 +1551,7 @@ func (x *RegisterProject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterProject.ProtoReflect.Descriptor instead.
 func (*RegisterProject) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *RegisterProject) GetConfig() *ProjectConfig {
@@ -1505,7 +1586,7 @@ type RemoveProject struct {
 
 func (x *RemoveProject) Reset() {
 	*x = RemoveProject{}
-	mi := &file_loom_v1_command_proto_msgTypes[5]
+	mi := &file_loom_v1_command_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1598,7 @@ func (x *RemoveProject) String() string {
 func (*RemoveProject) ProtoMessage() {}
 
 func (x *RemoveProject) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[5]
+	mi := &file_loom_v1_command_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1611,7 @@ func (x *RemoveProject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveProject.ProtoReflect.Descriptor instead.
 func (*RemoveProject) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RemoveProject) GetReason() string {
@@ -1550,7 +1631,7 @@ type StoreDefinition struct {
 
 func (x *StoreDefinition) Reset() {
 	*x = StoreDefinition{}
-	mi := &file_loom_v1_command_proto_msgTypes[6]
+	mi := &file_loom_v1_command_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1562,7 +1643,7 @@ func (x *StoreDefinition) String() string {
 func (*StoreDefinition) ProtoMessage() {}
 
 func (x *StoreDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[6]
+	mi := &file_loom_v1_command_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1575,7 +1656,7 @@ func (x *StoreDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreDefinition.ProtoReflect.Descriptor instead.
 func (*StoreDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StoreDefinition) GetDefinition() *Definition {
@@ -1595,7 +1676,7 @@ type FileBead struct {
 
 func (x *FileBead) Reset() {
 	*x = FileBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[7]
+	mi := &file_loom_v1_command_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +1688,7 @@ func (x *FileBead) String() string {
 func (*FileBead) ProtoMessage() {}
 
 func (x *FileBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[7]
+	mi := &file_loom_v1_command_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +1701,7 @@ func (x *FileBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileBead.ProtoReflect.Descriptor instead.
 func (*FileBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *FileBead) GetSubmission() *Submission {
@@ -1640,7 +1721,7 @@ type FileError struct {
 
 func (x *FileError) Reset() {
 	*x = FileError{}
-	mi := &file_loom_v1_command_proto_msgTypes[8]
+	mi := &file_loom_v1_command_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1652,7 +1733,7 @@ func (x *FileError) String() string {
 func (*FileError) ProtoMessage() {}
 
 func (x *FileError) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[8]
+	mi := &file_loom_v1_command_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1665,7 +1746,7 @@ func (x *FileError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileError.ProtoReflect.Descriptor instead.
 func (*FileError) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *FileError) GetReport() *ErrorReport {
@@ -1686,7 +1767,7 @@ type RecordRejection struct {
 
 func (x *RecordRejection) Reset() {
 	*x = RecordRejection{}
-	mi := &file_loom_v1_command_proto_msgTypes[9]
+	mi := &file_loom_v1_command_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1698,7 +1779,7 @@ func (x *RecordRejection) String() string {
 func (*RecordRejection) ProtoMessage() {}
 
 func (x *RecordRejection) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[9]
+	mi := &file_loom_v1_command_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1711,7 +1792,7 @@ func (x *RecordRejection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordRejection.ProtoReflect.Descriptor instead.
 func (*RecordRejection) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RecordRejection) GetError() *Error {
@@ -1743,7 +1824,7 @@ type NoteSecurity struct {
 
 func (x *NoteSecurity) Reset() {
 	*x = NoteSecurity{}
-	mi := &file_loom_v1_command_proto_msgTypes[10]
+	mi := &file_loom_v1_command_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1755,7 +1836,7 @@ func (x *NoteSecurity) String() string {
 func (*NoteSecurity) ProtoMessage() {}
 
 func (x *NoteSecurity) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[10]
+	mi := &file_loom_v1_command_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1768,7 +1849,7 @@ func (x *NoteSecurity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteSecurity.ProtoReflect.Descriptor instead.
 func (*NoteSecurity) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NoteSecurity) GetWhat() string {
@@ -1795,7 +1876,7 @@ type NoteCut struct {
 
 func (x *NoteCut) Reset() {
 	*x = NoteCut{}
-	mi := &file_loom_v1_command_proto_msgTypes[11]
+	mi := &file_loom_v1_command_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1807,7 +1888,7 @@ func (x *NoteCut) String() string {
 func (*NoteCut) ProtoMessage() {}
 
 func (x *NoteCut) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[11]
+	mi := &file_loom_v1_command_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1820,7 +1901,7 @@ func (x *NoteCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteCut.ProtoReflect.Descriptor instead.
 func (*NoteCut) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NoteCut) GetCut() *JournalCut {
@@ -1846,7 +1927,7 @@ type ClaimAttempt struct {
 
 func (x *ClaimAttempt) Reset() {
 	*x = ClaimAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[12]
+	mi := &file_loom_v1_command_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1858,7 +1939,7 @@ func (x *ClaimAttempt) String() string {
 func (*ClaimAttempt) ProtoMessage() {}
 
 func (x *ClaimAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[12]
+	mi := &file_loom_v1_command_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1871,7 +1952,7 @@ func (x *ClaimAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimAttempt.ProtoReflect.Descriptor instead.
 func (*ClaimAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ClaimAttempt) GetAttempt() string {
@@ -1916,7 +1997,7 @@ type RecordTurn struct {
 
 func (x *RecordTurn) Reset() {
 	*x = RecordTurn{}
-	mi := &file_loom_v1_command_proto_msgTypes[13]
+	mi := &file_loom_v1_command_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1928,7 +2009,7 @@ func (x *RecordTurn) String() string {
 func (*RecordTurn) ProtoMessage() {}
 
 func (x *RecordTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[13]
+	mi := &file_loom_v1_command_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1941,7 +2022,7 @@ func (x *RecordTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTurn.ProtoReflect.Descriptor instead.
 func (*RecordTurn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RecordTurn) GetAttempt() string {
@@ -1979,7 +2060,7 @@ type ReserveCall struct {
 
 func (x *ReserveCall) Reset() {
 	*x = ReserveCall{}
-	mi := &file_loom_v1_command_proto_msgTypes[14]
+	mi := &file_loom_v1_command_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1991,7 +2072,7 @@ func (x *ReserveCall) String() string {
 func (*ReserveCall) ProtoMessage() {}
 
 func (x *ReserveCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[14]
+	mi := &file_loom_v1_command_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2004,7 +2085,7 @@ func (x *ReserveCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReserveCall.ProtoReflect.Descriptor instead.
 func (*ReserveCall) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ReserveCall) GetAttempt() string {
@@ -2043,7 +2124,7 @@ type SettleCall struct {
 
 func (x *SettleCall) Reset() {
 	*x = SettleCall{}
-	mi := &file_loom_v1_command_proto_msgTypes[15]
+	mi := &file_loom_v1_command_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2055,7 +2136,7 @@ func (x *SettleCall) String() string {
 func (*SettleCall) ProtoMessage() {}
 
 func (x *SettleCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[15]
+	mi := &file_loom_v1_command_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2068,7 +2149,7 @@ func (x *SettleCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleCall.ProtoReflect.Descriptor instead.
 func (*SettleCall) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SettleCall) GetAttempt() string {
@@ -2109,7 +2190,7 @@ type CallVerdict struct {
 
 func (x *CallVerdict) Reset() {
 	*x = CallVerdict{}
-	mi := &file_loom_v1_command_proto_msgTypes[16]
+	mi := &file_loom_v1_command_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2121,7 +2202,7 @@ func (x *CallVerdict) String() string {
 func (*CallVerdict) ProtoMessage() {}
 
 func (x *CallVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[16]
+	mi := &file_loom_v1_command_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2134,7 +2215,7 @@ func (x *CallVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallVerdict.ProtoReflect.Descriptor instead.
 func (*CallVerdict) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CallVerdict) GetVerdict() Verdict {
@@ -2163,7 +2244,7 @@ type ParkAttempt struct {
 
 func (x *ParkAttempt) Reset() {
 	*x = ParkAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[17]
+	mi := &file_loom_v1_command_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2175,7 +2256,7 @@ func (x *ParkAttempt) String() string {
 func (*ParkAttempt) ProtoMessage() {}
 
 func (x *ParkAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[17]
+	mi := &file_loom_v1_command_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2188,7 +2269,7 @@ func (x *ParkAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParkAttempt.ProtoReflect.Descriptor instead.
 func (*ParkAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ParkAttempt) GetAttempt() string {
@@ -2243,7 +2324,7 @@ type AnswerAttempt struct {
 
 func (x *AnswerAttempt) Reset() {
 	*x = AnswerAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[18]
+	mi := &file_loom_v1_command_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2255,7 +2336,7 @@ func (x *AnswerAttempt) String() string {
 func (*AnswerAttempt) ProtoMessage() {}
 
 func (x *AnswerAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[18]
+	mi := &file_loom_v1_command_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2268,7 +2349,7 @@ func (x *AnswerAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerAttempt.ProtoReflect.Descriptor instead.
 func (*AnswerAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AnswerAttempt) GetAttempt() string {
@@ -2311,7 +2392,7 @@ type Ticket struct {
 
 func (x *Ticket) Reset() {
 	*x = Ticket{}
-	mi := &file_loom_v1_command_proto_msgTypes[19]
+	mi := &file_loom_v1_command_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2323,7 +2404,7 @@ func (x *Ticket) String() string {
 func (*Ticket) ProtoMessage() {}
 
 func (x *Ticket) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[19]
+	mi := &file_loom_v1_command_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2336,7 +2417,7 @@ func (x *Ticket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ticket.ProtoReflect.Descriptor instead.
 func (*Ticket) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Ticket) GetAttempt() string {
@@ -2367,7 +2448,7 @@ type ReleaseAttempt struct {
 
 func (x *ReleaseAttempt) Reset() {
 	*x = ReleaseAttempt{}
-	mi := &file_loom_v1_command_proto_msgTypes[20]
+	mi := &file_loom_v1_command_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2379,7 +2460,7 @@ func (x *ReleaseAttempt) String() string {
 func (*ReleaseAttempt) ProtoMessage() {}
 
 func (x *ReleaseAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[20]
+	mi := &file_loom_v1_command_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2392,7 +2473,7 @@ func (x *ReleaseAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseAttempt.ProtoReflect.Descriptor instead.
 func (*ReleaseAttempt) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReleaseAttempt) GetAttempt() string {
@@ -2436,7 +2517,7 @@ type AgentCrash struct {
 
 func (x *AgentCrash) Reset() {
 	*x = AgentCrash{}
-	mi := &file_loom_v1_command_proto_msgTypes[21]
+	mi := &file_loom_v1_command_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2448,7 +2529,7 @@ func (x *AgentCrash) String() string {
 func (*AgentCrash) ProtoMessage() {}
 
 func (x *AgentCrash) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[21]
+	mi := &file_loom_v1_command_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2461,7 +2542,7 @@ func (x *AgentCrash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentCrash.ProtoReflect.Descriptor instead.
 func (*AgentCrash) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AgentCrash) GetMessage() string {
@@ -2490,7 +2571,7 @@ type ReleaseHost struct {
 
 func (x *ReleaseHost) Reset() {
 	*x = ReleaseHost{}
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2502,7 +2583,7 @@ func (x *ReleaseHost) String() string {
 func (*ReleaseHost) ProtoMessage() {}
 
 func (x *ReleaseHost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[22]
+	mi := &file_loom_v1_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2515,7 +2596,7 @@ func (x *ReleaseHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseHost.ProtoReflect.Descriptor instead.
 func (*ReleaseHost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReleaseHost) GetHost() string {
@@ -2544,7 +2625,7 @@ type ReportRoles struct {
 
 func (x *ReportRoles) Reset() {
 	*x = ReportRoles{}
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2556,7 +2637,7 @@ func (x *ReportRoles) String() string {
 func (*ReportRoles) ProtoMessage() {}
 
 func (x *ReportRoles) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[23]
+	mi := &file_loom_v1_command_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2569,7 +2650,7 @@ func (x *ReportRoles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRoles.ProtoReflect.Descriptor instead.
 func (*ReportRoles) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReportRoles) GetHost() string {
@@ -2602,7 +2683,7 @@ type UpdateBead struct {
 
 func (x *UpdateBead) Reset() {
 	*x = UpdateBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2614,7 +2695,7 @@ func (x *UpdateBead) String() string {
 func (*UpdateBead) ProtoMessage() {}
 
 func (x *UpdateBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[24]
+	mi := &file_loom_v1_command_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2627,7 +2708,7 @@ func (x *UpdateBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateBead.ProtoReflect.Descriptor instead.
 func (*UpdateBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *UpdateBead) GetBead() *Bead {
@@ -2662,7 +2743,7 @@ type CloseBead struct {
 
 func (x *CloseBead) Reset() {
 	*x = CloseBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2674,7 +2755,7 @@ func (x *CloseBead) String() string {
 func (*CloseBead) ProtoMessage() {}
 
 func (x *CloseBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[25]
+	mi := &file_loom_v1_command_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2687,7 +2768,7 @@ func (x *CloseBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseBead.ProtoReflect.Descriptor instead.
 func (*CloseBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CloseBead) GetBead() string {
@@ -2720,7 +2801,7 @@ type ReopenBead struct {
 
 func (x *ReopenBead) Reset() {
 	*x = ReopenBead{}
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2732,7 +2813,7 @@ func (x *ReopenBead) String() string {
 func (*ReopenBead) ProtoMessage() {}
 
 func (x *ReopenBead) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[26]
+	mi := &file_loom_v1_command_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2745,7 +2826,7 @@ func (x *ReopenBead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenBead.ProtoReflect.Descriptor instead.
 func (*ReopenBead) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReopenBead) GetBead() string {
@@ -2786,7 +2867,7 @@ type RecordDraft struct {
 
 func (x *RecordDraft) Reset() {
 	*x = RecordDraft{}
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2798,7 +2879,7 @@ func (x *RecordDraft) String() string {
 func (*RecordDraft) ProtoMessage() {}
 
 func (x *RecordDraft) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[27]
+	mi := &file_loom_v1_command_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2811,7 +2892,7 @@ func (x *RecordDraft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordDraft.ProtoReflect.Descriptor instead.
 func (*RecordDraft) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RecordDraft) GetDraft() *Draft {
@@ -2843,7 +2924,7 @@ type ForkExecution struct {
 
 func (x *ForkExecution) Reset() {
 	*x = ForkExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2855,7 +2936,7 @@ func (x *ForkExecution) String() string {
 func (*ForkExecution) ProtoMessage() {}
 
 func (x *ForkExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[28]
+	mi := &file_loom_v1_command_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2868,7 +2949,7 @@ func (x *ForkExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkExecution.ProtoReflect.Descriptor instead.
 func (*ForkExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ForkExecution) GetExecution() string {
@@ -2926,7 +3007,7 @@ type AcquireLock struct {
 
 func (x *AcquireLock) Reset() {
 	*x = AcquireLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2938,7 +3019,7 @@ func (x *AcquireLock) String() string {
 func (*AcquireLock) ProtoMessage() {}
 
 func (x *AcquireLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[29]
+	mi := &file_loom_v1_command_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2951,7 +3032,7 @@ func (x *AcquireLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireLock.ProtoReflect.Descriptor instead.
 func (*AcquireLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AcquireLock) GetRequest() string {
@@ -2987,7 +3068,7 @@ type RenewLock struct {
 
 func (x *RenewLock) Reset() {
 	*x = RenewLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2999,7 +3080,7 @@ func (x *RenewLock) String() string {
 func (*RenewLock) ProtoMessage() {}
 
 func (x *RenewLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[30]
+	mi := &file_loom_v1_command_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3012,7 +3093,7 @@ func (x *RenewLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLock.ProtoReflect.Descriptor instead.
 func (*RenewLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RenewLock) GetToken() uint64 {
@@ -3041,7 +3122,7 @@ type ReleaseLock struct {
 
 func (x *ReleaseLock) Reset() {
 	*x = ReleaseLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3053,7 +3134,7 @@ func (x *ReleaseLock) String() string {
 func (*ReleaseLock) ProtoMessage() {}
 
 func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[31]
+	mi := &file_loom_v1_command_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3066,7 +3147,7 @@ func (x *ReleaseLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseLock.ProtoReflect.Descriptor instead.
 func (*ReleaseLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReleaseLock) GetToken() uint64 {
@@ -3099,7 +3180,7 @@ type FormTrain struct {
 
 func (x *FormTrain) Reset() {
 	*x = FormTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3111,7 +3192,7 @@ func (x *FormTrain) String() string {
 func (*FormTrain) ProtoMessage() {}
 
 func (x *FormTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[32]
+	mi := &file_loom_v1_command_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3124,7 +3205,7 @@ func (x *FormTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FormTrain.ProtoReflect.Descriptor instead.
 func (*FormTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *FormTrain) GetToken() uint64 {
@@ -3154,7 +3235,7 @@ type Train struct {
 
 func (x *Train) Reset() {
 	*x = Train{}
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3166,7 +3247,7 @@ func (x *Train) String() string {
 func (*Train) ProtoMessage() {}
 
 func (x *Train) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[33]
+	mi := &file_loom_v1_command_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3179,7 +3260,7 @@ func (x *Train) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Train.ProtoReflect.Descriptor instead.
 func (*Train) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Train) GetFence() uint64 {
@@ -3224,7 +3305,7 @@ type TrainCar struct {
 
 func (x *TrainCar) Reset() {
 	*x = TrainCar{}
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3236,7 +3317,7 @@ func (x *TrainCar) String() string {
 func (*TrainCar) ProtoMessage() {}
 
 func (x *TrainCar) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[34]
+	mi := &file_loom_v1_command_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3249,7 +3330,7 @@ func (x *TrainCar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainCar.ProtoReflect.Descriptor instead.
 func (*TrainCar) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TrainCar) GetAttempt() string {
@@ -3360,7 +3441,7 @@ type RecordTrain struct {
 
 func (x *RecordTrain) Reset() {
 	*x = RecordTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3372,7 +3453,7 @@ func (x *RecordTrain) String() string {
 func (*RecordTrain) ProtoMessage() {}
 
 func (x *RecordTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[35]
+	mi := &file_loom_v1_command_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3385,7 +3466,7 @@ func (x *RecordTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTrain.ProtoReflect.Descriptor instead.
 func (*RecordTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RecordTrain) GetToken() uint64 {
@@ -3426,7 +3507,7 @@ type SettleTrain struct {
 
 func (x *SettleTrain) Reset() {
 	*x = SettleTrain{}
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3438,7 +3519,7 @@ func (x *SettleTrain) String() string {
 func (*SettleTrain) ProtoMessage() {}
 
 func (x *SettleTrain) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[36]
+	mi := &file_loom_v1_command_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3451,7 +3532,7 @@ func (x *SettleTrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleTrain.ProtoReflect.Descriptor instead.
 func (*SettleTrain) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SettleTrain) GetToken() uint64 {
@@ -3495,7 +3576,7 @@ type SettleLanding struct {
 
 func (x *SettleLanding) Reset() {
 	*x = SettleLanding{}
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3507,7 +3588,7 @@ func (x *SettleLanding) String() string {
 func (*SettleLanding) ProtoMessage() {}
 
 func (x *SettleLanding) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[37]
+	mi := &file_loom_v1_command_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3520,7 +3601,7 @@ func (x *SettleLanding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleLanding.ProtoReflect.Descriptor instead.
 func (*SettleLanding) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SettleLanding) GetExecution() string {
@@ -3575,7 +3656,7 @@ type AddDecision struct {
 
 func (x *AddDecision) Reset() {
 	*x = AddDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3587,7 +3668,7 @@ func (x *AddDecision) String() string {
 func (*AddDecision) ProtoMessage() {}
 
 func (x *AddDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[38]
+	mi := &file_loom_v1_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3600,7 +3681,7 @@ func (x *AddDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddDecision.ProtoReflect.Descriptor instead.
 func (*AddDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AddDecision) GetNode() *DecisionNode {
@@ -3641,7 +3722,7 @@ type LinkDecision struct {
 
 func (x *LinkDecision) Reset() {
 	*x = LinkDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3653,7 +3734,7 @@ func (x *LinkDecision) String() string {
 func (*LinkDecision) ProtoMessage() {}
 
 func (x *LinkDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[39]
+	mi := &file_loom_v1_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3666,7 +3747,7 @@ func (x *LinkDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkDecision.ProtoReflect.Descriptor instead.
 func (*LinkDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *LinkDecision) GetEdge() *DecisionEdge {
@@ -3688,7 +3769,7 @@ type SupersedeDecision struct {
 
 func (x *SupersedeDecision) Reset() {
 	*x = SupersedeDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3700,7 +3781,7 @@ func (x *SupersedeDecision) String() string {
 func (*SupersedeDecision) ProtoMessage() {}
 
 func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[40]
+	mi := &file_loom_v1_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3713,7 +3794,7 @@ func (x *SupersedeDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SupersedeDecision.ProtoReflect.Descriptor instead.
 func (*SupersedeDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SupersedeDecision) GetOld() string {
@@ -3752,7 +3833,7 @@ type AbandonDecision struct {
 
 func (x *AbandonDecision) Reset() {
 	*x = AbandonDecision{}
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3764,7 +3845,7 @@ func (x *AbandonDecision) String() string {
 func (*AbandonDecision) ProtoMessage() {}
 
 func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[41]
+	mi := &file_loom_v1_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3777,7 +3858,7 @@ func (x *AbandonDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbandonDecision.ProtoReflect.Descriptor instead.
 func (*AbandonDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *AbandonDecision) GetId() string {
@@ -3812,7 +3893,7 @@ type ImportDecisions struct {
 
 func (x *ImportDecisions) Reset() {
 	*x = ImportDecisions{}
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3824,7 +3905,7 @@ func (x *ImportDecisions) String() string {
 func (*ImportDecisions) ProtoMessage() {}
 
 func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[42]
+	mi := &file_loom_v1_command_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3837,7 +3918,7 @@ func (x *ImportDecisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportDecisions.ProtoReflect.Descriptor instead.
 func (*ImportDecisions) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ImportDecisions) GetPart() *DecisionGraph {
@@ -3867,7 +3948,7 @@ type OpenBallot struct {
 
 func (x *OpenBallot) Reset() {
 	*x = OpenBallot{}
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3879,7 +3960,7 @@ func (x *OpenBallot) String() string {
 func (*OpenBallot) ProtoMessage() {}
 
 func (x *OpenBallot) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[43]
+	mi := &file_loom_v1_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3892,7 +3973,7 @@ func (x *OpenBallot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenBallot.ProtoReflect.Descriptor instead.
 func (*OpenBallot) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *OpenBallot) GetBallot() *Ballot {
@@ -3917,7 +3998,7 @@ type CastVote struct {
 
 func (x *CastVote) Reset() {
 	*x = CastVote{}
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3929,7 +4010,7 @@ func (x *CastVote) String() string {
 func (*CastVote) ProtoMessage() {}
 
 func (x *CastVote) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[44]
+	mi := &file_loom_v1_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3942,7 +4023,7 @@ func (x *CastVote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CastVote.ProtoReflect.Descriptor instead.
 func (*CastVote) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CastVote) GetDecision() string {
@@ -3975,7 +4056,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3987,7 +4068,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[45]
+	mi := &file_loom_v1_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4000,7 +4081,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
 }
 
 // CeoCommand is what a CEO signs.
@@ -4039,7 +4120,7 @@ type CeoCommand struct {
 
 func (x *CeoCommand) Reset() {
 	*x = CeoCommand{}
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4051,7 +4132,7 @@ func (x *CeoCommand) String() string {
 func (*CeoCommand) ProtoMessage() {}
 
 func (x *CeoCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[46]
+	mi := &file_loom_v1_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4064,7 +4145,7 @@ func (x *CeoCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CeoCommand.ProtoReflect.Descriptor instead.
 func (*CeoCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CeoCommand) GetDeployment() string {
@@ -4367,7 +4448,7 @@ type SealSession struct {
 
 func (x *SealSession) Reset() {
 	*x = SealSession{}
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4379,7 +4460,7 @@ func (x *SealSession) String() string {
 func (*SealSession) ProtoMessage() {}
 
 func (x *SealSession) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[47]
+	mi := &file_loom_v1_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4392,7 +4473,7 @@ func (x *SealSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SealSession.ProtoReflect.Descriptor instead.
 func (*SealSession) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SealSession) GetSession() string {
@@ -4430,7 +4511,7 @@ type RecheckExecution struct {
 
 func (x *RecheckExecution) Reset() {
 	*x = RecheckExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4442,7 +4523,7 @@ func (x *RecheckExecution) String() string {
 func (*RecheckExecution) ProtoMessage() {}
 
 func (x *RecheckExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[48]
+	mi := &file_loom_v1_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4455,7 +4536,7 @@ func (x *RecheckExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecheckExecution.ProtoReflect.Descriptor instead.
 func (*RecheckExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RecheckExecution) GetExecution() string {
@@ -4485,7 +4566,7 @@ type MoveExecution struct {
 
 func (x *MoveExecution) Reset() {
 	*x = MoveExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4497,7 +4578,7 @@ func (x *MoveExecution) String() string {
 func (*MoveExecution) ProtoMessage() {}
 
 func (x *MoveExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[49]
+	mi := &file_loom_v1_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4510,7 +4591,7 @@ func (x *MoveExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveExecution.ProtoReflect.Descriptor instead.
 func (*MoveExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *MoveExecution) GetExecution() string {
@@ -4548,7 +4629,7 @@ type CloseExecution struct {
 
 func (x *CloseExecution) Reset() {
 	*x = CloseExecution{}
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4560,7 +4641,7 @@ func (x *CloseExecution) String() string {
 func (*CloseExecution) ProtoMessage() {}
 
 func (x *CloseExecution) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[50]
+	mi := &file_loom_v1_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4573,7 +4654,7 @@ func (x *CloseExecution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseExecution.ProtoReflect.Descriptor instead.
 func (*CloseExecution) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CloseExecution) GetExecution() string {
@@ -4610,7 +4691,7 @@ type PauseWork struct {
 
 func (x *PauseWork) Reset() {
 	*x = PauseWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4622,7 +4703,7 @@ func (x *PauseWork) String() string {
 func (*PauseWork) ProtoMessage() {}
 
 func (x *PauseWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[51]
+	mi := &file_loom_v1_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4635,7 +4716,7 @@ func (x *PauseWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseWork.ProtoReflect.Descriptor instead.
 func (*PauseWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PauseWork) GetScope() PauseScope {
@@ -4671,7 +4752,7 @@ type ResumeWork struct {
 
 func (x *ResumeWork) Reset() {
 	*x = ResumeWork{}
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4683,7 +4764,7 @@ func (x *ResumeWork) String() string {
 func (*ResumeWork) ProtoMessage() {}
 
 func (x *ResumeWork) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[52]
+	mi := &file_loom_v1_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4696,7 +4777,7 @@ func (x *ResumeWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeWork.ProtoReflect.Descriptor instead.
 func (*ResumeWork) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ResumeWork) GetScope() PauseScope {
@@ -4733,7 +4814,7 @@ type ReleaseCommitLock struct {
 
 func (x *ReleaseCommitLock) Reset() {
 	*x = ReleaseCommitLock{}
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4745,7 +4826,7 @@ func (x *ReleaseCommitLock) String() string {
 func (*ReleaseCommitLock) ProtoMessage() {}
 
 func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[53]
+	mi := &file_loom_v1_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4758,7 +4839,7 @@ func (x *ReleaseCommitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseCommitLock.ProtoReflect.Descriptor instead.
 func (*ReleaseCommitLock) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ReleaseCommitLock) GetToken() uint64 {
@@ -4787,7 +4868,7 @@ type ChangeDefinition struct {
 
 func (x *ChangeDefinition) Reset() {
 	*x = ChangeDefinition{}
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4799,7 +4880,7 @@ func (x *ChangeDefinition) String() string {
 func (*ChangeDefinition) ProtoMessage() {}
 
 func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[54]
+	mi := &file_loom_v1_command_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4812,7 +4893,7 @@ func (x *ChangeDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDefinition.ProtoReflect.Descriptor instead.
 func (*ChangeDefinition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ChangeDefinition) GetDefinition() *Definition {
@@ -4845,7 +4926,7 @@ type DecideApproval struct {
 
 func (x *DecideApproval) Reset() {
 	*x = DecideApproval{}
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4857,7 +4938,7 @@ func (x *DecideApproval) String() string {
 func (*DecideApproval) ProtoMessage() {}
 
 func (x *DecideApproval) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[55]
+	mi := &file_loom_v1_command_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4870,7 +4951,7 @@ func (x *DecideApproval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideApproval.ProtoReflect.Descriptor instead.
 func (*DecideApproval) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DecideApproval) GetApproval() string {
@@ -4966,7 +5047,7 @@ type Brief struct {
 
 func (x *Brief) Reset() {
 	*x = Brief{}
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4978,7 +5059,7 @@ func (x *Brief) String() string {
 func (*Brief) ProtoMessage() {}
 
 func (x *Brief) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[56]
+	mi := &file_loom_v1_command_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4991,7 +5072,7 @@ func (x *Brief) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Brief.ProtoReflect.Descriptor instead.
 func (*Brief) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Brief) GetAttempt() *Attempt {
@@ -5171,7 +5252,7 @@ type AskPermission struct {
 
 func (x *AskPermission) Reset() {
 	*x = AskPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5183,7 +5264,7 @@ func (x *AskPermission) String() string {
 func (*AskPermission) ProtoMessage() {}
 
 func (x *AskPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[57]
+	mi := &file_loom_v1_command_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5196,7 +5277,7 @@ func (x *AskPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskPermission.ProtoReflect.Descriptor instead.
 func (*AskPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *AskPermission) GetAttempt() string {
@@ -5232,7 +5313,7 @@ type PermissionRequest struct {
 
 func (x *PermissionRequest) Reset() {
 	*x = PermissionRequest{}
-	mi := &file_loom_v1_command_proto_msgTypes[58]
+	mi := &file_loom_v1_command_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5244,7 +5325,7 @@ func (x *PermissionRequest) String() string {
 func (*PermissionRequest) ProtoMessage() {}
 
 func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[58]
+	mi := &file_loom_v1_command_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5257,7 +5338,7 @@ func (x *PermissionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRequest.ProtoReflect.Descriptor instead.
 func (*PermissionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PermissionRequest) GetCall() *ToolCall {
@@ -5284,7 +5365,7 @@ type Permits struct {
 
 func (x *Permits) Reset() {
 	*x = Permits{}
-	mi := &file_loom_v1_command_proto_msgTypes[59]
+	mi := &file_loom_v1_command_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5296,7 +5377,7 @@ func (x *Permits) String() string {
 func (*Permits) ProtoMessage() {}
 
 func (x *Permits) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[59]
+	mi := &file_loom_v1_command_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5309,7 +5390,7 @@ func (x *Permits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Permits.ProtoReflect.Descriptor instead.
 func (*Permits) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Permits) GetPermits() []*Permit {
@@ -5331,7 +5412,7 @@ type SetPermission struct {
 
 func (x *SetPermission) Reset() {
 	*x = SetPermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[60]
+	mi := &file_loom_v1_command_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5343,7 +5424,7 @@ func (x *SetPermission) String() string {
 func (*SetPermission) ProtoMessage() {}
 
 func (x *SetPermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[60]
+	mi := &file_loom_v1_command_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5356,7 +5437,7 @@ func (x *SetPermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPermission.ProtoReflect.Descriptor instead.
 func (*SetPermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *SetPermission) GetPermission() *Permission {
@@ -5384,7 +5465,7 @@ type RevokePermission struct {
 
 func (x *RevokePermission) Reset() {
 	*x = RevokePermission{}
-	mi := &file_loom_v1_command_proto_msgTypes[61]
+	mi := &file_loom_v1_command_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5396,7 +5477,7 @@ func (x *RevokePermission) String() string {
 func (*RevokePermission) ProtoMessage() {}
 
 func (x *RevokePermission) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_command_proto_msgTypes[61]
+	mi := &file_loom_v1_command_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5409,7 +5490,7 @@ func (x *RevokePermission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokePermission.ProtoReflect.Descriptor instead.
 func (*RevokePermission) Descriptor() ([]byte, []int) {
-	return file_loom_v1_command_proto_rawDescGZIP(), []int{61}
+	return file_loom_v1_command_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *RevokePermission) GetId() string {
@@ -5430,7 +5511,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x98\x1a\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xd0\x1a\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -5499,7 +5580,9 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x0eremove_project\x18F \x01(\v2\x16.loom.v1.RemoveProjectH\x00R\rremoveProject\x12=\n" +
 	"\x0eact_in_session\x18P \x01(\v2\x15.loom.v1.ActInSessionH\x00R\factInSession\x12?\n" +
 	"\x0einterview_turn\x18Q \x01(\v2\x16.loom.v1.InterviewTurnH\x00R\rinterviewTurn\x126\n" +
-	"\bconverse\x18Z \x01(\v2\x18.loom.v1.ConverseRequestH\x00R\bconverseB\x06\n" +
+	"\bconverse\x18Z \x01(\v2\x18.loom.v1.ConverseRequestH\x00R\bconverse\x126\n" +
+	"\vset_context\x18\\ \x01(\v2\x13.loom.v1.SetContextH\x00R\n" +
+	"setContextB\x06\n" +
 	"\x04body\"\x9c\x06\n" +
 	"\x06Answer\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
@@ -5528,7 +5611,12 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\texecution\x18\x01 \x01(\tR\texecution\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x18\n" +
-	"\arequest\x18\x04 \x01(\tR\arequest\"\x9b\x01\n" +
+	"\arequest\x18\x04 \x01(\tR\arequest\"s\n" +
+	"\n" +
+	"SetContext\x12\x1c\n" +
+	"\texecution\x18\x01 \x01(\tR\texecution\x12/\n" +
+	"\x06values\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06values\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x9b\x01\n" +
 	"\x0fRegisterProject\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\x12*\n" +
 	"\x04keys\x18\x02 \x03(\v2\x16.loom.v1.SignedCommandR\x04keys\x12,\n" +
@@ -5836,314 +5924,318 @@ func file_loom_v1_command_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_command_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
+var file_loom_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
 var file_loom_v1_command_proto_goTypes = []any{
 	(Verdict)(0),                  // 0: loom.v1.Verdict
 	(*Command)(nil),               // 1: loom.v1.Command
 	(*Answer)(nil),                // 2: loom.v1.Answer
 	(*Done)(nil),                  // 3: loom.v1.Done
 	(*TellExecution)(nil),         // 4: loom.v1.TellExecution
-	(*RegisterProject)(nil),       // 5: loom.v1.RegisterProject
-	(*RemoveProject)(nil),         // 6: loom.v1.RemoveProject
-	(*StoreDefinition)(nil),       // 7: loom.v1.StoreDefinition
-	(*FileBead)(nil),              // 8: loom.v1.FileBead
-	(*FileError)(nil),             // 9: loom.v1.FileError
-	(*RecordRejection)(nil),       // 10: loom.v1.RecordRejection
-	(*NoteSecurity)(nil),          // 11: loom.v1.NoteSecurity
-	(*NoteCut)(nil),               // 12: loom.v1.NoteCut
-	(*ClaimAttempt)(nil),          // 13: loom.v1.ClaimAttempt
-	(*RecordTurn)(nil),            // 14: loom.v1.RecordTurn
-	(*ReserveCall)(nil),           // 15: loom.v1.ReserveCall
-	(*SettleCall)(nil),            // 16: loom.v1.SettleCall
-	(*CallVerdict)(nil),           // 17: loom.v1.CallVerdict
-	(*ParkAttempt)(nil),           // 18: loom.v1.ParkAttempt
-	(*AnswerAttempt)(nil),         // 19: loom.v1.AnswerAttempt
-	(*Ticket)(nil),                // 20: loom.v1.Ticket
-	(*ReleaseAttempt)(nil),        // 21: loom.v1.ReleaseAttempt
-	(*AgentCrash)(nil),            // 22: loom.v1.AgentCrash
-	(*ReleaseHost)(nil),           // 23: loom.v1.ReleaseHost
-	(*ReportRoles)(nil),           // 24: loom.v1.ReportRoles
-	(*UpdateBead)(nil),            // 25: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 26: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 27: loom.v1.ReopenBead
-	(*RecordDraft)(nil),           // 28: loom.v1.RecordDraft
-	(*ForkExecution)(nil),         // 29: loom.v1.ForkExecution
-	(*AcquireLock)(nil),           // 30: loom.v1.AcquireLock
-	(*RenewLock)(nil),             // 31: loom.v1.RenewLock
-	(*ReleaseLock)(nil),           // 32: loom.v1.ReleaseLock
-	(*FormTrain)(nil),             // 33: loom.v1.FormTrain
-	(*Train)(nil),                 // 34: loom.v1.Train
-	(*TrainCar)(nil),              // 35: loom.v1.TrainCar
-	(*RecordTrain)(nil),           // 36: loom.v1.RecordTrain
-	(*SettleTrain)(nil),           // 37: loom.v1.SettleTrain
-	(*SettleLanding)(nil),         // 38: loom.v1.SettleLanding
-	(*AddDecision)(nil),           // 39: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 40: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 41: loom.v1.SupersedeDecision
-	(*AbandonDecision)(nil),       // 42: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 43: loom.v1.ImportDecisions
-	(*OpenBallot)(nil),            // 44: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 45: loom.v1.CastVote
-	(*Tick)(nil),                  // 46: loom.v1.Tick
-	(*CeoCommand)(nil),            // 47: loom.v1.CeoCommand
-	(*SealSession)(nil),           // 48: loom.v1.SealSession
-	(*RecheckExecution)(nil),      // 49: loom.v1.RecheckExecution
-	(*MoveExecution)(nil),         // 50: loom.v1.MoveExecution
-	(*CloseExecution)(nil),        // 51: loom.v1.CloseExecution
-	(*PauseWork)(nil),             // 52: loom.v1.PauseWork
-	(*ResumeWork)(nil),            // 53: loom.v1.ResumeWork
-	(*ReleaseCommitLock)(nil),     // 54: loom.v1.ReleaseCommitLock
-	(*ChangeDefinition)(nil),      // 55: loom.v1.ChangeDefinition
-	(*DecideApproval)(nil),        // 56: loom.v1.DecideApproval
-	(*Brief)(nil),                 // 57: loom.v1.Brief
-	(*AskPermission)(nil),         // 58: loom.v1.AskPermission
-	(*PermissionRequest)(nil),     // 59: loom.v1.PermissionRequest
-	(*Permits)(nil),               // 60: loom.v1.Permits
-	(*SetPermission)(nil),         // 61: loom.v1.SetPermission
-	(*RevokePermission)(nil),      // 62: loom.v1.RevokePermission
-	nil,                           // 63: loom.v1.RecordTrain.CarsEntry
-	(*Identity)(nil),              // 64: loom.v1.Identity
-	(*ScaleRole)(nil),             // 65: loom.v1.ScaleRole
-	(*DrainHost)(nil),             // 66: loom.v1.DrainHost
-	(*SignedCommand)(nil),         // 67: loom.v1.SignedCommand
-	(*AskTeam)(nil),               // 68: loom.v1.AskTeam
-	(*RecordMembers)(nil),         // 69: loom.v1.RecordMembers
-	(*KeepMemory)(nil),            // 70: loom.v1.KeepMemory
-	(*ChangeMemory)(nil),          // 71: loom.v1.ChangeMemory
-	(*ForgetMemory)(nil),          // 72: loom.v1.ForgetMemory
-	(*OfferMemory)(nil),           // 73: loom.v1.OfferMemory
-	(*RecordLives)(nil),           // 74: loom.v1.RecordLives
-	(*ActInSession)(nil),          // 75: loom.v1.ActInSession
-	(*InterviewTurn)(nil),         // 76: loom.v1.InterviewTurn
-	(*ConverseRequest)(nil),       // 77: loom.v1.ConverseRequest
-	(*Error)(nil),                 // 78: loom.v1.Error
-	(*SubmitReply)(nil),           // 79: loom.v1.SubmitReply
-	(*LockClaim)(nil),             // 80: loom.v1.LockClaim
-	(*DecisionNode)(nil),          // 81: loom.v1.DecisionNode
-	(*BlobRef)(nil),               // 82: loom.v1.BlobRef
-	(*TeamReplies)(nil),           // 83: loom.v1.TeamReplies
-	(*MemoryEntry)(nil),           // 84: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 85: loom.v1.MemoryContext
-	(*PatternSession)(nil),        // 86: loom.v1.PatternSession
-	(*InterviewBrief)(nil),        // 87: loom.v1.InterviewBrief
-	(*Conversation)(nil),          // 88: loom.v1.Conversation
-	(*Said)(nil),                  // 89: loom.v1.Said
-	(*ProjectConfig)(nil),         // 90: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 91: loom.v1.Definition
-	(*Submission)(nil),            // 92: loom.v1.Submission
-	(*ErrorReport)(nil),           // 93: loom.v1.ErrorReport
-	(*JournalCut)(nil),            // 94: loom.v1.JournalCut
-	(*Claimant)(nil),              // 95: loom.v1.Claimant
-	(*Event)(nil),                 // 96: loom.v1.Event
-	(*CallReservation)(nil),       // 97: loom.v1.CallReservation
-	(*Usage)(nil),                 // 98: loom.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 99: google.protobuf.Timestamp
-	(*ModelBlock)(nil),            // 100: loom.v1.ModelBlock
-	(*Outcome)(nil),               // 101: loom.v1.Outcome
-	(*HostRoles)(nil),             // 102: loom.v1.HostRoles
-	(*Bead)(nil),                  // 103: loom.v1.Bead
-	(*Draft)(nil),                 // 104: loom.v1.Draft
-	(*Execution)(nil),             // 105: loom.v1.Execution
-	(*Change)(nil),                // 106: loom.v1.Change
-	(*Candidate)(nil),             // 107: loom.v1.Candidate
-	(*Checkout)(nil),              // 108: loom.v1.Checkout
-	(*Landing)(nil),               // 109: loom.v1.Landing
-	(*DecisionEdge)(nil),          // 110: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 111: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 112: loom.v1.Ballot
-	(*Vote)(nil),                  // 113: loom.v1.Vote
-	(*EnrolKey)(nil),              // 114: loom.v1.EnrolKey
-	(*TrustTools)(nil),            // 115: loom.v1.TrustTools
-	(*DistrustTools)(nil),         // 116: loom.v1.DistrustTools
-	(*RevokeKey)(nil),             // 117: loom.v1.RevokeKey
-	(PauseScope)(0),               // 118: loom.v1.PauseScope
-	(ApprovalDecision)(0),         // 119: loom.v1.ApprovalDecision
-	(*Attempt)(nil),               // 120: loom.v1.Attempt
-	(*NodeDefinition)(nil),        // 121: loom.v1.NodeDefinition
-	(*Turn)(nil),                  // 122: loom.v1.Turn
-	(*durationpb.Duration)(nil),   // 123: google.protobuf.Duration
-	(*DecisionContext)(nil),       // 124: loom.v1.DecisionContext
-	(*Permission)(nil),            // 125: loom.v1.Permission
-	(*FileClaim)(nil),             // 126: loom.v1.FileClaim
-	(*Toolkit)(nil),               // 127: loom.v1.Toolkit
-	(*TeamView)(nil),              // 128: loom.v1.TeamView
-	(*StepBrief)(nil),             // 129: loom.v1.StepBrief
-	(*ToolCall)(nil),              // 130: loom.v1.ToolCall
-	(*Permit)(nil),                // 131: loom.v1.Permit
-	(*Car)(nil),                   // 132: loom.v1.Car
+	(*SetContext)(nil),            // 5: loom.v1.SetContext
+	(*RegisterProject)(nil),       // 6: loom.v1.RegisterProject
+	(*RemoveProject)(nil),         // 7: loom.v1.RemoveProject
+	(*StoreDefinition)(nil),       // 8: loom.v1.StoreDefinition
+	(*FileBead)(nil),              // 9: loom.v1.FileBead
+	(*FileError)(nil),             // 10: loom.v1.FileError
+	(*RecordRejection)(nil),       // 11: loom.v1.RecordRejection
+	(*NoteSecurity)(nil),          // 12: loom.v1.NoteSecurity
+	(*NoteCut)(nil),               // 13: loom.v1.NoteCut
+	(*ClaimAttempt)(nil),          // 14: loom.v1.ClaimAttempt
+	(*RecordTurn)(nil),            // 15: loom.v1.RecordTurn
+	(*ReserveCall)(nil),           // 16: loom.v1.ReserveCall
+	(*SettleCall)(nil),            // 17: loom.v1.SettleCall
+	(*CallVerdict)(nil),           // 18: loom.v1.CallVerdict
+	(*ParkAttempt)(nil),           // 19: loom.v1.ParkAttempt
+	(*AnswerAttempt)(nil),         // 20: loom.v1.AnswerAttempt
+	(*Ticket)(nil),                // 21: loom.v1.Ticket
+	(*ReleaseAttempt)(nil),        // 22: loom.v1.ReleaseAttempt
+	(*AgentCrash)(nil),            // 23: loom.v1.AgentCrash
+	(*ReleaseHost)(nil),           // 24: loom.v1.ReleaseHost
+	(*ReportRoles)(nil),           // 25: loom.v1.ReportRoles
+	(*UpdateBead)(nil),            // 26: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 27: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 28: loom.v1.ReopenBead
+	(*RecordDraft)(nil),           // 29: loom.v1.RecordDraft
+	(*ForkExecution)(nil),         // 30: loom.v1.ForkExecution
+	(*AcquireLock)(nil),           // 31: loom.v1.AcquireLock
+	(*RenewLock)(nil),             // 32: loom.v1.RenewLock
+	(*ReleaseLock)(nil),           // 33: loom.v1.ReleaseLock
+	(*FormTrain)(nil),             // 34: loom.v1.FormTrain
+	(*Train)(nil),                 // 35: loom.v1.Train
+	(*TrainCar)(nil),              // 36: loom.v1.TrainCar
+	(*RecordTrain)(nil),           // 37: loom.v1.RecordTrain
+	(*SettleTrain)(nil),           // 38: loom.v1.SettleTrain
+	(*SettleLanding)(nil),         // 39: loom.v1.SettleLanding
+	(*AddDecision)(nil),           // 40: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 41: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 42: loom.v1.SupersedeDecision
+	(*AbandonDecision)(nil),       // 43: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 44: loom.v1.ImportDecisions
+	(*OpenBallot)(nil),            // 45: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 46: loom.v1.CastVote
+	(*Tick)(nil),                  // 47: loom.v1.Tick
+	(*CeoCommand)(nil),            // 48: loom.v1.CeoCommand
+	(*SealSession)(nil),           // 49: loom.v1.SealSession
+	(*RecheckExecution)(nil),      // 50: loom.v1.RecheckExecution
+	(*MoveExecution)(nil),         // 51: loom.v1.MoveExecution
+	(*CloseExecution)(nil),        // 52: loom.v1.CloseExecution
+	(*PauseWork)(nil),             // 53: loom.v1.PauseWork
+	(*ResumeWork)(nil),            // 54: loom.v1.ResumeWork
+	(*ReleaseCommitLock)(nil),     // 55: loom.v1.ReleaseCommitLock
+	(*ChangeDefinition)(nil),      // 56: loom.v1.ChangeDefinition
+	(*DecideApproval)(nil),        // 57: loom.v1.DecideApproval
+	(*Brief)(nil),                 // 58: loom.v1.Brief
+	(*AskPermission)(nil),         // 59: loom.v1.AskPermission
+	(*PermissionRequest)(nil),     // 60: loom.v1.PermissionRequest
+	(*Permits)(nil),               // 61: loom.v1.Permits
+	(*SetPermission)(nil),         // 62: loom.v1.SetPermission
+	(*RevokePermission)(nil),      // 63: loom.v1.RevokePermission
+	nil,                           // 64: loom.v1.RecordTrain.CarsEntry
+	(*Identity)(nil),              // 65: loom.v1.Identity
+	(*ScaleRole)(nil),             // 66: loom.v1.ScaleRole
+	(*DrainHost)(nil),             // 67: loom.v1.DrainHost
+	(*SignedCommand)(nil),         // 68: loom.v1.SignedCommand
+	(*AskTeam)(nil),               // 69: loom.v1.AskTeam
+	(*RecordMembers)(nil),         // 70: loom.v1.RecordMembers
+	(*KeepMemory)(nil),            // 71: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 72: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 73: loom.v1.ForgetMemory
+	(*OfferMemory)(nil),           // 74: loom.v1.OfferMemory
+	(*RecordLives)(nil),           // 75: loom.v1.RecordLives
+	(*ActInSession)(nil),          // 76: loom.v1.ActInSession
+	(*InterviewTurn)(nil),         // 77: loom.v1.InterviewTurn
+	(*ConverseRequest)(nil),       // 78: loom.v1.ConverseRequest
+	(*Error)(nil),                 // 79: loom.v1.Error
+	(*SubmitReply)(nil),           // 80: loom.v1.SubmitReply
+	(*LockClaim)(nil),             // 81: loom.v1.LockClaim
+	(*DecisionNode)(nil),          // 82: loom.v1.DecisionNode
+	(*BlobRef)(nil),               // 83: loom.v1.BlobRef
+	(*TeamReplies)(nil),           // 84: loom.v1.TeamReplies
+	(*MemoryEntry)(nil),           // 85: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 86: loom.v1.MemoryContext
+	(*PatternSession)(nil),        // 87: loom.v1.PatternSession
+	(*InterviewBrief)(nil),        // 88: loom.v1.InterviewBrief
+	(*Conversation)(nil),          // 89: loom.v1.Conversation
+	(*Said)(nil),                  // 90: loom.v1.Said
+	(*structpb.Struct)(nil),       // 91: google.protobuf.Struct
+	(*ProjectConfig)(nil),         // 92: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 93: loom.v1.Definition
+	(*Submission)(nil),            // 94: loom.v1.Submission
+	(*ErrorReport)(nil),           // 95: loom.v1.ErrorReport
+	(*JournalCut)(nil),            // 96: loom.v1.JournalCut
+	(*Claimant)(nil),              // 97: loom.v1.Claimant
+	(*Event)(nil),                 // 98: loom.v1.Event
+	(*CallReservation)(nil),       // 99: loom.v1.CallReservation
+	(*Usage)(nil),                 // 100: loom.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 101: google.protobuf.Timestamp
+	(*ModelBlock)(nil),            // 102: loom.v1.ModelBlock
+	(*Outcome)(nil),               // 103: loom.v1.Outcome
+	(*HostRoles)(nil),             // 104: loom.v1.HostRoles
+	(*Bead)(nil),                  // 105: loom.v1.Bead
+	(*Draft)(nil),                 // 106: loom.v1.Draft
+	(*Execution)(nil),             // 107: loom.v1.Execution
+	(*Change)(nil),                // 108: loom.v1.Change
+	(*Candidate)(nil),             // 109: loom.v1.Candidate
+	(*Checkout)(nil),              // 110: loom.v1.Checkout
+	(*Landing)(nil),               // 111: loom.v1.Landing
+	(*DecisionEdge)(nil),          // 112: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 113: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 114: loom.v1.Ballot
+	(*Vote)(nil),                  // 115: loom.v1.Vote
+	(*EnrolKey)(nil),              // 116: loom.v1.EnrolKey
+	(*TrustTools)(nil),            // 117: loom.v1.TrustTools
+	(*DistrustTools)(nil),         // 118: loom.v1.DistrustTools
+	(*RevokeKey)(nil),             // 119: loom.v1.RevokeKey
+	(PauseScope)(0),               // 120: loom.v1.PauseScope
+	(ApprovalDecision)(0),         // 121: loom.v1.ApprovalDecision
+	(*Attempt)(nil),               // 122: loom.v1.Attempt
+	(*NodeDefinition)(nil),        // 123: loom.v1.NodeDefinition
+	(*Turn)(nil),                  // 124: loom.v1.Turn
+	(*durationpb.Duration)(nil),   // 125: google.protobuf.Duration
+	(*DecisionContext)(nil),       // 126: loom.v1.DecisionContext
+	(*Permission)(nil),            // 127: loom.v1.Permission
+	(*FileClaim)(nil),             // 128: loom.v1.FileClaim
+	(*Toolkit)(nil),               // 129: loom.v1.Toolkit
+	(*TeamView)(nil),              // 130: loom.v1.TeamView
+	(*StepBrief)(nil),             // 131: loom.v1.StepBrief
+	(*ToolCall)(nil),              // 132: loom.v1.ToolCall
+	(*Permit)(nil),                // 133: loom.v1.Permit
+	(*Car)(nil),                   // 134: loom.v1.Car
 }
 var file_loom_v1_command_proto_depIdxs = []int32{
-	64,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
-	5,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
-	7,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
-	8,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
-	9,   // 4: loom.v1.Command.file_error:type_name -> loom.v1.FileError
-	10,  // 5: loom.v1.Command.record_rejection:type_name -> loom.v1.RecordRejection
-	25,  // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
-	26,  // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
-	27,  // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
-	29,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
-	13,  // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
-	14,  // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
-	18,  // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
-	19,  // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
-	21,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
-	23,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
-	24,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
-	65,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
-	66,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
-	30,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
-	31,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
-	32,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
-	39,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
-	40,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
-	41,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
-	44,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
-	45,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
-	67,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
-	46,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
-	11,  // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
-	58,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
-	33,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
-	36,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
-	37,  // 33: loom.v1.Command.settle_train:type_name -> loom.v1.SettleTrain
-	38,  // 34: loom.v1.Command.settle_landing:type_name -> loom.v1.SettleLanding
+	65,  // 0: loom.v1.Command.actor:type_name -> loom.v1.Identity
+	6,   // 1: loom.v1.Command.register_project:type_name -> loom.v1.RegisterProject
+	8,   // 2: loom.v1.Command.store_definition:type_name -> loom.v1.StoreDefinition
+	9,   // 3: loom.v1.Command.file_bead:type_name -> loom.v1.FileBead
+	10,  // 4: loom.v1.Command.file_error:type_name -> loom.v1.FileError
+	11,  // 5: loom.v1.Command.record_rejection:type_name -> loom.v1.RecordRejection
+	26,  // 6: loom.v1.Command.update_bead:type_name -> loom.v1.UpdateBead
+	27,  // 7: loom.v1.Command.close_bead:type_name -> loom.v1.CloseBead
+	28,  // 8: loom.v1.Command.reopen_bead:type_name -> loom.v1.ReopenBead
+	30,  // 9: loom.v1.Command.fork_execution:type_name -> loom.v1.ForkExecution
+	14,  // 10: loom.v1.Command.claim_attempt:type_name -> loom.v1.ClaimAttempt
+	15,  // 11: loom.v1.Command.record_turn:type_name -> loom.v1.RecordTurn
+	19,  // 12: loom.v1.Command.park_attempt:type_name -> loom.v1.ParkAttempt
+	20,  // 13: loom.v1.Command.answer_attempt:type_name -> loom.v1.AnswerAttempt
+	22,  // 14: loom.v1.Command.release_attempt:type_name -> loom.v1.ReleaseAttempt
+	24,  // 15: loom.v1.Command.release_host:type_name -> loom.v1.ReleaseHost
+	25,  // 16: loom.v1.Command.report_roles:type_name -> loom.v1.ReportRoles
+	66,  // 17: loom.v1.Command.scale_role:type_name -> loom.v1.ScaleRole
+	67,  // 18: loom.v1.Command.drain_host:type_name -> loom.v1.DrainHost
+	31,  // 19: loom.v1.Command.acquire_lock:type_name -> loom.v1.AcquireLock
+	32,  // 20: loom.v1.Command.renew_lock:type_name -> loom.v1.RenewLock
+	33,  // 21: loom.v1.Command.release_lock:type_name -> loom.v1.ReleaseLock
+	40,  // 22: loom.v1.Command.add_decision:type_name -> loom.v1.AddDecision
+	41,  // 23: loom.v1.Command.link_decision:type_name -> loom.v1.LinkDecision
+	42,  // 24: loom.v1.Command.supersede_decision:type_name -> loom.v1.SupersedeDecision
+	45,  // 25: loom.v1.Command.open_ballot:type_name -> loom.v1.OpenBallot
+	46,  // 26: loom.v1.Command.cast_vote:type_name -> loom.v1.CastVote
+	68,  // 27: loom.v1.Command.signed:type_name -> loom.v1.SignedCommand
+	47,  // 28: loom.v1.Command.tick:type_name -> loom.v1.Tick
+	12,  // 29: loom.v1.Command.note_security:type_name -> loom.v1.NoteSecurity
+	59,  // 30: loom.v1.Command.ask_permission:type_name -> loom.v1.AskPermission
+	34,  // 31: loom.v1.Command.form_train:type_name -> loom.v1.FormTrain
+	37,  // 32: loom.v1.Command.record_train:type_name -> loom.v1.RecordTrain
+	38,  // 33: loom.v1.Command.settle_train:type_name -> loom.v1.SettleTrain
+	39,  // 34: loom.v1.Command.settle_landing:type_name -> loom.v1.SettleLanding
 	4,   // 35: loom.v1.Command.tell_execution:type_name -> loom.v1.TellExecution
-	68,  // 36: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
-	42,  // 37: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
-	43,  // 38: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
-	15,  // 39: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
-	16,  // 40: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
-	12,  // 41: loom.v1.Command.note_cut:type_name -> loom.v1.NoteCut
-	69,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
-	70,  // 43: loom.v1.Command.keep_memory:type_name -> loom.v1.KeepMemory
-	71,  // 44: loom.v1.Command.change_memory:type_name -> loom.v1.ChangeMemory
-	72,  // 45: loom.v1.Command.forget_memory:type_name -> loom.v1.ForgetMemory
-	73,  // 46: loom.v1.Command.offer_memory:type_name -> loom.v1.OfferMemory
-	56,  // 47: loom.v1.Command.answer_approval:type_name -> loom.v1.DecideApproval
-	74,  // 48: loom.v1.Command.record_lives:type_name -> loom.v1.RecordLives
-	28,  // 49: loom.v1.Command.record_draft:type_name -> loom.v1.RecordDraft
-	6,   // 50: loom.v1.Command.remove_project:type_name -> loom.v1.RemoveProject
-	75,  // 51: loom.v1.Command.act_in_session:type_name -> loom.v1.ActInSession
-	76,  // 52: loom.v1.Command.interview_turn:type_name -> loom.v1.InterviewTurn
-	77,  // 53: loom.v1.Command.converse:type_name -> loom.v1.ConverseRequest
-	78,  // 54: loom.v1.Answer.error:type_name -> loom.v1.Error
-	3,   // 55: loom.v1.Answer.done:type_name -> loom.v1.Done
-	79,  // 56: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
-	57,  // 57: loom.v1.Answer.brief:type_name -> loom.v1.Brief
-	80,  // 58: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
-	81,  // 59: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
-	60,  // 60: loom.v1.Answer.permits:type_name -> loom.v1.Permits
-	82,  // 61: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
-	34,  // 62: loom.v1.Answer.train:type_name -> loom.v1.Train
-	83,  // 63: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
-	17,  // 64: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
-	84,  // 65: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
-	85,  // 66: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
-	86,  // 67: loom.v1.Answer.session:type_name -> loom.v1.PatternSession
-	87,  // 68: loom.v1.Answer.interview:type_name -> loom.v1.InterviewBrief
-	88,  // 69: loom.v1.Answer.conversation:type_name -> loom.v1.Conversation
-	89,  // 70: loom.v1.Done.said:type_name -> loom.v1.Said
-	90,  // 71: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
-	67,  // 72: loom.v1.RegisterProject.keys:type_name -> loom.v1.SignedCommand
-	64,  // 73: loom.v1.RegisterProject.asked_by:type_name -> loom.v1.Identity
-	91,  // 74: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
-	92,  // 75: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
-	93,  // 76: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
-	78,  // 77: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
-	94,  // 78: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
-	95,  // 79: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
-	95,  // 80: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
-	96,  // 81: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
-	95,  // 82: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
-	97,  // 83: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
-	95,  // 84: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
-	98,  // 85: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
-	0,   // 86: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
-	95,  // 87: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
-	99,  // 88: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
-	100, // 89: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
-	95,  // 90: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
-	101, // 91: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
-	20,  // 92: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
-	95,  // 93: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
-	22,  // 94: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
-	102, // 95: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
-	103, // 96: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	104, // 97: loom.v1.RecordDraft.draft:type_name -> loom.v1.Draft
-	105, // 98: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	95,  // 99: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	95,  // 100: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	95,  // 101: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	95,  // 102: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	35,  // 103: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	106, // 104: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	107, // 105: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	108, // 106: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
-	63,  // 107: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	95,  // 108: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	95,  // 109: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	109, // 110: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	95,  // 111: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
-	109, // 112: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
-	81,  // 113: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	110, // 114: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	42,  // 115: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	110, // 116: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	111, // 117: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	112, // 118: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	113, // 119: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	99,  // 120: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	99,  // 121: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	56,  // 122: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	50,  // 123: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	51,  // 124: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	52,  // 125: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	53,  // 126: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	55,  // 127: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	54,  // 128: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	114, // 129: loom.v1.CeoCommand.enrol_key:type_name -> loom.v1.EnrolKey
-	61,  // 130: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	62,  // 131: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	42,  // 132: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	115, // 133: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
-	116, // 134: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
-	49,  // 135: loom.v1.CeoCommand.recheck:type_name -> loom.v1.RecheckExecution
-	117, // 136: loom.v1.CeoCommand.revoke_key:type_name -> loom.v1.RevokeKey
-	48,  // 137: loom.v1.CeoCommand.seal:type_name -> loom.v1.SealSession
-	118, // 138: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	118, // 139: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	91,  // 140: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	119, // 141: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	120, // 142: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	121, // 143: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	103, // 144: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	105, // 145: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	90,  // 146: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	122, // 147: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	81,  // 148: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	123, // 149: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	124, // 150: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	91,  // 151: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	125, // 152: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	126, // 153: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	127, // 154: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
-	108, // 155: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
-	85,  // 156: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
-	128, // 157: loom.v1.Brief.team:type_name -> loom.v1.TeamView
-	129, // 158: loom.v1.Brief.step:type_name -> loom.v1.StepBrief
-	87,  // 159: loom.v1.Brief.interview:type_name -> loom.v1.InterviewBrief
-	95,  // 160: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	59,  // 161: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	130, // 162: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	131, // 163: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	125, // 164: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	132, // 165: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	166, // [166:166] is the sub-list for method output_type
-	166, // [166:166] is the sub-list for method input_type
-	166, // [166:166] is the sub-list for extension type_name
-	166, // [166:166] is the sub-list for extension extendee
-	0,   // [0:166] is the sub-list for field type_name
+	69,  // 36: loom.v1.Command.ask_team:type_name -> loom.v1.AskTeam
+	43,  // 37: loom.v1.Command.abandon_decision:type_name -> loom.v1.AbandonDecision
+	44,  // 38: loom.v1.Command.import_decisions:type_name -> loom.v1.ImportDecisions
+	16,  // 39: loom.v1.Command.reserve_call:type_name -> loom.v1.ReserveCall
+	17,  // 40: loom.v1.Command.settle_call:type_name -> loom.v1.SettleCall
+	13,  // 41: loom.v1.Command.note_cut:type_name -> loom.v1.NoteCut
+	70,  // 42: loom.v1.Command.record_members:type_name -> loom.v1.RecordMembers
+	71,  // 43: loom.v1.Command.keep_memory:type_name -> loom.v1.KeepMemory
+	72,  // 44: loom.v1.Command.change_memory:type_name -> loom.v1.ChangeMemory
+	73,  // 45: loom.v1.Command.forget_memory:type_name -> loom.v1.ForgetMemory
+	74,  // 46: loom.v1.Command.offer_memory:type_name -> loom.v1.OfferMemory
+	57,  // 47: loom.v1.Command.answer_approval:type_name -> loom.v1.DecideApproval
+	75,  // 48: loom.v1.Command.record_lives:type_name -> loom.v1.RecordLives
+	29,  // 49: loom.v1.Command.record_draft:type_name -> loom.v1.RecordDraft
+	7,   // 50: loom.v1.Command.remove_project:type_name -> loom.v1.RemoveProject
+	76,  // 51: loom.v1.Command.act_in_session:type_name -> loom.v1.ActInSession
+	77,  // 52: loom.v1.Command.interview_turn:type_name -> loom.v1.InterviewTurn
+	78,  // 53: loom.v1.Command.converse:type_name -> loom.v1.ConverseRequest
+	5,   // 54: loom.v1.Command.set_context:type_name -> loom.v1.SetContext
+	79,  // 55: loom.v1.Answer.error:type_name -> loom.v1.Error
+	3,   // 56: loom.v1.Answer.done:type_name -> loom.v1.Done
+	80,  // 57: loom.v1.Answer.submit:type_name -> loom.v1.SubmitReply
+	58,  // 58: loom.v1.Answer.brief:type_name -> loom.v1.Brief
+	81,  // 59: loom.v1.Answer.lock:type_name -> loom.v1.LockClaim
+	82,  // 60: loom.v1.Answer.decision:type_name -> loom.v1.DecisionNode
+	61,  // 61: loom.v1.Answer.permits:type_name -> loom.v1.Permits
+	83,  // 62: loom.v1.Answer.brief_blob:type_name -> loom.v1.BlobRef
+	35,  // 63: loom.v1.Answer.train:type_name -> loom.v1.Train
+	84,  // 64: loom.v1.Answer.team:type_name -> loom.v1.TeamReplies
+	18,  // 65: loom.v1.Answer.call:type_name -> loom.v1.CallVerdict
+	85,  // 66: loom.v1.Answer.memory:type_name -> loom.v1.MemoryEntry
+	86,  // 67: loom.v1.Answer.memories:type_name -> loom.v1.MemoryContext
+	87,  // 68: loom.v1.Answer.session:type_name -> loom.v1.PatternSession
+	88,  // 69: loom.v1.Answer.interview:type_name -> loom.v1.InterviewBrief
+	89,  // 70: loom.v1.Answer.conversation:type_name -> loom.v1.Conversation
+	90,  // 71: loom.v1.Done.said:type_name -> loom.v1.Said
+	91,  // 72: loom.v1.SetContext.values:type_name -> google.protobuf.Struct
+	92,  // 73: loom.v1.RegisterProject.config:type_name -> loom.v1.ProjectConfig
+	68,  // 74: loom.v1.RegisterProject.keys:type_name -> loom.v1.SignedCommand
+	65,  // 75: loom.v1.RegisterProject.asked_by:type_name -> loom.v1.Identity
+	93,  // 76: loom.v1.StoreDefinition.definition:type_name -> loom.v1.Definition
+	94,  // 77: loom.v1.FileBead.submission:type_name -> loom.v1.Submission
+	95,  // 78: loom.v1.FileError.report:type_name -> loom.v1.ErrorReport
+	79,  // 79: loom.v1.RecordRejection.error:type_name -> loom.v1.Error
+	96,  // 80: loom.v1.NoteCut.cut:type_name -> loom.v1.JournalCut
+	97,  // 81: loom.v1.ClaimAttempt.claimant:type_name -> loom.v1.Claimant
+	97,  // 82: loom.v1.RecordTurn.claimant:type_name -> loom.v1.Claimant
+	98,  // 83: loom.v1.RecordTurn.facts:type_name -> loom.v1.Event
+	97,  // 84: loom.v1.ReserveCall.claimant:type_name -> loom.v1.Claimant
+	99,  // 85: loom.v1.ReserveCall.reservation:type_name -> loom.v1.CallReservation
+	97,  // 86: loom.v1.SettleCall.claimant:type_name -> loom.v1.Claimant
+	100, // 87: loom.v1.SettleCall.usage:type_name -> loom.v1.Usage
+	0,   // 88: loom.v1.CallVerdict.verdict:type_name -> loom.v1.Verdict
+	97,  // 89: loom.v1.ParkAttempt.claimant:type_name -> loom.v1.Claimant
+	101, // 90: loom.v1.ParkAttempt.until:type_name -> google.protobuf.Timestamp
+	102, // 91: loom.v1.ParkAttempt.block:type_name -> loom.v1.ModelBlock
+	97,  // 92: loom.v1.AnswerAttempt.claimant:type_name -> loom.v1.Claimant
+	103, // 93: loom.v1.AnswerAttempt.outcome:type_name -> loom.v1.Outcome
+	21,  // 94: loom.v1.AnswerAttempt.next:type_name -> loom.v1.Ticket
+	97,  // 95: loom.v1.ReleaseAttempt.claimant:type_name -> loom.v1.Claimant
+	23,  // 96: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
+	104, // 97: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
+	105, // 98: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
+	106, // 99: loom.v1.RecordDraft.draft:type_name -> loom.v1.Draft
+	107, // 100: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	97,  // 101: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	97,  // 102: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	97,  // 103: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	97,  // 104: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	36,  // 105: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	108, // 106: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	109, // 107: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	110, // 108: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
+	64,  // 109: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	97,  // 110: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	97,  // 111: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	111, // 112: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	97,  // 113: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	111, // 114: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	82,  // 115: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	112, // 116: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	43,  // 117: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	112, // 118: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	113, // 119: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	114, // 120: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	115, // 121: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	101, // 122: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	101, // 123: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	57,  // 124: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	51,  // 125: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	52,  // 126: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	53,  // 127: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	54,  // 128: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	56,  // 129: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	55,  // 130: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	116, // 131: loom.v1.CeoCommand.enrol_key:type_name -> loom.v1.EnrolKey
+	62,  // 132: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	63,  // 133: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	43,  // 134: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	117, // 135: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
+	118, // 136: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
+	50,  // 137: loom.v1.CeoCommand.recheck:type_name -> loom.v1.RecheckExecution
+	119, // 138: loom.v1.CeoCommand.revoke_key:type_name -> loom.v1.RevokeKey
+	49,  // 139: loom.v1.CeoCommand.seal:type_name -> loom.v1.SealSession
+	120, // 140: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	120, // 141: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	93,  // 142: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	121, // 143: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	122, // 144: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	123, // 145: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	105, // 146: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	107, // 147: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	92,  // 148: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	124, // 149: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	82,  // 150: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	125, // 151: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	126, // 152: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	93,  // 153: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	127, // 154: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	128, // 155: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	129, // 156: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
+	110, // 157: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
+	86,  // 158: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
+	130, // 159: loom.v1.Brief.team:type_name -> loom.v1.TeamView
+	131, // 160: loom.v1.Brief.step:type_name -> loom.v1.StepBrief
+	88,  // 161: loom.v1.Brief.interview:type_name -> loom.v1.InterviewBrief
+	97,  // 162: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	60,  // 163: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	132, // 164: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	133, // 165: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	127, // 166: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	134, // 167: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	168, // [168:168] is the sub-list for method output_type
+	168, // [168:168] is the sub-list for method input_type
+	168, // [168:168] is the sub-list for extension type_name
+	168, // [168:168] is the sub-list for extension extendee
+	0,   // [0:168] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
@@ -6224,6 +6316,7 @@ func file_loom_v1_command_proto_init() {
 		(*Command_ActInSession)(nil),
 		(*Command_InterviewTurn)(nil),
 		(*Command_Converse)(nil),
+		(*Command_SetContext)(nil),
 	}
 	file_loom_v1_command_proto_msgTypes[1].OneofWrappers = []any{
 		(*Answer_Done)(nil),
@@ -6242,7 +6335,7 @@ func file_loom_v1_command_proto_init() {
 		(*Answer_Interview)(nil),
 		(*Answer_Conversation)(nil),
 	}
-	file_loom_v1_command_proto_msgTypes[46].OneofWrappers = []any{
+	file_loom_v1_command_proto_msgTypes[47].OneofWrappers = []any{
 		(*CeoCommand_Decide)(nil),
 		(*CeoCommand_Move)(nil),
 		(*CeoCommand_Close)(nil),
@@ -6266,7 +6359,7 @@ func file_loom_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_command_proto_rawDesc), len(file_loom_v1_command_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   63,
+			NumMessages:   64,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -9,6 +9,7 @@ package loomv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -145,6 +146,7 @@ type Event struct {
 	//	*Event_ExecutionClosing
 	//	*Event_DraftKept
 	//	*Event_ChecksTaken
+	//	*Event_ContextSet
 	//	*Event_KeyRevoked
 	//	*Event_KeyAwaited
 	//	*Event_ApprovalSigned
@@ -1156,6 +1158,15 @@ func (x *Event) GetChecksTaken() *ChecksTaken {
 	return nil
 }
 
+func (x *Event) GetContextSet() *ContextSet {
+	if x != nil {
+		if x, ok := x.Fact.(*Event_ContextSet); ok {
+			return x.ContextSet
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetKeyRevoked() *KeyRevoked {
 	if x != nil {
 		if x, ok := x.Fact.(*Event_KeyRevoked); ok {
@@ -1637,6 +1648,10 @@ type Event_ChecksTaken struct {
 	ChecksTaken *ChecksTaken `protobuf:"bytes,128,opt,name=checks_taken,json=checksTaken,proto3,oneof"`
 }
 
+type Event_ContextSet struct {
+	ContextSet *ContextSet `protobuf:"bytes,170,opt,name=context_set,json=contextSet,proto3,oneof"`
+}
+
 type Event_KeyRevoked struct {
 	// More of the CEO's keys.
 	KeyRevoked *KeyRevoked `protobuf:"bytes,131,opt,name=key_revoked,json=keyRevoked,proto3,oneof"`
@@ -1870,6 +1885,8 @@ func (*Event_ExecutionClosing) isEvent_Fact() {}
 func (*Event_DraftKept) isEvent_Fact() {}
 
 func (*Event_ChecksTaken) isEvent_Fact() {}
+
+func (*Event_ContextSet) isEvent_Fact() {}
 
 func (*Event_KeyRevoked) isEvent_Fact() {}
 
@@ -2647,6 +2664,60 @@ func (x *ChecksTaken) GetChecks() []string {
 	return nil
 }
 
+// ContextSet says that a person has set values of an execution's context.
+type ContextSet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The values by their keys; null takes one out.
+	Values        *structpb.Struct `protobuf:"bytes,1,opt,name=values,proto3" json:"values,omitempty"`
+	Reason        string           `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ContextSet) Reset() {
+	*x = ContextSet{}
+	mi := &file_loom_v1_event_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ContextSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ContextSet) ProtoMessage() {}
+
+func (x *ContextSet) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_event_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ContextSet.ProtoReflect.Descriptor instead.
+func (*ContextSet) Descriptor() ([]byte, []int) {
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ContextSet) GetValues() *structpb.Struct {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *ContextSet) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // DraftKept says what an execution that was closed had changed.
 type DraftKept struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2657,7 +2728,7 @@ type DraftKept struct {
 
 func (x *DraftKept) Reset() {
 	*x = DraftKept{}
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2669,7 +2740,7 @@ func (x *DraftKept) String() string {
 func (*DraftKept) ProtoMessage() {}
 
 func (x *DraftKept) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[15]
+	mi := &file_loom_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2682,7 +2753,7 @@ func (x *DraftKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DraftKept.ProtoReflect.Descriptor instead.
 func (*DraftKept) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DraftKept) GetDraft() *Draft {
@@ -2705,7 +2776,7 @@ type GateFailed struct {
 
 func (x *GateFailed) Reset() {
 	*x = GateFailed{}
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2717,7 +2788,7 @@ func (x *GateFailed) String() string {
 func (*GateFailed) ProtoMessage() {}
 
 func (x *GateFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[16]
+	mi := &file_loom_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2730,7 +2801,7 @@ func (x *GateFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GateFailed.ProtoReflect.Descriptor instead.
 func (*GateFailed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GateFailed) GetAction() GateAction {
@@ -2764,7 +2835,7 @@ type GapNoted struct {
 
 func (x *GapNoted) Reset() {
 	*x = GapNoted{}
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2776,7 +2847,7 @@ func (x *GapNoted) String() string {
 func (*GapNoted) ProtoMessage() {}
 
 func (x *GapNoted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[17]
+	mi := &file_loom_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2789,7 +2860,7 @@ func (x *GapNoted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GapNoted.ProtoReflect.Descriptor instead.
 func (*GapNoted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GapNoted) GetReason() string {
@@ -2816,7 +2887,7 @@ type PlanAdopted struct {
 
 func (x *PlanAdopted) Reset() {
 	*x = PlanAdopted{}
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +2899,7 @@ func (x *PlanAdopted) String() string {
 func (*PlanAdopted) ProtoMessage() {}
 
 func (x *PlanAdopted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[18]
+	mi := &file_loom_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +2912,7 @@ func (x *PlanAdopted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanAdopted.ProtoReflect.Descriptor instead.
 func (*PlanAdopted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PlanAdopted) GetDefinition() *Definition {
@@ -2890,7 +2961,7 @@ type ChildStarted struct {
 
 func (x *ChildStarted) Reset() {
 	*x = ChildStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2902,7 +2973,7 @@ func (x *ChildStarted) String() string {
 func (*ChildStarted) ProtoMessage() {}
 
 func (x *ChildStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[19]
+	mi := &file_loom_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2915,7 +2986,7 @@ func (x *ChildStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildStarted.ProtoReflect.Descriptor instead.
 func (*ChildStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ChildStarted) GetBead() string {
@@ -2947,7 +3018,7 @@ type ChildDelivered struct {
 
 func (x *ChildDelivered) Reset() {
 	*x = ChildDelivered{}
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2959,7 +3030,7 @@ func (x *ChildDelivered) String() string {
 func (*ChildDelivered) ProtoMessage() {}
 
 func (x *ChildDelivered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[20]
+	mi := &file_loom_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2972,7 +3043,7 @@ func (x *ChildDelivered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildDelivered.ProtoReflect.Descriptor instead.
 func (*ChildDelivered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ChildDelivered) GetOutcome() *Outcome {
@@ -3008,7 +3079,7 @@ type ExecutionForked struct {
 
 func (x *ExecutionForked) Reset() {
 	*x = ExecutionForked{}
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3020,7 +3091,7 @@ func (x *ExecutionForked) String() string {
 func (*ExecutionForked) ProtoMessage() {}
 
 func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[21]
+	mi := &file_loom_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3033,7 +3104,7 @@ func (x *ExecutionForked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionForked.ProtoReflect.Descriptor instead.
 func (*ExecutionForked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ExecutionForked) GetFrom() *ForkPoint {
@@ -3069,7 +3140,7 @@ type LimitLifted struct {
 
 func (x *LimitLifted) Reset() {
 	*x = LimitLifted{}
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3081,7 +3152,7 @@ func (x *LimitLifted) String() string {
 func (*LimitLifted) ProtoMessage() {}
 
 func (x *LimitLifted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[22]
+	mi := &file_loom_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3094,7 +3165,7 @@ func (x *LimitLifted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitLifted.ProtoReflect.Descriptor instead.
 func (*LimitLifted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LimitLifted) GetGranted() *Budget {
@@ -3145,7 +3216,7 @@ type CallReserved struct {
 
 func (x *CallReserved) Reset() {
 	*x = CallReserved{}
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3157,7 +3228,7 @@ func (x *CallReserved) String() string {
 func (*CallReserved) ProtoMessage() {}
 
 func (x *CallReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[23]
+	mi := &file_loom_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3170,7 +3241,7 @@ func (x *CallReserved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallReserved.ProtoReflect.Descriptor instead.
 func (*CallReserved) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CallReserved) GetReservation() *CallReservation {
@@ -3195,7 +3266,7 @@ type CallSettled struct {
 
 func (x *CallSettled) Reset() {
 	*x = CallSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3207,7 +3278,7 @@ func (x *CallSettled) String() string {
 func (*CallSettled) ProtoMessage() {}
 
 func (x *CallSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[24]
+	mi := &file_loom_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3220,7 +3291,7 @@ func (x *CallSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallSettled.ProtoReflect.Descriptor instead.
 func (*CallSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CallSettled) GetRequest() string {
@@ -3256,7 +3327,7 @@ type RolesReported struct {
 
 func (x *RolesReported) Reset() {
 	*x = RolesReported{}
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3268,7 +3339,7 @@ func (x *RolesReported) String() string {
 func (*RolesReported) ProtoMessage() {}
 
 func (x *RolesReported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[25]
+	mi := &file_loom_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3281,7 +3352,7 @@ func (x *RolesReported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolesReported.ProtoReflect.Descriptor instead.
 func (*RolesReported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RolesReported) GetHost() string {
@@ -3310,7 +3381,7 @@ type BeadUpdated struct {
 
 func (x *BeadUpdated) Reset() {
 	*x = BeadUpdated{}
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3322,7 +3393,7 @@ func (x *BeadUpdated) String() string {
 func (*BeadUpdated) ProtoMessage() {}
 
 func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[26]
+	mi := &file_loom_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3335,7 +3406,7 @@ func (x *BeadUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadUpdated.ProtoReflect.Descriptor instead.
 func (*BeadUpdated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BeadUpdated) GetBead() *Bead {
@@ -3367,7 +3438,7 @@ type GovernorTripped struct {
 
 func (x *GovernorTripped) Reset() {
 	*x = GovernorTripped{}
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3379,7 +3450,7 @@ func (x *GovernorTripped) String() string {
 func (*GovernorTripped) ProtoMessage() {}
 
 func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[27]
+	mi := &file_loom_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3392,7 +3463,7 @@ func (x *GovernorTripped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorTripped.ProtoReflect.Descriptor instead.
 func (*GovernorTripped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GovernorTripped) GetKind() string {
@@ -3433,7 +3504,7 @@ type GovernorRenewed struct {
 
 func (x *GovernorRenewed) Reset() {
 	*x = GovernorRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3445,7 +3516,7 @@ func (x *GovernorRenewed) String() string {
 func (*GovernorRenewed) ProtoMessage() {}
 
 func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[28]
+	mi := &file_loom_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3458,7 +3529,7 @@ func (x *GovernorRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovernorRenewed.ProtoReflect.Descriptor instead.
 func (*GovernorRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GovernorRenewed) GetReason() string {
@@ -3485,7 +3556,7 @@ type BeadFiled struct {
 
 func (x *BeadFiled) Reset() {
 	*x = BeadFiled{}
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3497,7 +3568,7 @@ func (x *BeadFiled) String() string {
 func (*BeadFiled) ProtoMessage() {}
 
 func (x *BeadFiled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[29]
+	mi := &file_loom_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3510,7 +3581,7 @@ func (x *BeadFiled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadFiled.ProtoReflect.Descriptor instead.
 func (*BeadFiled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *BeadFiled) GetBead() *Bead {
@@ -3555,7 +3626,7 @@ type BeadOccurred struct {
 
 func (x *BeadOccurred) Reset() {
 	*x = BeadOccurred{}
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3567,7 +3638,7 @@ func (x *BeadOccurred) String() string {
 func (*BeadOccurred) ProtoMessage() {}
 
 func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[30]
+	mi := &file_loom_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3580,7 +3651,7 @@ func (x *BeadOccurred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadOccurred.ProtoReflect.Descriptor instead.
 func (*BeadOccurred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *BeadOccurred) GetOccurrences() uint32 {
@@ -3621,7 +3692,7 @@ type BeadStatusChanged struct {
 
 func (x *BeadStatusChanged) Reset() {
 	*x = BeadStatusChanged{}
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3633,7 +3704,7 @@ func (x *BeadStatusChanged) String() string {
 func (*BeadStatusChanged) ProtoMessage() {}
 
 func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[31]
+	mi := &file_loom_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3646,7 +3717,7 @@ func (x *BeadStatusChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeadStatusChanged.ProtoReflect.Descriptor instead.
 func (*BeadStatusChanged) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *BeadStatusChanged) GetStatus() BeadStatus {
@@ -3696,7 +3767,7 @@ type SubmissionRejected struct {
 
 func (x *SubmissionRejected) Reset() {
 	*x = SubmissionRejected{}
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3708,7 +3779,7 @@ func (x *SubmissionRejected) String() string {
 func (*SubmissionRejected) ProtoMessage() {}
 
 func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[32]
+	mi := &file_loom_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3721,7 +3792,7 @@ func (x *SubmissionRejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmissionRejected.ProtoReflect.Descriptor instead.
 func (*SubmissionRejected) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SubmissionRejected) GetError() *Error {
@@ -3764,7 +3835,7 @@ type ExecutionStarted struct {
 
 func (x *ExecutionStarted) Reset() {
 	*x = ExecutionStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3776,7 +3847,7 @@ func (x *ExecutionStarted) String() string {
 func (*ExecutionStarted) ProtoMessage() {}
 
 func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[33]
+	mi := &file_loom_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3789,7 +3860,7 @@ func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionStarted.ProtoReflect.Descriptor instead.
 func (*ExecutionStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ExecutionStarted) GetDefinition() string {
@@ -3877,7 +3948,7 @@ type EdgeSettled struct {
 
 func (x *EdgeSettled) Reset() {
 	*x = EdgeSettled{}
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3889,7 +3960,7 @@ func (x *EdgeSettled) String() string {
 func (*EdgeSettled) ProtoMessage() {}
 
 func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[34]
+	mi := &file_loom_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3902,7 +3973,7 @@ func (x *EdgeSettled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeSettled.ProtoReflect.Descriptor instead.
 func (*EdgeSettled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *EdgeSettled) GetEdge() string {
@@ -3952,7 +4023,7 @@ type NodeSkipped struct {
 
 func (x *NodeSkipped) Reset() {
 	*x = NodeSkipped{}
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3964,7 +4035,7 @@ func (x *NodeSkipped) String() string {
 func (*NodeSkipped) ProtoMessage() {}
 
 func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[35]
+	mi := &file_loom_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3977,7 +4048,7 @@ func (x *NodeSkipped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSkipped.ProtoReflect.Descriptor instead.
 func (*NodeSkipped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *NodeSkipped) GetReason() string {
@@ -4007,7 +4078,7 @@ type AttemptDispatched struct {
 
 func (x *AttemptDispatched) Reset() {
 	*x = AttemptDispatched{}
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4019,7 +4090,7 @@ func (x *AttemptDispatched) String() string {
 func (*AttemptDispatched) ProtoMessage() {}
 
 func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[36]
+	mi := &file_loom_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4032,7 +4103,7 @@ func (x *AttemptDispatched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptDispatched.ProtoReflect.Descriptor instead.
 func (*AttemptDispatched) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AttemptDispatched) GetRole() string {
@@ -4095,7 +4166,7 @@ type AttemptClaimed struct {
 
 func (x *AttemptClaimed) Reset() {
 	*x = AttemptClaimed{}
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4107,7 +4178,7 @@ func (x *AttemptClaimed) String() string {
 func (*AttemptClaimed) ProtoMessage() {}
 
 func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[37]
+	mi := &file_loom_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4120,7 +4191,7 @@ func (x *AttemptClaimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptClaimed.ProtoReflect.Descriptor instead.
 func (*AttemptClaimed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AttemptClaimed) GetClaimant() *Claimant {
@@ -4155,7 +4226,7 @@ type ClaimReleased struct {
 
 func (x *ClaimReleased) Reset() {
 	*x = ClaimReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4167,7 +4238,7 @@ func (x *ClaimReleased) String() string {
 func (*ClaimReleased) ProtoMessage() {}
 
 func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[38]
+	mi := &file_loom_v1_event_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4180,7 +4251,7 @@ func (x *ClaimReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReleased.ProtoReflect.Descriptor instead.
 func (*ClaimReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ClaimReleased) GetReason() string {
@@ -4235,7 +4306,7 @@ type AttemptParked struct {
 
 func (x *AttemptParked) Reset() {
 	*x = AttemptParked{}
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4247,7 +4318,7 @@ func (x *AttemptParked) String() string {
 func (*AttemptParked) ProtoMessage() {}
 
 func (x *AttemptParked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[39]
+	mi := &file_loom_v1_event_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4260,7 +4331,7 @@ func (x *AttemptParked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptParked.ProtoReflect.Descriptor instead.
 func (*AttemptParked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AttemptParked) GetWaitsFor() string {
@@ -4301,7 +4372,7 @@ type TaskGiven struct {
 
 func (x *TaskGiven) Reset() {
 	*x = TaskGiven{}
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4313,7 +4384,7 @@ func (x *TaskGiven) String() string {
 func (*TaskGiven) ProtoMessage() {}
 
 func (x *TaskGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[40]
+	mi := &file_loom_v1_event_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4326,7 +4397,7 @@ func (x *TaskGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskGiven.ProtoReflect.Descriptor instead.
 func (*TaskGiven) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *TaskGiven) GetTask() *TeamTask {
@@ -4347,7 +4418,7 @@ type TaskEnded struct {
 
 func (x *TaskEnded) Reset() {
 	*x = TaskEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4359,7 +4430,7 @@ func (x *TaskEnded) String() string {
 func (*TaskEnded) ProtoMessage() {}
 
 func (x *TaskEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[41]
+	mi := &file_loom_v1_event_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4372,7 +4443,7 @@ func (x *TaskEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEnded.ProtoReflect.Descriptor instead.
 func (*TaskEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *TaskEnded) GetBead() string {
@@ -4400,7 +4471,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4412,7 +4483,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[42]
+	mi := &file_loom_v1_event_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4425,7 +4496,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AttemptEnded) GetOutcome() *Outcome {
@@ -4455,7 +4526,7 @@ type RetryScheduled struct {
 
 func (x *RetryScheduled) Reset() {
 	*x = RetryScheduled{}
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4467,7 +4538,7 @@ func (x *RetryScheduled) String() string {
 func (*RetryScheduled) ProtoMessage() {}
 
 func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[43]
+	mi := &file_loom_v1_event_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4480,7 +4551,7 @@ func (x *RetryScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryScheduled.ProtoReflect.Descriptor instead.
 func (*RetryScheduled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RetryScheduled) GetAt() *timestamppb.Timestamp {
@@ -4507,7 +4578,7 @@ type NodeCompleted struct {
 
 func (x *NodeCompleted) Reset() {
 	*x = NodeCompleted{}
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4519,7 +4590,7 @@ func (x *NodeCompleted) String() string {
 func (*NodeCompleted) ProtoMessage() {}
 
 func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[44]
+	mi := &file_loom_v1_event_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4532,7 +4603,7 @@ func (x *NodeCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeCompleted.ProtoReflect.Descriptor instead.
 func (*NodeCompleted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *NodeCompleted) GetSucceeded() bool {
@@ -4562,7 +4633,7 @@ type ReworkStarted struct {
 
 func (x *ReworkStarted) Reset() {
 	*x = ReworkStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4574,7 +4645,7 @@ func (x *ReworkStarted) String() string {
 func (*ReworkStarted) ProtoMessage() {}
 
 func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[45]
+	mi := &file_loom_v1_event_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4587,7 +4658,7 @@ func (x *ReworkStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReworkStarted.ProtoReflect.Descriptor instead.
 func (*ReworkStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReworkStarted) GetTo() string {
@@ -4642,7 +4713,7 @@ type ApprovalRequested struct {
 
 func (x *ApprovalRequested) Reset() {
 	*x = ApprovalRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4654,7 +4725,7 @@ func (x *ApprovalRequested) String() string {
 func (*ApprovalRequested) ProtoMessage() {}
 
 func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[46]
+	mi := &file_loom_v1_event_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4667,7 +4738,7 @@ func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
 func (*ApprovalRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ApprovalRequested) GetApproval() *Approval {
@@ -4698,7 +4769,7 @@ type ApprovalDecided struct {
 
 func (x *ApprovalDecided) Reset() {
 	*x = ApprovalDecided{}
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4710,7 +4781,7 @@ func (x *ApprovalDecided) String() string {
 func (*ApprovalDecided) ProtoMessage() {}
 
 func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[47]
+	mi := &file_loom_v1_event_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4723,7 +4794,7 @@ func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalDecided.ProtoReflect.Descriptor instead.
 func (*ApprovalDecided) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ApprovalDecided) GetApproval() string {
@@ -4791,7 +4862,7 @@ type ApprovalSigned struct {
 
 func (x *ApprovalSigned) Reset() {
 	*x = ApprovalSigned{}
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4803,7 +4874,7 @@ func (x *ApprovalSigned) String() string {
 func (*ApprovalSigned) ProtoMessage() {}
 
 func (x *ApprovalSigned) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[48]
+	mi := &file_loom_v1_event_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4816,7 +4887,7 @@ func (x *ApprovalSigned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalSigned.ProtoReflect.Descriptor instead.
 func (*ApprovalSigned) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ApprovalSigned) GetApproval() string {
@@ -4874,7 +4945,7 @@ type ApprovalRefused struct {
 
 func (x *ApprovalRefused) Reset() {
 	*x = ApprovalRefused{}
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4886,7 +4957,7 @@ func (x *ApprovalRefused) String() string {
 func (*ApprovalRefused) ProtoMessage() {}
 
 func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[49]
+	mi := &file_loom_v1_event_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4899,7 +4970,7 @@ func (x *ApprovalRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRefused.ProtoReflect.Descriptor instead.
 func (*ApprovalRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ApprovalRefused) GetApproval() string {
@@ -4934,7 +5005,7 @@ type ApprovalLapsed struct {
 
 func (x *ApprovalLapsed) Reset() {
 	*x = ApprovalLapsed{}
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4946,7 +5017,7 @@ func (x *ApprovalLapsed) String() string {
 func (*ApprovalLapsed) ProtoMessage() {}
 
 func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[50]
+	mi := &file_loom_v1_event_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4959,7 +5030,7 @@ func (x *ApprovalLapsed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalLapsed.ProtoReflect.Descriptor instead.
 func (*ApprovalLapsed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ApprovalLapsed) GetApproval() string {
@@ -4987,7 +5058,7 @@ type ExecutionEnded struct {
 
 func (x *ExecutionEnded) Reset() {
 	*x = ExecutionEnded{}
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4999,7 +5070,7 @@ func (x *ExecutionEnded) String() string {
 func (*ExecutionEnded) ProtoMessage() {}
 
 func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[51]
+	mi := &file_loom_v1_event_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5012,7 +5083,7 @@ func (x *ExecutionEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionEnded.ProtoReflect.Descriptor instead.
 func (*ExecutionEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ExecutionEnded) GetStatus() ExecutionStatus {
@@ -5042,7 +5113,7 @@ type ChangeProposed struct {
 
 func (x *ChangeProposed) Reset() {
 	*x = ChangeProposed{}
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5054,7 +5125,7 @@ func (x *ChangeProposed) String() string {
 func (*ChangeProposed) ProtoMessage() {}
 
 func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[52]
+	mi := &file_loom_v1_event_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5067,7 +5138,7 @@ func (x *ChangeProposed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeProposed.ProtoReflect.Descriptor instead.
 func (*ChangeProposed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ChangeProposed) GetChange() *Change {
@@ -5094,7 +5165,7 @@ type CandidateMade struct {
 
 func (x *CandidateMade) Reset() {
 	*x = CandidateMade{}
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5106,7 +5177,7 @@ func (x *CandidateMade) String() string {
 func (*CandidateMade) ProtoMessage() {}
 
 func (x *CandidateMade) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[53]
+	mi := &file_loom_v1_event_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5119,7 +5190,7 @@ func (x *CandidateMade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidateMade.ProtoReflect.Descriptor instead.
 func (*CandidateMade) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CandidateMade) GetCandidate() *Candidate {
@@ -5139,7 +5210,7 @@ type Landed struct {
 
 func (x *Landed) Reset() {
 	*x = Landed{}
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5151,7 +5222,7 @@ func (x *Landed) String() string {
 func (*Landed) ProtoMessage() {}
 
 func (x *Landed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[54]
+	mi := &file_loom_v1_event_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5164,7 +5235,7 @@ func (x *Landed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landed.ProtoReflect.Descriptor instead.
 func (*Landed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Landed) GetLanding() *Landing {
@@ -5186,7 +5257,7 @@ type DecisionAdded struct {
 
 func (x *DecisionAdded) Reset() {
 	*x = DecisionAdded{}
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5198,7 +5269,7 @@ func (x *DecisionAdded) String() string {
 func (*DecisionAdded) ProtoMessage() {}
 
 func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[55]
+	mi := &file_loom_v1_event_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5211,7 +5282,7 @@ func (x *DecisionAdded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAdded.ProtoReflect.Descriptor instead.
 func (*DecisionAdded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DecisionAdded) GetNode() *DecisionNode {
@@ -5238,7 +5309,7 @@ type DecisionLinked struct {
 
 func (x *DecisionLinked) Reset() {
 	*x = DecisionLinked{}
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5250,7 +5321,7 @@ func (x *DecisionLinked) String() string {
 func (*DecisionLinked) ProtoMessage() {}
 
 func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[56]
+	mi := &file_loom_v1_event_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5263,7 +5334,7 @@ func (x *DecisionLinked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionLinked.ProtoReflect.Descriptor instead.
 func (*DecisionLinked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *DecisionLinked) GetEdge() *DecisionEdge {
@@ -5286,7 +5357,7 @@ type DecisionSuperseded struct {
 
 func (x *DecisionSuperseded) Reset() {
 	*x = DecisionSuperseded{}
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5298,7 +5369,7 @@ func (x *DecisionSuperseded) String() string {
 func (*DecisionSuperseded) ProtoMessage() {}
 
 func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[57]
+	mi := &file_loom_v1_event_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5311,7 +5382,7 @@ func (x *DecisionSuperseded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionSuperseded.ProtoReflect.Descriptor instead.
 func (*DecisionSuperseded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *DecisionSuperseded) GetOld() string {
@@ -5347,7 +5418,7 @@ type DecisionAbandoned struct {
 
 func (x *DecisionAbandoned) Reset() {
 	*x = DecisionAbandoned{}
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5359,7 +5430,7 @@ func (x *DecisionAbandoned) String() string {
 func (*DecisionAbandoned) ProtoMessage() {}
 
 func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[58]
+	mi := &file_loom_v1_event_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5372,7 +5443,7 @@ func (x *DecisionAbandoned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionAbandoned.ProtoReflect.Descriptor instead.
 func (*DecisionAbandoned) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *DecisionAbandoned) GetId() string {
@@ -5402,7 +5473,7 @@ type DecisionsImported struct {
 
 func (x *DecisionsImported) Reset() {
 	*x = DecisionsImported{}
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5414,7 +5485,7 @@ func (x *DecisionsImported) String() string {
 func (*DecisionsImported) ProtoMessage() {}
 
 func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[59]
+	mi := &file_loom_v1_event_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5427,7 +5498,7 @@ func (x *DecisionsImported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionsImported.ProtoReflect.Descriptor instead.
 func (*DecisionsImported) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *DecisionsImported) GetPart() *DecisionGraph {
@@ -5454,7 +5525,7 @@ type BallotOpened struct {
 
 func (x *BallotOpened) Reset() {
 	*x = BallotOpened{}
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5466,7 +5537,7 @@ func (x *BallotOpened) String() string {
 func (*BallotOpened) ProtoMessage() {}
 
 func (x *BallotOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[60]
+	mi := &file_loom_v1_event_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5479,7 +5550,7 @@ func (x *BallotOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotOpened.ProtoReflect.Descriptor instead.
 func (*BallotOpened) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *BallotOpened) GetBallot() *Ballot {
@@ -5501,7 +5572,7 @@ type VoteCast struct {
 
 func (x *VoteCast) Reset() {
 	*x = VoteCast{}
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5513,7 +5584,7 @@ func (x *VoteCast) String() string {
 func (*VoteCast) ProtoMessage() {}
 
 func (x *VoteCast) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[61]
+	mi := &file_loom_v1_event_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5526,7 +5597,7 @@ func (x *VoteCast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoteCast.ProtoReflect.Descriptor instead.
 func (*VoteCast) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{61}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *VoteCast) GetDecision() string {
@@ -5558,7 +5629,7 @@ type BallotReferred struct {
 
 func (x *BallotReferred) Reset() {
 	*x = BallotReferred{}
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5570,7 +5641,7 @@ func (x *BallotReferred) String() string {
 func (*BallotReferred) ProtoMessage() {}
 
 func (x *BallotReferred) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[62]
+	mi := &file_loom_v1_event_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5583,7 +5654,7 @@ func (x *BallotReferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotReferred.ProtoReflect.Descriptor instead.
 func (*BallotReferred) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{62}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *BallotReferred) GetDecision() string {
@@ -5628,7 +5699,7 @@ type BallotClosed struct {
 
 func (x *BallotClosed) Reset() {
 	*x = BallotClosed{}
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5640,7 +5711,7 @@ func (x *BallotClosed) String() string {
 func (*BallotClosed) ProtoMessage() {}
 
 func (x *BallotClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[63]
+	mi := &file_loom_v1_event_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5653,7 +5724,7 @@ func (x *BallotClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BallotClosed.ProtoReflect.Descriptor instead.
 func (*BallotClosed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{63}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *BallotClosed) GetDecision() string {
@@ -5688,7 +5759,7 @@ type LockRequested struct {
 
 func (x *LockRequested) Reset() {
 	*x = LockRequested{}
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5700,7 +5771,7 @@ func (x *LockRequested) String() string {
 func (*LockRequested) ProtoMessage() {}
 
 func (x *LockRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[64]
+	mi := &file_loom_v1_event_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5713,7 +5784,7 @@ func (x *LockRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequested.ProtoReflect.Descriptor instead.
 func (*LockRequested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{64}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *LockRequested) GetRepository() string {
@@ -5744,7 +5815,7 @@ type LockGranted struct {
 
 func (x *LockGranted) Reset() {
 	*x = LockGranted{}
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5756,7 +5827,7 @@ func (x *LockGranted) String() string {
 func (*LockGranted) ProtoMessage() {}
 
 func (x *LockGranted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[65]
+	mi := &file_loom_v1_event_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5769,7 +5840,7 @@ func (x *LockGranted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockGranted.ProtoReflect.Descriptor instead.
 func (*LockGranted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{65}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *LockGranted) GetRepository() string {
@@ -5812,7 +5883,7 @@ type LockRenewed struct {
 
 func (x *LockRenewed) Reset() {
 	*x = LockRenewed{}
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5824,7 +5895,7 @@ func (x *LockRenewed) String() string {
 func (*LockRenewed) ProtoMessage() {}
 
 func (x *LockRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[66]
+	mi := &file_loom_v1_event_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5837,7 +5908,7 @@ func (x *LockRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRenewed.ProtoReflect.Descriptor instead.
 func (*LockRenewed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{66}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *LockRenewed) GetRepository() string {
@@ -5872,7 +5943,7 @@ type LockReleased struct {
 
 func (x *LockReleased) Reset() {
 	*x = LockReleased{}
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5884,7 +5955,7 @@ func (x *LockReleased) String() string {
 func (*LockReleased) ProtoMessage() {}
 
 func (x *LockReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[67]
+	mi := &file_loom_v1_event_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5897,7 +5968,7 @@ func (x *LockReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockReleased.ProtoReflect.Descriptor instead.
 func (*LockReleased) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{67}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *LockReleased) GetRepository() string {
@@ -5925,7 +5996,7 @@ type LockExpired struct {
 
 func (x *LockExpired) Reset() {
 	*x = LockExpired{}
-	mi := &file_loom_v1_event_proto_msgTypes[68]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5937,7 +6008,7 @@ func (x *LockExpired) String() string {
 func (*LockExpired) ProtoMessage() {}
 
 func (x *LockExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[68]
+	mi := &file_loom_v1_event_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5950,7 +6021,7 @@ func (x *LockExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockExpired.ProtoReflect.Descriptor instead.
 func (*LockExpired) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{68}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *LockExpired) GetRepository() string {
@@ -5982,7 +6053,7 @@ type LockCoupled struct {
 
 func (x *LockCoupled) Reset() {
 	*x = LockCoupled{}
-	mi := &file_loom_v1_event_proto_msgTypes[69]
+	mi := &file_loom_v1_event_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5994,7 +6065,7 @@ func (x *LockCoupled) String() string {
 func (*LockCoupled) ProtoMessage() {}
 
 func (x *LockCoupled) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[69]
+	mi := &file_loom_v1_event_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6007,7 +6078,7 @@ func (x *LockCoupled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockCoupled.ProtoReflect.Descriptor instead.
 func (*LockCoupled) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{69}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *LockCoupled) GetRepository() string {
@@ -6042,7 +6113,7 @@ type TrainTested struct {
 
 func (x *TrainTested) Reset() {
 	*x = TrainTested{}
-	mi := &file_loom_v1_event_proto_msgTypes[70]
+	mi := &file_loom_v1_event_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6054,7 +6125,7 @@ func (x *TrainTested) String() string {
 func (*TrainTested) ProtoMessage() {}
 
 func (x *TrainTested) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[70]
+	mi := &file_loom_v1_event_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6067,7 +6138,7 @@ func (x *TrainTested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainTested.ProtoReflect.Descriptor instead.
 func (*TrainTested) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{70}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *TrainTested) GetCar() *Car {
@@ -6088,7 +6159,7 @@ type LockWithdrawn struct {
 
 func (x *LockWithdrawn) Reset() {
 	*x = LockWithdrawn{}
-	mi := &file_loom_v1_event_proto_msgTypes[71]
+	mi := &file_loom_v1_event_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6100,7 +6171,7 @@ func (x *LockWithdrawn) String() string {
 func (*LockWithdrawn) ProtoMessage() {}
 
 func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[71]
+	mi := &file_loom_v1_event_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6113,7 +6184,7 @@ func (x *LockWithdrawn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockWithdrawn.ProtoReflect.Descriptor instead.
 func (*LockWithdrawn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{71}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *LockWithdrawn) GetRepository() string {
@@ -6148,7 +6219,7 @@ type TurnStarted struct {
 
 func (x *TurnStarted) Reset() {
 	*x = TurnStarted{}
-	mi := &file_loom_v1_event_proto_msgTypes[72]
+	mi := &file_loom_v1_event_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6160,7 +6231,7 @@ func (x *TurnStarted) String() string {
 func (*TurnStarted) ProtoMessage() {}
 
 func (x *TurnStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[72]
+	mi := &file_loom_v1_event_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6173,7 +6244,7 @@ func (x *TurnStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStarted.ProtoReflect.Descriptor instead.
 func (*TurnStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{72}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *TurnStarted) GetModel() string {
@@ -6221,7 +6292,7 @@ type TurnCompacted struct {
 
 func (x *TurnCompacted) Reset() {
 	*x = TurnCompacted{}
-	mi := &file_loom_v1_event_proto_msgTypes[73]
+	mi := &file_loom_v1_event_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6233,7 +6304,7 @@ func (x *TurnCompacted) String() string {
 func (*TurnCompacted) ProtoMessage() {}
 
 func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[73]
+	mi := &file_loom_v1_event_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6246,7 +6317,7 @@ func (x *TurnCompacted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnCompacted.ProtoReflect.Descriptor instead.
 func (*TurnCompacted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{73}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *TurnCompacted) GetCompaction() *Compaction {
@@ -6266,7 +6337,7 @@ type MessageHeard struct {
 
 func (x *MessageHeard) Reset() {
 	*x = MessageHeard{}
-	mi := &file_loom_v1_event_proto_msgTypes[74]
+	mi := &file_loom_v1_event_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6278,7 +6349,7 @@ func (x *MessageHeard) String() string {
 func (*MessageHeard) ProtoMessage() {}
 
 func (x *MessageHeard) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[74]
+	mi := &file_loom_v1_event_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6291,7 +6362,7 @@ func (x *MessageHeard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageHeard.ProtoReflect.Descriptor instead.
 func (*MessageHeard) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{74}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *MessageHeard) GetSaid() *Said {
@@ -6311,7 +6382,7 @@ type TurnStopped struct {
 
 func (x *TurnStopped) Reset() {
 	*x = TurnStopped{}
-	mi := &file_loom_v1_event_proto_msgTypes[75]
+	mi := &file_loom_v1_event_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6323,7 +6394,7 @@ func (x *TurnStopped) String() string {
 func (*TurnStopped) ProtoMessage() {}
 
 func (x *TurnStopped) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[75]
+	mi := &file_loom_v1_event_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6336,7 +6407,7 @@ func (x *TurnStopped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStopped.ProtoReflect.Descriptor instead.
 func (*TurnStopped) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{75}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *TurnStopped) GetStop() *TurnStop {
@@ -6359,7 +6430,7 @@ type TurnForked struct {
 
 func (x *TurnForked) Reset() {
 	*x = TurnForked{}
-	mi := &file_loom_v1_event_proto_msgTypes[76]
+	mi := &file_loom_v1_event_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6371,7 +6442,7 @@ func (x *TurnForked) String() string {
 func (*TurnForked) ProtoMessage() {}
 
 func (x *TurnForked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[76]
+	mi := &file_loom_v1_event_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6384,7 +6455,7 @@ func (x *TurnForked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnForked.ProtoReflect.Descriptor instead.
 func (*TurnForked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{76}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *TurnForked) GetConversation() string {
@@ -6418,7 +6489,7 @@ type ConversationSet struct {
 
 func (x *ConversationSet) Reset() {
 	*x = ConversationSet{}
-	mi := &file_loom_v1_event_proto_msgTypes[77]
+	mi := &file_loom_v1_event_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6430,7 +6501,7 @@ func (x *ConversationSet) String() string {
 func (*ConversationSet) ProtoMessage() {}
 
 func (x *ConversationSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[77]
+	mi := &file_loom_v1_event_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6443,7 +6514,7 @@ func (x *ConversationSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConversationSet.ProtoReflect.Descriptor instead.
 func (*ConversationSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{77}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ConversationSet) GetSettings() *ConversationSettings {
@@ -6466,7 +6537,7 @@ type ExecutionTold struct {
 
 func (x *ExecutionTold) Reset() {
 	*x = ExecutionTold{}
-	mi := &file_loom_v1_event_proto_msgTypes[78]
+	mi := &file_loom_v1_event_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6478,7 +6549,7 @@ func (x *ExecutionTold) String() string {
 func (*ExecutionTold) ProtoMessage() {}
 
 func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[78]
+	mi := &file_loom_v1_event_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6491,7 +6562,7 @@ func (x *ExecutionTold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionTold.ProtoReflect.Descriptor instead.
 func (*ExecutionTold) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{78}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ExecutionTold) GetSaid() *Said {
@@ -6518,7 +6589,7 @@ type ModelAnswered struct {
 
 func (x *ModelAnswered) Reset() {
 	*x = ModelAnswered{}
-	mi := &file_loom_v1_event_proto_msgTypes[79]
+	mi := &file_loom_v1_event_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6530,7 +6601,7 @@ func (x *ModelAnswered) String() string {
 func (*ModelAnswered) ProtoMessage() {}
 
 func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[79]
+	mi := &file_loom_v1_event_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6543,7 +6614,7 @@ func (x *ModelAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAnswered.ProtoReflect.Descriptor instead.
 func (*ModelAnswered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{79}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ModelAnswered) GetAnswer() *ModelAnswer {
@@ -6563,7 +6634,7 @@ type ToolIntended struct {
 
 func (x *ToolIntended) Reset() {
 	*x = ToolIntended{}
-	mi := &file_loom_v1_event_proto_msgTypes[80]
+	mi := &file_loom_v1_event_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6575,7 +6646,7 @@ func (x *ToolIntended) String() string {
 func (*ToolIntended) ProtoMessage() {}
 
 func (x *ToolIntended) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[80]
+	mi := &file_loom_v1_event_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6588,7 +6659,7 @@ func (x *ToolIntended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolIntended.ProtoReflect.Descriptor instead.
 func (*ToolIntended) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{80}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ToolIntended) GetTool() *ToolStep {
@@ -6611,7 +6682,7 @@ type ToolFinished struct {
 
 func (x *ToolFinished) Reset() {
 	*x = ToolFinished{}
-	mi := &file_loom_v1_event_proto_msgTypes[81]
+	mi := &file_loom_v1_event_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6623,7 +6694,7 @@ func (x *ToolFinished) String() string {
 func (*ToolFinished) ProtoMessage() {}
 
 func (x *ToolFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[81]
+	mi := &file_loom_v1_event_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6636,7 +6707,7 @@ func (x *ToolFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolFinished.ProtoReflect.Descriptor instead.
 func (*ToolFinished) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{81}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ToolFinished) GetCall() string {
@@ -6670,7 +6741,7 @@ type PermissionSet struct {
 
 func (x *PermissionSet) Reset() {
 	*x = PermissionSet{}
-	mi := &file_loom_v1_event_proto_msgTypes[82]
+	mi := &file_loom_v1_event_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6682,7 +6753,7 @@ func (x *PermissionSet) String() string {
 func (*PermissionSet) ProtoMessage() {}
 
 func (x *PermissionSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[82]
+	mi := &file_loom_v1_event_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6695,7 +6766,7 @@ func (x *PermissionSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionSet.ProtoReflect.Descriptor instead.
 func (*PermissionSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{82}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *PermissionSet) GetPermission() *Permission {
@@ -6716,7 +6787,7 @@ type PermissionRevoked struct {
 
 func (x *PermissionRevoked) Reset() {
 	*x = PermissionRevoked{}
-	mi := &file_loom_v1_event_proto_msgTypes[83]
+	mi := &file_loom_v1_event_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6728,7 +6799,7 @@ func (x *PermissionRevoked) String() string {
 func (*PermissionRevoked) ProtoMessage() {}
 
 func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[83]
+	mi := &file_loom_v1_event_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6741,7 +6812,7 @@ func (x *PermissionRevoked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermissionRevoked.ProtoReflect.Descriptor instead.
 func (*PermissionRevoked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{83}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *PermissionRevoked) GetId() string {
@@ -6768,7 +6839,7 @@ type ToolsTrusted struct {
 
 func (x *ToolsTrusted) Reset() {
 	*x = ToolsTrusted{}
-	mi := &file_loom_v1_event_proto_msgTypes[84]
+	mi := &file_loom_v1_event_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6780,7 +6851,7 @@ func (x *ToolsTrusted) String() string {
 func (*ToolsTrusted) ProtoMessage() {}
 
 func (x *ToolsTrusted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[84]
+	mi := &file_loom_v1_event_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6793,7 +6864,7 @@ func (x *ToolsTrusted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsTrusted.ProtoReflect.Descriptor instead.
 func (*ToolsTrusted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{84}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ToolsTrusted) GetToolkit() *Toolkit {
@@ -6814,7 +6885,7 @@ type ToolsDistrusted struct {
 
 func (x *ToolsDistrusted) Reset() {
 	*x = ToolsDistrusted{}
-	mi := &file_loom_v1_event_proto_msgTypes[85]
+	mi := &file_loom_v1_event_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6826,7 +6897,7 @@ func (x *ToolsDistrusted) String() string {
 func (*ToolsDistrusted) ProtoMessage() {}
 
 func (x *ToolsDistrusted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_event_proto_msgTypes[85]
+	mi := &file_loom_v1_event_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6839,7 +6910,7 @@ func (x *ToolsDistrusted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsDistrusted.ProtoReflect.Descriptor instead.
 func (*ToolsDistrusted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_event_proto_rawDescGZIP(), []int{85}
+	return file_loom_v1_event_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ToolsDistrusted) GetProcess() string {
@@ -6860,7 +6931,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xfcf\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x95h\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -7079,7 +7150,10 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"draft_kept\x18\x7f \x01(\v2\x12.loom.v1.DraftKeptB|\x8a\xb5\x18x\n" +
 	"\x01\x01\x1ap{about}: what execution {execution} had changed is kept ({.draft.files} files): loom bead reopen {bead} --resume\"\x01\x01H\x00R\tdraftKept\x12\xa4\x01\n" +
 	"\fchecks_taken\x18\x80\x01 \x01(\v2\x14.loom.v1.ChecksTakenBh\x8a\xb5\x18d\n" +
-	"\x01\x02\x1a_{about}: execution {execution} must see the checks pass that its project has now{.checks after}H\x00R\vchecksTaken\x12s\n" +
+	"\x01\x02\x1a_{about}: execution {execution} must see the checks pass that its project has now{.checks after}H\x00R\vchecksTaken\x12\x96\x01\n" +
+	"\vcontext_set\x18\xaa\x01 \x01(\v2\x13.loom.v1.ContextSetB]\x8a\xb5\x18Y\n" +
+	"\x01\x02\x1aT{about}: {who} sets {.values} in the context of execution {execution}{.reason after}H\x00R\n" +
+	"contextSet\x12s\n" +
 	"\vkey_revoked\x18\x83\x01 \x01(\v2\x13.loom.v1.KeyRevokedB:\x8a\xb5\x186\n" +
 	"\x01\x01\x1a1{about}: key {.name} signs no more{.reason after}H\x00R\n" +
 	"keyRevoked\x12\x9e\x01\n" +
@@ -7146,7 +7220,11 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x10ExecutionClosing\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"%\n" +
 	"\vChecksTaken\x12\x16\n" +
-	"\x06checks\x18\x01 \x03(\tR\x06checks\"1\n" +
+	"\x06checks\x18\x01 \x03(\tR\x06checks\"U\n" +
+	"\n" +
+	"ContextSet\x12/\n" +
+	"\x06values\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x06values\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"1\n" +
 	"\tDraftKept\x12$\n" +
 	"\x05draft\x18\x01 \x01(\v2\x0e.loom.v1.DraftR\x05draft\"g\n" +
 	"\n" +
@@ -7453,7 +7531,7 @@ func file_loom_v1_event_proto_rawDescGZIP() []byte {
 	return file_loom_v1_event_proto_rawDescData
 }
 
-var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 87)
+var file_loom_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 88)
 var file_loom_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: loom.v1.Event
 	(*ModelBlocked)(nil),          // 1: loom.v1.ModelBlocked
@@ -7470,334 +7548,338 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*ExecutionMoved)(nil),        // 12: loom.v1.ExecutionMoved
 	(*ExecutionClosing)(nil),      // 13: loom.v1.ExecutionClosing
 	(*ChecksTaken)(nil),           // 14: loom.v1.ChecksTaken
-	(*DraftKept)(nil),             // 15: loom.v1.DraftKept
-	(*GateFailed)(nil),            // 16: loom.v1.GateFailed
-	(*GapNoted)(nil),              // 17: loom.v1.GapNoted
-	(*PlanAdopted)(nil),           // 18: loom.v1.PlanAdopted
-	(*ChildStarted)(nil),          // 19: loom.v1.ChildStarted
-	(*ChildDelivered)(nil),        // 20: loom.v1.ChildDelivered
-	(*ExecutionForked)(nil),       // 21: loom.v1.ExecutionForked
-	(*LimitLifted)(nil),           // 22: loom.v1.LimitLifted
-	(*CallReserved)(nil),          // 23: loom.v1.CallReserved
-	(*CallSettled)(nil),           // 24: loom.v1.CallSettled
-	(*RolesReported)(nil),         // 25: loom.v1.RolesReported
-	(*BeadUpdated)(nil),           // 26: loom.v1.BeadUpdated
-	(*GovernorTripped)(nil),       // 27: loom.v1.GovernorTripped
-	(*GovernorRenewed)(nil),       // 28: loom.v1.GovernorRenewed
-	(*BeadFiled)(nil),             // 29: loom.v1.BeadFiled
-	(*BeadOccurred)(nil),          // 30: loom.v1.BeadOccurred
-	(*BeadStatusChanged)(nil),     // 31: loom.v1.BeadStatusChanged
-	(*SubmissionRejected)(nil),    // 32: loom.v1.SubmissionRejected
-	(*ExecutionStarted)(nil),      // 33: loom.v1.ExecutionStarted
-	(*EdgeSettled)(nil),           // 34: loom.v1.EdgeSettled
-	(*NodeSkipped)(nil),           // 35: loom.v1.NodeSkipped
-	(*AttemptDispatched)(nil),     // 36: loom.v1.AttemptDispatched
-	(*AttemptClaimed)(nil),        // 37: loom.v1.AttemptClaimed
-	(*ClaimReleased)(nil),         // 38: loom.v1.ClaimReleased
-	(*AttemptParked)(nil),         // 39: loom.v1.AttemptParked
-	(*TaskGiven)(nil),             // 40: loom.v1.TaskGiven
-	(*TaskEnded)(nil),             // 41: loom.v1.TaskEnded
-	(*AttemptEnded)(nil),          // 42: loom.v1.AttemptEnded
-	(*RetryScheduled)(nil),        // 43: loom.v1.RetryScheduled
-	(*NodeCompleted)(nil),         // 44: loom.v1.NodeCompleted
-	(*ReworkStarted)(nil),         // 45: loom.v1.ReworkStarted
-	(*ApprovalRequested)(nil),     // 46: loom.v1.ApprovalRequested
-	(*ApprovalDecided)(nil),       // 47: loom.v1.ApprovalDecided
-	(*ApprovalSigned)(nil),        // 48: loom.v1.ApprovalSigned
-	(*ApprovalRefused)(nil),       // 49: loom.v1.ApprovalRefused
-	(*ApprovalLapsed)(nil),        // 50: loom.v1.ApprovalLapsed
-	(*ExecutionEnded)(nil),        // 51: loom.v1.ExecutionEnded
-	(*ChangeProposed)(nil),        // 52: loom.v1.ChangeProposed
-	(*CandidateMade)(nil),         // 53: loom.v1.CandidateMade
-	(*Landed)(nil),                // 54: loom.v1.Landed
-	(*DecisionAdded)(nil),         // 55: loom.v1.DecisionAdded
-	(*DecisionLinked)(nil),        // 56: loom.v1.DecisionLinked
-	(*DecisionSuperseded)(nil),    // 57: loom.v1.DecisionSuperseded
-	(*DecisionAbandoned)(nil),     // 58: loom.v1.DecisionAbandoned
-	(*DecisionsImported)(nil),     // 59: loom.v1.DecisionsImported
-	(*BallotOpened)(nil),          // 60: loom.v1.BallotOpened
-	(*VoteCast)(nil),              // 61: loom.v1.VoteCast
-	(*BallotReferred)(nil),        // 62: loom.v1.BallotReferred
-	(*BallotClosed)(nil),          // 63: loom.v1.BallotClosed
-	(*LockRequested)(nil),         // 64: loom.v1.LockRequested
-	(*LockGranted)(nil),           // 65: loom.v1.LockGranted
-	(*LockRenewed)(nil),           // 66: loom.v1.LockRenewed
-	(*LockReleased)(nil),          // 67: loom.v1.LockReleased
-	(*LockExpired)(nil),           // 68: loom.v1.LockExpired
-	(*LockCoupled)(nil),           // 69: loom.v1.LockCoupled
-	(*TrainTested)(nil),           // 70: loom.v1.TrainTested
-	(*LockWithdrawn)(nil),         // 71: loom.v1.LockWithdrawn
-	(*TurnStarted)(nil),           // 72: loom.v1.TurnStarted
-	(*TurnCompacted)(nil),         // 73: loom.v1.TurnCompacted
-	(*MessageHeard)(nil),          // 74: loom.v1.MessageHeard
-	(*TurnStopped)(nil),           // 75: loom.v1.TurnStopped
-	(*TurnForked)(nil),            // 76: loom.v1.TurnForked
-	(*ConversationSet)(nil),       // 77: loom.v1.ConversationSet
-	(*ExecutionTold)(nil),         // 78: loom.v1.ExecutionTold
-	(*ModelAnswered)(nil),         // 79: loom.v1.ModelAnswered
-	(*ToolIntended)(nil),          // 80: loom.v1.ToolIntended
-	(*ToolFinished)(nil),          // 81: loom.v1.ToolFinished
-	(*PermissionSet)(nil),         // 82: loom.v1.PermissionSet
-	(*PermissionRevoked)(nil),     // 83: loom.v1.PermissionRevoked
-	(*ToolsTrusted)(nil),          // 84: loom.v1.ToolsTrusted
-	(*ToolsDistrusted)(nil),       // 85: loom.v1.ToolsDistrusted
-	nil,                           // 86: loom.v1.PlanAdopted.EdgesEntry
-	(*timestamppb.Timestamp)(nil), // 87: google.protobuf.Timestamp
-	(*Identity)(nil),              // 88: loom.v1.Identity
-	(*KeyEnrolled)(nil),           // 89: loom.v1.KeyEnrolled
-	(*JournalCut)(nil),            // 90: loom.v1.JournalCut
-	(*RoleScaled)(nil),            // 91: loom.v1.RoleScaled
-	(*HostDrained)(nil),           // 92: loom.v1.HostDrained
-	(*MembersChanged)(nil),        // 93: loom.v1.MembersChanged
-	(*MemoryKept)(nil),            // 94: loom.v1.MemoryKept
-	(*MemoryMerged)(nil),          // 95: loom.v1.MemoryMerged
-	(*MemoryChanged)(nil),         // 96: loom.v1.MemoryChanged
-	(*MemoryPromoted)(nil),        // 97: loom.v1.MemoryPromoted
-	(*MemoryForgotten)(nil),       // 98: loom.v1.MemoryForgotten
-	(*MemoryExpired)(nil),         // 99: loom.v1.MemoryExpired
-	(*MemoryDropped)(nil),         // 100: loom.v1.MemoryDropped
-	(*MemoryOffered)(nil),         // 101: loom.v1.MemoryOffered
-	(*MailSent)(nil),              // 102: loom.v1.MailSent
-	(*AgentLife)(nil),             // 103: loom.v1.AgentLife
-	(*KeyRevoked)(nil),            // 104: loom.v1.KeyRevoked
-	(*KeyAwaited)(nil),            // 105: loom.v1.KeyAwaited
-	(*SessionAdvanced)(nil),       // 106: loom.v1.SessionAdvanced
-	(*ModelBlock)(nil),            // 107: loom.v1.ModelBlock
-	(*Landing)(nil),               // 108: loom.v1.Landing
-	(*ProjectConfig)(nil),         // 109: loom.v1.ProjectConfig
-	(*Definition)(nil),            // 110: loom.v1.Definition
-	(*SignedCommand)(nil),         // 111: loom.v1.SignedCommand
-	(*Error)(nil),                 // 112: loom.v1.Error
-	(*Pause)(nil),                 // 113: loom.v1.Pause
-	(PauseScope)(0),               // 114: loom.v1.PauseScope
-	(*Draft)(nil),                 // 115: loom.v1.Draft
-	(GateAction)(0),               // 116: loom.v1.GateAction
-	(*Plan)(nil),                  // 117: loom.v1.Plan
-	(*Outcome)(nil),               // 118: loom.v1.Outcome
-	(*ForkPoint)(nil),             // 119: loom.v1.ForkPoint
-	(*Execution)(nil),             // 120: loom.v1.Execution
-	(*Budget)(nil),                // 121: loom.v1.Budget
-	(*CallReservation)(nil),       // 122: loom.v1.CallReservation
-	(*Usage)(nil),                 // 123: loom.v1.Usage
-	(*HostRoles)(nil),             // 124: loom.v1.HostRoles
-	(*Bead)(nil),                  // 125: loom.v1.Bead
-	(BeadStatus)(0),               // 126: loom.v1.BeadStatus
-	(*Change)(nil),                // 127: loom.v1.Change
-	(*Claimant)(nil),              // 128: loom.v1.Claimant
-	(*TeamTask)(nil),              // 129: loom.v1.TeamTask
-	(*Approval)(nil),              // 130: loom.v1.Approval
-	(ApprovalDecision)(0),         // 131: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 132: loom.v1.ExecutionStatus
-	(*Candidate)(nil),             // 133: loom.v1.Candidate
-	(*DecisionNode)(nil),          // 134: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 135: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 136: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 137: loom.v1.Ballot
-	(*Vote)(nil),                  // 138: loom.v1.Vote
-	(BallotStatus)(0),             // 139: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 140: loom.v1.LockClaim
-	(*Car)(nil),                   // 141: loom.v1.Car
-	(*BlobRef)(nil),               // 142: loom.v1.BlobRef
-	(*Compaction)(nil),            // 143: loom.v1.Compaction
-	(*Said)(nil),                  // 144: loom.v1.Said
-	(*TurnStop)(nil),              // 145: loom.v1.TurnStop
-	(*ConversationSettings)(nil),  // 146: loom.v1.ConversationSettings
-	(*ModelAnswer)(nil),           // 147: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 148: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 149: loom.v1.ToolResult
-	(*Permission)(nil),            // 150: loom.v1.Permission
-	(*Toolkit)(nil),               // 151: loom.v1.Toolkit
+	(*ContextSet)(nil),            // 15: loom.v1.ContextSet
+	(*DraftKept)(nil),             // 16: loom.v1.DraftKept
+	(*GateFailed)(nil),            // 17: loom.v1.GateFailed
+	(*GapNoted)(nil),              // 18: loom.v1.GapNoted
+	(*PlanAdopted)(nil),           // 19: loom.v1.PlanAdopted
+	(*ChildStarted)(nil),          // 20: loom.v1.ChildStarted
+	(*ChildDelivered)(nil),        // 21: loom.v1.ChildDelivered
+	(*ExecutionForked)(nil),       // 22: loom.v1.ExecutionForked
+	(*LimitLifted)(nil),           // 23: loom.v1.LimitLifted
+	(*CallReserved)(nil),          // 24: loom.v1.CallReserved
+	(*CallSettled)(nil),           // 25: loom.v1.CallSettled
+	(*RolesReported)(nil),         // 26: loom.v1.RolesReported
+	(*BeadUpdated)(nil),           // 27: loom.v1.BeadUpdated
+	(*GovernorTripped)(nil),       // 28: loom.v1.GovernorTripped
+	(*GovernorRenewed)(nil),       // 29: loom.v1.GovernorRenewed
+	(*BeadFiled)(nil),             // 30: loom.v1.BeadFiled
+	(*BeadOccurred)(nil),          // 31: loom.v1.BeadOccurred
+	(*BeadStatusChanged)(nil),     // 32: loom.v1.BeadStatusChanged
+	(*SubmissionRejected)(nil),    // 33: loom.v1.SubmissionRejected
+	(*ExecutionStarted)(nil),      // 34: loom.v1.ExecutionStarted
+	(*EdgeSettled)(nil),           // 35: loom.v1.EdgeSettled
+	(*NodeSkipped)(nil),           // 36: loom.v1.NodeSkipped
+	(*AttemptDispatched)(nil),     // 37: loom.v1.AttemptDispatched
+	(*AttemptClaimed)(nil),        // 38: loom.v1.AttemptClaimed
+	(*ClaimReleased)(nil),         // 39: loom.v1.ClaimReleased
+	(*AttemptParked)(nil),         // 40: loom.v1.AttemptParked
+	(*TaskGiven)(nil),             // 41: loom.v1.TaskGiven
+	(*TaskEnded)(nil),             // 42: loom.v1.TaskEnded
+	(*AttemptEnded)(nil),          // 43: loom.v1.AttemptEnded
+	(*RetryScheduled)(nil),        // 44: loom.v1.RetryScheduled
+	(*NodeCompleted)(nil),         // 45: loom.v1.NodeCompleted
+	(*ReworkStarted)(nil),         // 46: loom.v1.ReworkStarted
+	(*ApprovalRequested)(nil),     // 47: loom.v1.ApprovalRequested
+	(*ApprovalDecided)(nil),       // 48: loom.v1.ApprovalDecided
+	(*ApprovalSigned)(nil),        // 49: loom.v1.ApprovalSigned
+	(*ApprovalRefused)(nil),       // 50: loom.v1.ApprovalRefused
+	(*ApprovalLapsed)(nil),        // 51: loom.v1.ApprovalLapsed
+	(*ExecutionEnded)(nil),        // 52: loom.v1.ExecutionEnded
+	(*ChangeProposed)(nil),        // 53: loom.v1.ChangeProposed
+	(*CandidateMade)(nil),         // 54: loom.v1.CandidateMade
+	(*Landed)(nil),                // 55: loom.v1.Landed
+	(*DecisionAdded)(nil),         // 56: loom.v1.DecisionAdded
+	(*DecisionLinked)(nil),        // 57: loom.v1.DecisionLinked
+	(*DecisionSuperseded)(nil),    // 58: loom.v1.DecisionSuperseded
+	(*DecisionAbandoned)(nil),     // 59: loom.v1.DecisionAbandoned
+	(*DecisionsImported)(nil),     // 60: loom.v1.DecisionsImported
+	(*BallotOpened)(nil),          // 61: loom.v1.BallotOpened
+	(*VoteCast)(nil),              // 62: loom.v1.VoteCast
+	(*BallotReferred)(nil),        // 63: loom.v1.BallotReferred
+	(*BallotClosed)(nil),          // 64: loom.v1.BallotClosed
+	(*LockRequested)(nil),         // 65: loom.v1.LockRequested
+	(*LockGranted)(nil),           // 66: loom.v1.LockGranted
+	(*LockRenewed)(nil),           // 67: loom.v1.LockRenewed
+	(*LockReleased)(nil),          // 68: loom.v1.LockReleased
+	(*LockExpired)(nil),           // 69: loom.v1.LockExpired
+	(*LockCoupled)(nil),           // 70: loom.v1.LockCoupled
+	(*TrainTested)(nil),           // 71: loom.v1.TrainTested
+	(*LockWithdrawn)(nil),         // 72: loom.v1.LockWithdrawn
+	(*TurnStarted)(nil),           // 73: loom.v1.TurnStarted
+	(*TurnCompacted)(nil),         // 74: loom.v1.TurnCompacted
+	(*MessageHeard)(nil),          // 75: loom.v1.MessageHeard
+	(*TurnStopped)(nil),           // 76: loom.v1.TurnStopped
+	(*TurnForked)(nil),            // 77: loom.v1.TurnForked
+	(*ConversationSet)(nil),       // 78: loom.v1.ConversationSet
+	(*ExecutionTold)(nil),         // 79: loom.v1.ExecutionTold
+	(*ModelAnswered)(nil),         // 80: loom.v1.ModelAnswered
+	(*ToolIntended)(nil),          // 81: loom.v1.ToolIntended
+	(*ToolFinished)(nil),          // 82: loom.v1.ToolFinished
+	(*PermissionSet)(nil),         // 83: loom.v1.PermissionSet
+	(*PermissionRevoked)(nil),     // 84: loom.v1.PermissionRevoked
+	(*ToolsTrusted)(nil),          // 85: loom.v1.ToolsTrusted
+	(*ToolsDistrusted)(nil),       // 86: loom.v1.ToolsDistrusted
+	nil,                           // 87: loom.v1.PlanAdopted.EdgesEntry
+	(*timestamppb.Timestamp)(nil), // 88: google.protobuf.Timestamp
+	(*Identity)(nil),              // 89: loom.v1.Identity
+	(*KeyEnrolled)(nil),           // 90: loom.v1.KeyEnrolled
+	(*JournalCut)(nil),            // 91: loom.v1.JournalCut
+	(*RoleScaled)(nil),            // 92: loom.v1.RoleScaled
+	(*HostDrained)(nil),           // 93: loom.v1.HostDrained
+	(*MembersChanged)(nil),        // 94: loom.v1.MembersChanged
+	(*MemoryKept)(nil),            // 95: loom.v1.MemoryKept
+	(*MemoryMerged)(nil),          // 96: loom.v1.MemoryMerged
+	(*MemoryChanged)(nil),         // 97: loom.v1.MemoryChanged
+	(*MemoryPromoted)(nil),        // 98: loom.v1.MemoryPromoted
+	(*MemoryForgotten)(nil),       // 99: loom.v1.MemoryForgotten
+	(*MemoryExpired)(nil),         // 100: loom.v1.MemoryExpired
+	(*MemoryDropped)(nil),         // 101: loom.v1.MemoryDropped
+	(*MemoryOffered)(nil),         // 102: loom.v1.MemoryOffered
+	(*MailSent)(nil),              // 103: loom.v1.MailSent
+	(*AgentLife)(nil),             // 104: loom.v1.AgentLife
+	(*KeyRevoked)(nil),            // 105: loom.v1.KeyRevoked
+	(*KeyAwaited)(nil),            // 106: loom.v1.KeyAwaited
+	(*SessionAdvanced)(nil),       // 107: loom.v1.SessionAdvanced
+	(*ModelBlock)(nil),            // 108: loom.v1.ModelBlock
+	(*Landing)(nil),               // 109: loom.v1.Landing
+	(*ProjectConfig)(nil),         // 110: loom.v1.ProjectConfig
+	(*Definition)(nil),            // 111: loom.v1.Definition
+	(*SignedCommand)(nil),         // 112: loom.v1.SignedCommand
+	(*Error)(nil),                 // 113: loom.v1.Error
+	(*Pause)(nil),                 // 114: loom.v1.Pause
+	(PauseScope)(0),               // 115: loom.v1.PauseScope
+	(*structpb.Struct)(nil),       // 116: google.protobuf.Struct
+	(*Draft)(nil),                 // 117: loom.v1.Draft
+	(GateAction)(0),               // 118: loom.v1.GateAction
+	(*Plan)(nil),                  // 119: loom.v1.Plan
+	(*Outcome)(nil),               // 120: loom.v1.Outcome
+	(*ForkPoint)(nil),             // 121: loom.v1.ForkPoint
+	(*Execution)(nil),             // 122: loom.v1.Execution
+	(*Budget)(nil),                // 123: loom.v1.Budget
+	(*CallReservation)(nil),       // 124: loom.v1.CallReservation
+	(*Usage)(nil),                 // 125: loom.v1.Usage
+	(*HostRoles)(nil),             // 126: loom.v1.HostRoles
+	(*Bead)(nil),                  // 127: loom.v1.Bead
+	(BeadStatus)(0),               // 128: loom.v1.BeadStatus
+	(*Change)(nil),                // 129: loom.v1.Change
+	(*Claimant)(nil),              // 130: loom.v1.Claimant
+	(*TeamTask)(nil),              // 131: loom.v1.TeamTask
+	(*Approval)(nil),              // 132: loom.v1.Approval
+	(ApprovalDecision)(0),         // 133: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 134: loom.v1.ExecutionStatus
+	(*Candidate)(nil),             // 135: loom.v1.Candidate
+	(*DecisionNode)(nil),          // 136: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 137: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 138: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 139: loom.v1.Ballot
+	(*Vote)(nil),                  // 140: loom.v1.Vote
+	(BallotStatus)(0),             // 141: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 142: loom.v1.LockClaim
+	(*Car)(nil),                   // 143: loom.v1.Car
+	(*BlobRef)(nil),               // 144: loom.v1.BlobRef
+	(*Compaction)(nil),            // 145: loom.v1.Compaction
+	(*Said)(nil),                  // 146: loom.v1.Said
+	(*TurnStop)(nil),              // 147: loom.v1.TurnStop
+	(*ConversationSettings)(nil),  // 148: loom.v1.ConversationSettings
+	(*ModelAnswer)(nil),           // 149: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 150: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 151: loom.v1.ToolResult
+	(*Permission)(nil),            // 152: loom.v1.Permission
+	(*Toolkit)(nil),               // 153: loom.v1.Toolkit
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
-	87,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
-	88,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
-	87,  // 2: loom.v1.Event.wall:type_name -> google.protobuf.Timestamp
+	88,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
+	89,  // 1: loom.v1.Event.actor:type_name -> loom.v1.Identity
+	88,  // 2: loom.v1.Event.wall:type_name -> google.protobuf.Timestamp
 	4,   // 3: loom.v1.Event.project_registered:type_name -> loom.v1.ProjectRegistered
 	6,   // 4: loom.v1.Event.definition_stored:type_name -> loom.v1.DefinitionStored
-	29,  // 5: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
-	30,  // 6: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
-	31,  // 7: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
-	32,  // 8: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
-	26,  // 9: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
-	27,  // 10: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
-	28,  // 11: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
+	30,  // 5: loom.v1.Event.bead_filed:type_name -> loom.v1.BeadFiled
+	31,  // 6: loom.v1.Event.bead_occurred:type_name -> loom.v1.BeadOccurred
+	32,  // 7: loom.v1.Event.bead_status_changed:type_name -> loom.v1.BeadStatusChanged
+	33,  // 8: loom.v1.Event.submission_rejected:type_name -> loom.v1.SubmissionRejected
+	27,  // 9: loom.v1.Event.bead_updated:type_name -> loom.v1.BeadUpdated
+	28,  // 10: loom.v1.Event.governor_tripped:type_name -> loom.v1.GovernorTripped
+	29,  // 11: loom.v1.Event.governor_renewed:type_name -> loom.v1.GovernorRenewed
 	1,   // 12: loom.v1.Event.model_blocked:type_name -> loom.v1.ModelBlocked
 	2,   // 13: loom.v1.Event.model_unblocked:type_name -> loom.v1.ModelUnblocked
 	7,   // 14: loom.v1.Event.override_given:type_name -> loom.v1.OverrideGiven
 	9,   // 15: loom.v1.Event.command_refused:type_name -> loom.v1.CommandRefused
-	89,  // 16: loom.v1.Event.key_enrolled:type_name -> loom.v1.KeyEnrolled
+	90,  // 16: loom.v1.Event.key_enrolled:type_name -> loom.v1.KeyEnrolled
 	8,   // 17: loom.v1.Event.security_noted:type_name -> loom.v1.SecurityNoted
-	90,  // 18: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
+	91,  // 18: loom.v1.Event.journal_cut:type_name -> loom.v1.JournalCut
 	10,  // 19: loom.v1.Event.work_paused:type_name -> loom.v1.WorkPaused
 	11,  // 20: loom.v1.Event.work_resumed:type_name -> loom.v1.WorkResumed
-	91,  // 21: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
-	92,  // 22: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
-	93,  // 23: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
-	25,  // 24: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
-	82,  // 25: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
-	83,  // 26: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
-	84,  // 27: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
-	85,  // 28: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
-	46,  // 29: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
-	47,  // 30: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
-	49,  // 31: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
-	50,  // 32: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
-	33,  // 33: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
-	21,  // 34: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
+	92,  // 21: loom.v1.Event.role_scaled:type_name -> loom.v1.RoleScaled
+	93,  // 22: loom.v1.Event.host_drained:type_name -> loom.v1.HostDrained
+	94,  // 23: loom.v1.Event.members_changed:type_name -> loom.v1.MembersChanged
+	26,  // 24: loom.v1.Event.roles_reported:type_name -> loom.v1.RolesReported
+	83,  // 25: loom.v1.Event.permission_set:type_name -> loom.v1.PermissionSet
+	84,  // 26: loom.v1.Event.permission_revoked:type_name -> loom.v1.PermissionRevoked
+	85,  // 27: loom.v1.Event.tools_trusted:type_name -> loom.v1.ToolsTrusted
+	86,  // 28: loom.v1.Event.tools_distrusted:type_name -> loom.v1.ToolsDistrusted
+	47,  // 29: loom.v1.Event.approval_requested:type_name -> loom.v1.ApprovalRequested
+	48,  // 30: loom.v1.Event.approval_decided:type_name -> loom.v1.ApprovalDecided
+	50,  // 31: loom.v1.Event.approval_refused:type_name -> loom.v1.ApprovalRefused
+	51,  // 32: loom.v1.Event.approval_lapsed:type_name -> loom.v1.ApprovalLapsed
+	34,  // 33: loom.v1.Event.execution_started:type_name -> loom.v1.ExecutionStarted
+	22,  // 34: loom.v1.Event.execution_forked:type_name -> loom.v1.ExecutionForked
 	12,  // 35: loom.v1.Event.execution_moved:type_name -> loom.v1.ExecutionMoved
-	78,  // 36: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
-	51,  // 37: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
-	34,  // 38: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
-	35,  // 39: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
-	44,  // 40: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
-	45,  // 41: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
-	16,  // 42: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
-	17,  // 43: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
-	22,  // 44: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
-	18,  // 45: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
-	19,  // 46: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
-	20,  // 47: loom.v1.Event.child_delivered:type_name -> loom.v1.ChildDelivered
-	40,  // 48: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
-	41,  // 49: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
-	36,  // 50: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
-	37,  // 51: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
-	38,  // 52: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
-	39,  // 53: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
-	42,  // 54: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
-	43,  // 55: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
-	52,  // 56: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
-	53,  // 57: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
-	70,  // 58: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
-	54,  // 59: loom.v1.Event.landed:type_name -> loom.v1.Landed
+	79,  // 36: loom.v1.Event.execution_told:type_name -> loom.v1.ExecutionTold
+	52,  // 37: loom.v1.Event.execution_ended:type_name -> loom.v1.ExecutionEnded
+	35,  // 38: loom.v1.Event.edge_settled:type_name -> loom.v1.EdgeSettled
+	36,  // 39: loom.v1.Event.node_skipped:type_name -> loom.v1.NodeSkipped
+	45,  // 40: loom.v1.Event.node_completed:type_name -> loom.v1.NodeCompleted
+	46,  // 41: loom.v1.Event.rework_started:type_name -> loom.v1.ReworkStarted
+	17,  // 42: loom.v1.Event.gate_failed:type_name -> loom.v1.GateFailed
+	18,  // 43: loom.v1.Event.gap_noted:type_name -> loom.v1.GapNoted
+	23,  // 44: loom.v1.Event.limit_lifted:type_name -> loom.v1.LimitLifted
+	19,  // 45: loom.v1.Event.plan_adopted:type_name -> loom.v1.PlanAdopted
+	20,  // 46: loom.v1.Event.child_started:type_name -> loom.v1.ChildStarted
+	21,  // 47: loom.v1.Event.child_delivered:type_name -> loom.v1.ChildDelivered
+	41,  // 48: loom.v1.Event.task_given:type_name -> loom.v1.TaskGiven
+	42,  // 49: loom.v1.Event.task_ended:type_name -> loom.v1.TaskEnded
+	37,  // 50: loom.v1.Event.attempt_dispatched:type_name -> loom.v1.AttemptDispatched
+	38,  // 51: loom.v1.Event.attempt_claimed:type_name -> loom.v1.AttemptClaimed
+	39,  // 52: loom.v1.Event.claim_released:type_name -> loom.v1.ClaimReleased
+	40,  // 53: loom.v1.Event.attempt_parked:type_name -> loom.v1.AttemptParked
+	43,  // 54: loom.v1.Event.attempt_ended:type_name -> loom.v1.AttemptEnded
+	44,  // 55: loom.v1.Event.retry_scheduled:type_name -> loom.v1.RetryScheduled
+	53,  // 56: loom.v1.Event.change_proposed:type_name -> loom.v1.ChangeProposed
+	54,  // 57: loom.v1.Event.candidate_made:type_name -> loom.v1.CandidateMade
+	71,  // 58: loom.v1.Event.train_tested:type_name -> loom.v1.TrainTested
+	55,  // 59: loom.v1.Event.landed:type_name -> loom.v1.Landed
 	3,   // 60: loom.v1.Event.landing_settled:type_name -> loom.v1.LandingSettled
-	72,  // 61: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
-	79,  // 62: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
-	80,  // 63: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
-	81,  // 64: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
-	73,  // 65: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
-	74,  // 66: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
-	23,  // 67: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
-	24,  // 68: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
-	55,  // 69: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
-	56,  // 70: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
-	57,  // 71: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
-	58,  // 72: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
-	59,  // 73: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
-	60,  // 74: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
-	61,  // 75: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
-	62,  // 76: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
-	63,  // 77: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
-	64,  // 78: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
-	65,  // 79: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
-	66,  // 80: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
-	67,  // 81: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
-	68,  // 82: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
-	71,  // 83: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
-	69,  // 84: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
-	94,  // 85: loom.v1.Event.memory_kept:type_name -> loom.v1.MemoryKept
-	95,  // 86: loom.v1.Event.memory_merged:type_name -> loom.v1.MemoryMerged
-	96,  // 87: loom.v1.Event.memory_changed:type_name -> loom.v1.MemoryChanged
-	97,  // 88: loom.v1.Event.memory_promoted:type_name -> loom.v1.MemoryPromoted
-	98,  // 89: loom.v1.Event.memory_forgotten:type_name -> loom.v1.MemoryForgotten
-	99,  // 90: loom.v1.Event.memory_expired:type_name -> loom.v1.MemoryExpired
-	100, // 91: loom.v1.Event.memory_dropped:type_name -> loom.v1.MemoryDropped
-	101, // 92: loom.v1.Event.memory_offered:type_name -> loom.v1.MemoryOffered
-	102, // 93: loom.v1.Event.mail_sent:type_name -> loom.v1.MailSent
-	103, // 94: loom.v1.Event.agent_started:type_name -> loom.v1.AgentLife
-	103, // 95: loom.v1.Event.agent_restarted:type_name -> loom.v1.AgentLife
-	103, // 96: loom.v1.Event.agent_crashed:type_name -> loom.v1.AgentLife
-	103, // 97: loom.v1.Event.agent_given_up:type_name -> loom.v1.AgentLife
-	103, // 98: loom.v1.Event.agent_drained:type_name -> loom.v1.AgentLife
+	73,  // 61: loom.v1.Event.turn_started:type_name -> loom.v1.TurnStarted
+	80,  // 62: loom.v1.Event.model_answered:type_name -> loom.v1.ModelAnswered
+	81,  // 63: loom.v1.Event.tool_intended:type_name -> loom.v1.ToolIntended
+	82,  // 64: loom.v1.Event.tool_finished:type_name -> loom.v1.ToolFinished
+	74,  // 65: loom.v1.Event.turn_compacted:type_name -> loom.v1.TurnCompacted
+	75,  // 66: loom.v1.Event.message_heard:type_name -> loom.v1.MessageHeard
+	24,  // 67: loom.v1.Event.call_reserved:type_name -> loom.v1.CallReserved
+	25,  // 68: loom.v1.Event.call_settled:type_name -> loom.v1.CallSettled
+	56,  // 69: loom.v1.Event.decision_added:type_name -> loom.v1.DecisionAdded
+	57,  // 70: loom.v1.Event.decision_linked:type_name -> loom.v1.DecisionLinked
+	58,  // 71: loom.v1.Event.decision_superseded:type_name -> loom.v1.DecisionSuperseded
+	59,  // 72: loom.v1.Event.decision_abandoned:type_name -> loom.v1.DecisionAbandoned
+	60,  // 73: loom.v1.Event.decisions_imported:type_name -> loom.v1.DecisionsImported
+	61,  // 74: loom.v1.Event.ballot_opened:type_name -> loom.v1.BallotOpened
+	62,  // 75: loom.v1.Event.vote_cast:type_name -> loom.v1.VoteCast
+	63,  // 76: loom.v1.Event.ballot_referred:type_name -> loom.v1.BallotReferred
+	64,  // 77: loom.v1.Event.ballot_closed:type_name -> loom.v1.BallotClosed
+	65,  // 78: loom.v1.Event.lock_requested:type_name -> loom.v1.LockRequested
+	66,  // 79: loom.v1.Event.lock_granted:type_name -> loom.v1.LockGranted
+	67,  // 80: loom.v1.Event.lock_renewed:type_name -> loom.v1.LockRenewed
+	68,  // 81: loom.v1.Event.lock_released:type_name -> loom.v1.LockReleased
+	69,  // 82: loom.v1.Event.lock_expired:type_name -> loom.v1.LockExpired
+	72,  // 83: loom.v1.Event.lock_withdrawn:type_name -> loom.v1.LockWithdrawn
+	70,  // 84: loom.v1.Event.lock_coupled:type_name -> loom.v1.LockCoupled
+	95,  // 85: loom.v1.Event.memory_kept:type_name -> loom.v1.MemoryKept
+	96,  // 86: loom.v1.Event.memory_merged:type_name -> loom.v1.MemoryMerged
+	97,  // 87: loom.v1.Event.memory_changed:type_name -> loom.v1.MemoryChanged
+	98,  // 88: loom.v1.Event.memory_promoted:type_name -> loom.v1.MemoryPromoted
+	99,  // 89: loom.v1.Event.memory_forgotten:type_name -> loom.v1.MemoryForgotten
+	100, // 90: loom.v1.Event.memory_expired:type_name -> loom.v1.MemoryExpired
+	101, // 91: loom.v1.Event.memory_dropped:type_name -> loom.v1.MemoryDropped
+	102, // 92: loom.v1.Event.memory_offered:type_name -> loom.v1.MemoryOffered
+	103, // 93: loom.v1.Event.mail_sent:type_name -> loom.v1.MailSent
+	104, // 94: loom.v1.Event.agent_started:type_name -> loom.v1.AgentLife
+	104, // 95: loom.v1.Event.agent_restarted:type_name -> loom.v1.AgentLife
+	104, // 96: loom.v1.Event.agent_crashed:type_name -> loom.v1.AgentLife
+	104, // 97: loom.v1.Event.agent_given_up:type_name -> loom.v1.AgentLife
+	104, // 98: loom.v1.Event.agent_drained:type_name -> loom.v1.AgentLife
 	13,  // 99: loom.v1.Event.execution_closing:type_name -> loom.v1.ExecutionClosing
-	15,  // 100: loom.v1.Event.draft_kept:type_name -> loom.v1.DraftKept
+	16,  // 100: loom.v1.Event.draft_kept:type_name -> loom.v1.DraftKept
 	14,  // 101: loom.v1.Event.checks_taken:type_name -> loom.v1.ChecksTaken
-	104, // 102: loom.v1.Event.key_revoked:type_name -> loom.v1.KeyRevoked
-	105, // 103: loom.v1.Event.key_awaited:type_name -> loom.v1.KeyAwaited
-	48,  // 104: loom.v1.Event.approval_signed:type_name -> loom.v1.ApprovalSigned
-	106, // 105: loom.v1.Event.session_advanced:type_name -> loom.v1.SessionAdvanced
-	77,  // 106: loom.v1.Event.conversation_set:type_name -> loom.v1.ConversationSet
-	75,  // 107: loom.v1.Event.turn_stopped:type_name -> loom.v1.TurnStopped
-	76,  // 108: loom.v1.Event.turn_forked:type_name -> loom.v1.TurnForked
-	5,   // 109: loom.v1.Event.project_removed:type_name -> loom.v1.ProjectRemoved
-	107, // 110: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
-	107, // 111: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
-	108, // 112: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
-	109, // 113: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
-	110, // 114: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
-	111, // 115: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
-	112, // 116: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
-	113, // 117: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
-	114, // 118: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
-	115, // 119: loom.v1.DraftKept.draft:type_name -> loom.v1.Draft
-	116, // 120: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
-	110, // 121: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
-	117, // 122: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
-	86,  // 123: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
-	118, // 124: loom.v1.ChildDelivered.outcome:type_name -> loom.v1.Outcome
-	87,  // 125: loom.v1.ChildDelivered.deadline:type_name -> google.protobuf.Timestamp
-	119, // 126: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	120, // 127: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	121, // 128: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	87,  // 129: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	121, // 130: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	121, // 131: loom.v1.LimitLifted.day:type_name -> loom.v1.Budget
-	122, // 132: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	123, // 133: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	124, // 134: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	125, // 135: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	87,  // 136: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	125, // 137: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	126, // 138: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	112, // 139: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	115, // 140: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
-	127, // 141: loom.v1.ExecutionStarted.begins:type_name -> loom.v1.Change
-	87,  // 142: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	128, // 143: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	87,  // 144: loom.v1.ClaimReleased.deadline:type_name -> google.protobuf.Timestamp
-	87,  // 145: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
-	107, // 146: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
-	129, // 147: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
-	118, // 148: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
-	118, // 149: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
-	87,  // 150: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	130, // 151: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	131, // 152: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
-	111, // 153: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	131, // 154: loom.v1.ApprovalSigned.decision:type_name -> loom.v1.ApprovalDecision
-	111, // 155: loom.v1.ApprovalSigned.signed:type_name -> loom.v1.SignedCommand
-	112, // 156: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	132, // 157: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
-	127, // 158: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	133, // 159: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
-	108, // 160: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	134, // 161: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	135, // 162: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	135, // 163: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	136, // 164: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	137, // 165: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	138, // 166: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	139, // 167: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
-	87,  // 168: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	140, // 169: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
-	87,  // 170: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
-	87,  // 171: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	141, // 172: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	142, // 173: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	143, // 174: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	144, // 175: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	145, // 176: loom.v1.TurnStopped.stop:type_name -> loom.v1.TurnStop
-	146, // 177: loom.v1.ConversationSet.settings:type_name -> loom.v1.ConversationSettings
-	144, // 178: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	147, // 179: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	148, // 180: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	149, // 181: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	150, // 182: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	151, // 183: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
-	184, // [184:184] is the sub-list for method output_type
-	184, // [184:184] is the sub-list for method input_type
-	184, // [184:184] is the sub-list for extension type_name
-	184, // [184:184] is the sub-list for extension extendee
-	0,   // [0:184] is the sub-list for field type_name
+	15,  // 102: loom.v1.Event.context_set:type_name -> loom.v1.ContextSet
+	105, // 103: loom.v1.Event.key_revoked:type_name -> loom.v1.KeyRevoked
+	106, // 104: loom.v1.Event.key_awaited:type_name -> loom.v1.KeyAwaited
+	49,  // 105: loom.v1.Event.approval_signed:type_name -> loom.v1.ApprovalSigned
+	107, // 106: loom.v1.Event.session_advanced:type_name -> loom.v1.SessionAdvanced
+	78,  // 107: loom.v1.Event.conversation_set:type_name -> loom.v1.ConversationSet
+	76,  // 108: loom.v1.Event.turn_stopped:type_name -> loom.v1.TurnStopped
+	77,  // 109: loom.v1.Event.turn_forked:type_name -> loom.v1.TurnForked
+	5,   // 110: loom.v1.Event.project_removed:type_name -> loom.v1.ProjectRemoved
+	108, // 111: loom.v1.ModelBlocked.block:type_name -> loom.v1.ModelBlock
+	108, // 112: loom.v1.ModelUnblocked.block:type_name -> loom.v1.ModelBlock
+	109, // 113: loom.v1.LandingSettled.landing:type_name -> loom.v1.Landing
+	110, // 114: loom.v1.ProjectRegistered.config:type_name -> loom.v1.ProjectConfig
+	111, // 115: loom.v1.DefinitionStored.definition:type_name -> loom.v1.Definition
+	112, // 116: loom.v1.OverrideGiven.signed:type_name -> loom.v1.SignedCommand
+	113, // 117: loom.v1.CommandRefused.error:type_name -> loom.v1.Error
+	114, // 118: loom.v1.WorkPaused.pause:type_name -> loom.v1.Pause
+	115, // 119: loom.v1.WorkResumed.scope:type_name -> loom.v1.PauseScope
+	116, // 120: loom.v1.ContextSet.values:type_name -> google.protobuf.Struct
+	117, // 121: loom.v1.DraftKept.draft:type_name -> loom.v1.Draft
+	118, // 122: loom.v1.GateFailed.action:type_name -> loom.v1.GateAction
+	111, // 123: loom.v1.PlanAdopted.definition:type_name -> loom.v1.Definition
+	119, // 124: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
+	87,  // 125: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
+	120, // 126: loom.v1.ChildDelivered.outcome:type_name -> loom.v1.Outcome
+	88,  // 127: loom.v1.ChildDelivered.deadline:type_name -> google.protobuf.Timestamp
+	121, // 128: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	122, // 129: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	123, // 130: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	88,  // 131: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	123, // 132: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	123, // 133: loom.v1.LimitLifted.day:type_name -> loom.v1.Budget
+	124, // 134: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	125, // 135: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	126, // 136: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	127, // 137: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	88,  // 138: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	127, // 139: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	128, // 140: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	113, // 141: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	117, // 142: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
+	129, // 143: loom.v1.ExecutionStarted.begins:type_name -> loom.v1.Change
+	88,  // 144: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	130, // 145: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	88,  // 146: loom.v1.ClaimReleased.deadline:type_name -> google.protobuf.Timestamp
+	88,  // 147: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
+	108, // 148: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
+	131, // 149: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	120, // 150: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
+	120, // 151: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
+	88,  // 152: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
+	132, // 153: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	133, // 154: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	112, // 155: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
+	133, // 156: loom.v1.ApprovalSigned.decision:type_name -> loom.v1.ApprovalDecision
+	112, // 157: loom.v1.ApprovalSigned.signed:type_name -> loom.v1.SignedCommand
+	113, // 158: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
+	134, // 159: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	129, // 160: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
+	135, // 161: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	109, // 162: loom.v1.Landed.landing:type_name -> loom.v1.Landing
+	136, // 163: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	137, // 164: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	137, // 165: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	138, // 166: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	139, // 167: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	140, // 168: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	141, // 169: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	88,  // 170: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
+	142, // 171: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	88,  // 172: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
+	88,  // 173: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
+	143, // 174: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	144, // 175: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	145, // 176: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	146, // 177: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	147, // 178: loom.v1.TurnStopped.stop:type_name -> loom.v1.TurnStop
+	148, // 179: loom.v1.ConversationSet.settings:type_name -> loom.v1.ConversationSettings
+	146, // 180: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	149, // 181: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	150, // 182: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	151, // 183: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	152, // 184: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	153, // 185: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
+	186, // [186:186] is the sub-list for method output_type
+	186, // [186:186] is the sub-list for method input_type
+	186, // [186:186] is the sub-list for extension type_name
+	186, // [186:186] is the sub-list for extension extendee
+	0,   // [0:186] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_event_proto_init() }
@@ -7922,6 +8004,7 @@ func file_loom_v1_event_proto_init() {
 		(*Event_ExecutionClosing)(nil),
 		(*Event_DraftKept)(nil),
 		(*Event_ChecksTaken)(nil),
+		(*Event_ContextSet)(nil),
 		(*Event_KeyRevoked)(nil),
 		(*Event_KeyAwaited)(nil),
 		(*Event_ApprovalSigned)(nil),
@@ -7937,7 +8020,7 @@ func file_loom_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_event_proto_rawDesc), len(file_loom_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   87,
+			NumMessages:   88,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

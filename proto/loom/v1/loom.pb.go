@@ -24,7 +24,7 @@ var File_loom_v1_loom_proto protoreflect.FileDescriptor
 
 const file_loom_v1_loom_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x15loom/v1/reading.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\xd6v\n" +
+	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x15loom/v1/reading.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\x8fx\n" +
 	"\vHostService\x12\xf3\x01\n" +
 	"\aProject\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xc8\x01\x92\xb5\x18\xc3\x01\n" +
 	"\x01\x01\x1a\n" +
@@ -187,7 +187,9 @@ const file_loom_v1_loom_proto_rawDesc = "" +
 	"\x04Fork\x12\x14.loom.v1.ForkRequest\x1a\x14.loom.v1.SubmitReply\"n\x92\xb5\x18j\n" +
 	"\x01\x03 \x01*G`SubmitReply`: a new bead that begins with what an execution is, or was2\x1a\x1a\x11fork an execution\x12\x05forks\x12\xb3\x01\n" +
 	"\x03Say\x12\x13.loom.v1.SayRequest\x1a\x14.loom.v1.SubmitReply\"\x80\x01\x92\xb5\x18|\n" +
-	"\x01\x03*?`SubmitReply`: an agent that works on an execution will hear it26\x1a*say something to who works on an execution\x12\bmessages\x12s\n" +
+	"\x01\x03*?`SubmitReply`: an agent that works on an execution will hear it26\x1a*say something to who works on an execution\x12\bmessages\x12\xb6\x01\n" +
+	"\x03Set\x12\x13.loom.v1.SetRequest\x1a\x14.loom.v1.SubmitReply\"\x83\x01\x92\xb5\x18\x7f\n" +
+	"\x01\x03*J`SubmitReply`: conditions and agents read the values from the next step on2.\x1a$set values of an execution's context\x12\x06values\x12s\n" +
 	"\x05Scale\x12\x12.loom.v1.ScaleRole\x1a\x16.loom.v1.StaffingReply\">\x92\xb5\x18:\n" +
 	"\x01\x03*5`StaffingReply`: how many agents of a role are wanted\x12|\n" +
 	"\x05Drain\x12\x12.loom.v1.DrainHost\x1a\x16.loom.v1.StaffingReply\"G\x92\xb5\x18C\n" +
@@ -228,34 +230,35 @@ var file_loom_v1_loom_proto_goTypes = []any{
 	(*DecisionRequest)(nil),   // 23: loom.v1.DecisionRequest
 	(*ForkRequest)(nil),       // 24: loom.v1.ForkRequest
 	(*SayRequest)(nil),        // 25: loom.v1.SayRequest
-	(*ScaleRole)(nil),         // 26: loom.v1.ScaleRole
-	(*DrainHost)(nil),         // 27: loom.v1.DrainHost
-	(*RetentionRequest)(nil),  // 28: loom.v1.RetentionRequest
-	(*ToolkitPart)(nil),       // 29: loom.v1.ToolkitPart
-	(*MembersRequest)(nil),    // 30: loom.v1.MembersRequest
-	(*RegisterRequest)(nil),   // 31: loom.v1.RegisterRequest
-	(*View)(nil),              // 32: loom.v1.View
-	(*HistoryReply)(nil),      // 33: loom.v1.HistoryReply
-	(*ArtifactsReply)(nil),    // 34: loom.v1.ArtifactsReply
-	(*ArtifactReply)(nil),     // 35: loom.v1.ArtifactReply
-	(*WhyReply)(nil),          // 36: loom.v1.WhyReply
-	(*TranscriptReply)(nil),   // 37: loom.v1.TranscriptReply
-	(*BlobReply)(nil),         // 38: loom.v1.BlobReply
-	(*StateReply)(nil),        // 39: loom.v1.StateReply
-	(*NoticesReply)(nil),      // 40: loom.v1.NoticesReply
-	(*GraphReply)(nil),        // 41: loom.v1.GraphReply
-	(*MetricsReply)(nil),      // 42: loom.v1.MetricsReply
-	(*CostReply)(nil),         // 43: loom.v1.CostReply
-	(*Answer)(nil),            // 44: loom.v1.Answer
-	(*SubmitReply)(nil),       // 45: loom.v1.SubmitReply
-	(*HostReply)(nil),         // 46: loom.v1.HostReply
-	(*HostsReply)(nil),        // 47: loom.v1.HostsReply
-	(*ClusterReply)(nil),      // 48: loom.v1.ClusterReply
-	(*StaffingReply)(nil),     // 49: loom.v1.StaffingReply
-	(*RetentionReply)(nil),    // 50: loom.v1.RetentionReply
-	(*ToolkitReply)(nil),      // 51: loom.v1.ToolkitReply
-	(*MembersReply)(nil),      // 52: loom.v1.MembersReply
-	(*RegisterReply)(nil),     // 53: loom.v1.RegisterReply
+	(*SetRequest)(nil),        // 26: loom.v1.SetRequest
+	(*ScaleRole)(nil),         // 27: loom.v1.ScaleRole
+	(*DrainHost)(nil),         // 28: loom.v1.DrainHost
+	(*RetentionRequest)(nil),  // 29: loom.v1.RetentionRequest
+	(*ToolkitPart)(nil),       // 30: loom.v1.ToolkitPart
+	(*MembersRequest)(nil),    // 31: loom.v1.MembersRequest
+	(*RegisterRequest)(nil),   // 32: loom.v1.RegisterRequest
+	(*View)(nil),              // 33: loom.v1.View
+	(*HistoryReply)(nil),      // 34: loom.v1.HistoryReply
+	(*ArtifactsReply)(nil),    // 35: loom.v1.ArtifactsReply
+	(*ArtifactReply)(nil),     // 36: loom.v1.ArtifactReply
+	(*WhyReply)(nil),          // 37: loom.v1.WhyReply
+	(*TranscriptReply)(nil),   // 38: loom.v1.TranscriptReply
+	(*BlobReply)(nil),         // 39: loom.v1.BlobReply
+	(*StateReply)(nil),        // 40: loom.v1.StateReply
+	(*NoticesReply)(nil),      // 41: loom.v1.NoticesReply
+	(*GraphReply)(nil),        // 42: loom.v1.GraphReply
+	(*MetricsReply)(nil),      // 43: loom.v1.MetricsReply
+	(*CostReply)(nil),         // 44: loom.v1.CostReply
+	(*Answer)(nil),            // 45: loom.v1.Answer
+	(*SubmitReply)(nil),       // 46: loom.v1.SubmitReply
+	(*HostReply)(nil),         // 47: loom.v1.HostReply
+	(*HostsReply)(nil),        // 48: loom.v1.HostsReply
+	(*ClusterReply)(nil),      // 49: loom.v1.ClusterReply
+	(*StaffingReply)(nil),     // 50: loom.v1.StaffingReply
+	(*RetentionReply)(nil),    // 51: loom.v1.RetentionReply
+	(*ToolkitReply)(nil),      // 52: loom.v1.ToolkitReply
+	(*MembersReply)(nil),      // 53: loom.v1.MembersReply
+	(*RegisterReply)(nil),     // 54: loom.v1.RegisterReply
 }
 var file_loom_v1_loom_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.HostService.Project:input_type -> loom.v1.Query
@@ -296,58 +299,60 @@ var file_loom_v1_loom_proto_depIdxs = []int32{
 	23, // 35: loom.v1.HostService.Decide:input_type -> loom.v1.DecisionRequest
 	24, // 36: loom.v1.HostService.Fork:input_type -> loom.v1.ForkRequest
 	25, // 37: loom.v1.HostService.Say:input_type -> loom.v1.SayRequest
-	26, // 38: loom.v1.HostService.Scale:input_type -> loom.v1.ScaleRole
-	27, // 39: loom.v1.HostService.Drain:input_type -> loom.v1.DrainHost
-	28, // 40: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
-	29, // 41: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
-	30, // 42: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
-	31, // 43: loom.v1.HostService.Register:input_type -> loom.v1.RegisterRequest
-	32, // 44: loom.v1.HostService.Project:output_type -> loom.v1.View
-	32, // 45: loom.v1.HostService.Bead:output_type -> loom.v1.View
-	32, // 46: loom.v1.HostService.Execution:output_type -> loom.v1.View
-	33, // 47: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
-	34, // 48: loom.v1.HostService.Artifacts:output_type -> loom.v1.ArtifactsReply
-	35, // 49: loom.v1.HostService.Artifact:output_type -> loom.v1.ArtifactReply
-	36, // 50: loom.v1.HostService.Why:output_type -> loom.v1.WhyReply
-	37, // 51: loom.v1.HostService.Transcript:output_type -> loom.v1.TranscriptReply
-	38, // 52: loom.v1.HostService.Blobs:output_type -> loom.v1.BlobReply
-	39, // 53: loom.v1.HostService.State:output_type -> loom.v1.StateReply
-	32, // 54: loom.v1.HostService.Inbox:output_type -> loom.v1.View
-	40, // 55: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
-	32, // 56: loom.v1.HostService.Graph:output_type -> loom.v1.View
-	41, // 57: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
-	42, // 58: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
-	43, // 59: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
-	32, // 60: loom.v1.HostService.Lock:output_type -> loom.v1.View
-	32, // 61: loom.v1.HostService.Workflow:output_type -> loom.v1.View
-	32, // 62: loom.v1.HostService.Pause:output_type -> loom.v1.View
-	32, // 63: loom.v1.HostService.Permission:output_type -> loom.v1.View
-	32, // 64: loom.v1.HostService.Key:output_type -> loom.v1.View
-	44, // 65: loom.v1.HostService.Command:output_type -> loom.v1.Answer
-	45, // 66: loom.v1.HostService.Respond:output_type -> loom.v1.SubmitReply
-	32, // 67: loom.v1.HostService.Memory:output_type -> loom.v1.View
-	44, // 68: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
-	32, // 69: loom.v1.HostService.Session:output_type -> loom.v1.View
-	44, // 70: loom.v1.HostService.Intent:output_type -> loom.v1.Answer
-	32, // 71: loom.v1.HostService.Conversation:output_type -> loom.v1.View
-	44, // 72: loom.v1.HostService.Converse:output_type -> loom.v1.Answer
-	46, // 73: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
-	47, // 74: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
-	48, // 75: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
-	45, // 76: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
-	45, // 77: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
-	45, // 78: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
-	44, // 79: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
-	45, // 80: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
-	45, // 81: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
-	49, // 82: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
-	49, // 83: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
-	50, // 84: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
-	51, // 85: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
-	52, // 86: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
-	53, // 87: loom.v1.HostService.Register:output_type -> loom.v1.RegisterReply
-	44, // [44:88] is the sub-list for method output_type
-	0,  // [0:44] is the sub-list for method input_type
+	26, // 38: loom.v1.HostService.Set:input_type -> loom.v1.SetRequest
+	27, // 39: loom.v1.HostService.Scale:input_type -> loom.v1.ScaleRole
+	28, // 40: loom.v1.HostService.Drain:input_type -> loom.v1.DrainHost
+	29, // 41: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
+	30, // 42: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
+	31, // 43: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
+	32, // 44: loom.v1.HostService.Register:input_type -> loom.v1.RegisterRequest
+	33, // 45: loom.v1.HostService.Project:output_type -> loom.v1.View
+	33, // 46: loom.v1.HostService.Bead:output_type -> loom.v1.View
+	33, // 47: loom.v1.HostService.Execution:output_type -> loom.v1.View
+	34, // 48: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
+	35, // 49: loom.v1.HostService.Artifacts:output_type -> loom.v1.ArtifactsReply
+	36, // 50: loom.v1.HostService.Artifact:output_type -> loom.v1.ArtifactReply
+	37, // 51: loom.v1.HostService.Why:output_type -> loom.v1.WhyReply
+	38, // 52: loom.v1.HostService.Transcript:output_type -> loom.v1.TranscriptReply
+	39, // 53: loom.v1.HostService.Blobs:output_type -> loom.v1.BlobReply
+	40, // 54: loom.v1.HostService.State:output_type -> loom.v1.StateReply
+	33, // 55: loom.v1.HostService.Inbox:output_type -> loom.v1.View
+	41, // 56: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
+	33, // 57: loom.v1.HostService.Graph:output_type -> loom.v1.View
+	42, // 58: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
+	43, // 59: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
+	44, // 60: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
+	33, // 61: loom.v1.HostService.Lock:output_type -> loom.v1.View
+	33, // 62: loom.v1.HostService.Workflow:output_type -> loom.v1.View
+	33, // 63: loom.v1.HostService.Pause:output_type -> loom.v1.View
+	33, // 64: loom.v1.HostService.Permission:output_type -> loom.v1.View
+	33, // 65: loom.v1.HostService.Key:output_type -> loom.v1.View
+	45, // 66: loom.v1.HostService.Command:output_type -> loom.v1.Answer
+	46, // 67: loom.v1.HostService.Respond:output_type -> loom.v1.SubmitReply
+	33, // 68: loom.v1.HostService.Memory:output_type -> loom.v1.View
+	45, // 69: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
+	33, // 70: loom.v1.HostService.Session:output_type -> loom.v1.View
+	45, // 71: loom.v1.HostService.Intent:output_type -> loom.v1.Answer
+	33, // 72: loom.v1.HostService.Conversation:output_type -> loom.v1.View
+	45, // 73: loom.v1.HostService.Converse:output_type -> loom.v1.Answer
+	47, // 74: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
+	48, // 75: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
+	49, // 76: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
+	46, // 77: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
+	46, // 78: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
+	46, // 79: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
+	45, // 80: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
+	46, // 81: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
+	46, // 82: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
+	46, // 83: loom.v1.HostService.Set:output_type -> loom.v1.SubmitReply
+	50, // 84: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
+	50, // 85: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
+	51, // 86: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
+	52, // 87: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
+	53, // 88: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
+	54, // 89: loom.v1.HostService.Register:output_type -> loom.v1.RegisterReply
+	45, // [45:90] is the sub-list for method output_type
+	0,  // [0:45] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -825,6 +826,73 @@ func (x *SayRequest) GetRequest() string {
 	return ""
 }
 
+// SetRequest sets values of an execution's context.
+//
+// Subject: loom.v1.svc.set. Answer: SubmitReply.
+type SetRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// An execution, or a bead: then its newest execution is meant.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The values by their keys, at most 64 KiB of JSON with those that there are; null
+	// takes one out.
+	Values *structpb.Struct `protobuf:"bytes,2,opt,name=values,proto3" json:"values,omitempty"`
+	// For the record, at most 2,048 bytes; may be empty.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetRequest) Reset() {
+	*x = SetRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetRequest) ProtoMessage() {}
+
+func (x *SetRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetRequest.ProtoReflect.Descriptor instead.
+func (*SetRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *SetRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SetRequest) GetValues() *structpb.Struct {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *SetRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // StateRequest asks for an execution as of a moment of its history.
 //
 // Subject: loom.v1.svc.state. Answer: StateReply.
@@ -843,7 +911,7 @@ type StateRequest struct {
 
 func (x *StateRequest) Reset() {
 	*x = StateRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[5]
+	mi := &file_loom_v1_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -855,7 +923,7 @@ func (x *StateRequest) String() string {
 func (*StateRequest) ProtoMessage() {}
 
 func (x *StateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[5]
+	mi := &file_loom_v1_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -868,7 +936,7 @@ func (x *StateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateRequest.ProtoReflect.Descriptor instead.
 func (*StateRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *StateRequest) GetExecution() string {
@@ -915,7 +983,7 @@ type StateReply struct {
 
 func (x *StateReply) Reset() {
 	*x = StateReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[6]
+	mi := &file_loom_v1_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -927,7 +995,7 @@ func (x *StateReply) String() string {
 func (*StateReply) ProtoMessage() {}
 
 func (x *StateReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[6]
+	mi := &file_loom_v1_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -940,7 +1008,7 @@ func (x *StateReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateReply.ProtoReflect.Descriptor instead.
 func (*StateReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StateReply) GetError() *Error {
@@ -1004,7 +1072,7 @@ type MetricsRequest struct {
 
 func (x *MetricsRequest) Reset() {
 	*x = MetricsRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[7]
+	mi := &file_loom_v1_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1016,7 +1084,7 @@ func (x *MetricsRequest) String() string {
 func (*MetricsRequest) ProtoMessage() {}
 
 func (x *MetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[7]
+	mi := &file_loom_v1_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1029,7 +1097,7 @@ func (x *MetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricsRequest.ProtoReflect.Descriptor instead.
 func (*MetricsRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *MetricsRequest) GetProject() string {
@@ -1072,7 +1140,7 @@ type MetricsReply struct {
 
 func (x *MetricsReply) Reset() {
 	*x = MetricsReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[8]
+	mi := &file_loom_v1_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1084,7 +1152,7 @@ func (x *MetricsReply) String() string {
 func (*MetricsReply) ProtoMessage() {}
 
 func (x *MetricsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[8]
+	mi := &file_loom_v1_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1097,7 +1165,7 @@ func (x *MetricsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricsReply.ProtoReflect.Descriptor instead.
 func (*MetricsReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *MetricsReply) GetError() *Error {
@@ -1164,7 +1232,7 @@ type WorkflowMetrics struct {
 
 func (x *WorkflowMetrics) Reset() {
 	*x = WorkflowMetrics{}
-	mi := &file_loom_v1_service_proto_msgTypes[9]
+	mi := &file_loom_v1_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1176,7 +1244,7 @@ func (x *WorkflowMetrics) String() string {
 func (*WorkflowMetrics) ProtoMessage() {}
 
 func (x *WorkflowMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[9]
+	mi := &file_loom_v1_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1189,7 +1257,7 @@ func (x *WorkflowMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowMetrics.ProtoReflect.Descriptor instead.
 func (*WorkflowMetrics) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WorkflowMetrics) GetProcess() string {
@@ -1352,7 +1420,7 @@ type RunCost struct {
 
 func (x *RunCost) Reset() {
 	*x = RunCost{}
-	mi := &file_loom_v1_service_proto_msgTypes[10]
+	mi := &file_loom_v1_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1364,7 +1432,7 @@ func (x *RunCost) String() string {
 func (*RunCost) ProtoMessage() {}
 
 func (x *RunCost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[10]
+	mi := &file_loom_v1_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1377,7 +1445,7 @@ func (x *RunCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunCost.ProtoReflect.Descriptor instead.
 func (*RunCost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RunCost) GetExecution() string {
@@ -1427,7 +1495,7 @@ type RuleMetrics struct {
 
 func (x *RuleMetrics) Reset() {
 	*x = RuleMetrics{}
-	mi := &file_loom_v1_service_proto_msgTypes[11]
+	mi := &file_loom_v1_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1439,7 +1507,7 @@ func (x *RuleMetrics) String() string {
 func (*RuleMetrics) ProtoMessage() {}
 
 func (x *RuleMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[11]
+	mi := &file_loom_v1_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1452,7 +1520,7 @@ func (x *RuleMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RuleMetrics.ProtoReflect.Descriptor instead.
 func (*RuleMetrics) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RuleMetrics) GetPhase() string {
@@ -1519,7 +1587,7 @@ type Quantiles struct {
 
 func (x *Quantiles) Reset() {
 	*x = Quantiles{}
-	mi := &file_loom_v1_service_proto_msgTypes[12]
+	mi := &file_loom_v1_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1531,7 +1599,7 @@ func (x *Quantiles) String() string {
 func (*Quantiles) ProtoMessage() {}
 
 func (x *Quantiles) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[12]
+	mi := &file_loom_v1_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1544,7 +1612,7 @@ func (x *Quantiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quantiles.ProtoReflect.Descriptor instead.
 func (*Quantiles) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Quantiles) GetCount() uint64 {
@@ -1629,7 +1697,7 @@ type NodeMetrics struct {
 
 func (x *NodeMetrics) Reset() {
 	*x = NodeMetrics{}
-	mi := &file_loom_v1_service_proto_msgTypes[13]
+	mi := &file_loom_v1_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1641,7 +1709,7 @@ func (x *NodeMetrics) String() string {
 func (*NodeMetrics) ProtoMessage() {}
 
 func (x *NodeMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[13]
+	mi := &file_loom_v1_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1654,7 +1722,7 @@ func (x *NodeMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeMetrics.ProtoReflect.Descriptor instead.
 func (*NodeMetrics) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NodeMetrics) GetNode() string {
@@ -1824,7 +1892,7 @@ type Target struct {
 
 func (x *Target) Reset() {
 	*x = Target{}
-	mi := &file_loom_v1_service_proto_msgTypes[14]
+	mi := &file_loom_v1_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +1904,7 @@ func (x *Target) String() string {
 func (*Target) ProtoMessage() {}
 
 func (x *Target) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[14]
+	mi := &file_loom_v1_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +1917,7 @@ func (x *Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Target.ProtoReflect.Descriptor instead.
 func (*Target) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Target) GetName() string {
@@ -1962,7 +2030,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_loom_v1_service_proto_msgTypes[15]
+	mi := &file_loom_v1_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1974,7 +2042,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[15]
+	mi := &file_loom_v1_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1987,7 +2055,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *View) GetError() *Error {
@@ -2226,7 +2294,7 @@ type TreeUsage struct {
 
 func (x *TreeUsage) Reset() {
 	*x = TreeUsage{}
-	mi := &file_loom_v1_service_proto_msgTypes[16]
+	mi := &file_loom_v1_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2238,7 +2306,7 @@ func (x *TreeUsage) String() string {
 func (*TreeUsage) ProtoMessage() {}
 
 func (x *TreeUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[16]
+	mi := &file_loom_v1_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2251,7 +2319,7 @@ func (x *TreeUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeUsage.ProtoReflect.Descriptor instead.
 func (*TreeUsage) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TreeUsage) GetExecutions() uint32 {
@@ -2304,7 +2372,7 @@ type NoticesRequest struct {
 
 func (x *NoticesRequest) Reset() {
 	*x = NoticesRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[17]
+	mi := &file_loom_v1_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2316,7 +2384,7 @@ func (x *NoticesRequest) String() string {
 func (*NoticesRequest) ProtoMessage() {}
 
 func (x *NoticesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[17]
+	mi := &file_loom_v1_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2329,7 +2397,7 @@ func (x *NoticesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoticesRequest.ProtoReflect.Descriptor instead.
 func (*NoticesRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *NoticesRequest) GetAfter() *Cursor {
@@ -2427,7 +2495,7 @@ type NoticesReply struct {
 
 func (x *NoticesReply) Reset() {
 	*x = NoticesReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[18]
+	mi := &file_loom_v1_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2439,7 +2507,7 @@ func (x *NoticesReply) String() string {
 func (*NoticesReply) ProtoMessage() {}
 
 func (x *NoticesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[18]
+	mi := &file_loom_v1_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2452,7 +2520,7 @@ func (x *NoticesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoticesReply.ProtoReflect.Descriptor instead.
 func (*NoticesReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *NoticesReply) GetError() *Error {
@@ -2502,7 +2570,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[19]
+	mi := &file_loom_v1_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2514,7 +2582,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[19]
+	mi := &file_loom_v1_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2527,7 +2595,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HistoryRequest) GetExecution() string {
@@ -2548,7 +2616,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[20]
+	mi := &file_loom_v1_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2560,7 +2628,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[20]
+	mi := &file_loom_v1_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2573,7 +2641,7 @@ func (x *HistoryReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryReply.ProtoReflect.Descriptor instead.
 func (*HistoryReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HistoryReply) GetError() *Error {
@@ -2609,7 +2677,7 @@ type ArtifactsRequest struct {
 
 func (x *ArtifactsRequest) Reset() {
 	*x = ArtifactsRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[21]
+	mi := &file_loom_v1_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2621,7 +2689,7 @@ func (x *ArtifactsRequest) String() string {
 func (*ArtifactsRequest) ProtoMessage() {}
 
 func (x *ArtifactsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[21]
+	mi := &file_loom_v1_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2634,7 +2702,7 @@ func (x *ArtifactsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactsRequest.ProtoReflect.Descriptor instead.
 func (*ArtifactsRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ArtifactsRequest) GetProject() string {
@@ -2678,7 +2746,7 @@ type ArtifactsReply struct {
 
 func (x *ArtifactsReply) Reset() {
 	*x = ArtifactsReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2690,7 +2758,7 @@ func (x *ArtifactsReply) String() string {
 func (*ArtifactsReply) ProtoMessage() {}
 
 func (x *ArtifactsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2703,7 +2771,7 @@ func (x *ArtifactsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactsReply.ProtoReflect.Descriptor instead.
 func (*ArtifactsReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ArtifactsReply) GetError() *Error {
@@ -2744,7 +2812,7 @@ type Artifact struct {
 
 func (x *Artifact) Reset() {
 	*x = Artifact{}
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2756,7 +2824,7 @@ func (x *Artifact) String() string {
 func (*Artifact) ProtoMessage() {}
 
 func (x *Artifact) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2769,7 +2837,7 @@ func (x *Artifact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Artifact.ProtoReflect.Descriptor instead.
 func (*Artifact) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Artifact) GetProject() string {
@@ -2828,7 +2896,7 @@ type ArtifactVersion struct {
 
 func (x *ArtifactVersion) Reset() {
 	*x = ArtifactVersion{}
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2840,7 +2908,7 @@ func (x *ArtifactVersion) String() string {
 func (*ArtifactVersion) ProtoMessage() {}
 
 func (x *ArtifactVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2853,7 +2921,7 @@ func (x *ArtifactVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactVersion.ProtoReflect.Descriptor instead.
 func (*ArtifactVersion) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ArtifactVersion) GetNumber() uint32 {
@@ -2970,7 +3038,7 @@ type ArtifactRequest struct {
 
 func (x *ArtifactRequest) Reset() {
 	*x = ArtifactRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2982,7 +3050,7 @@ func (x *ArtifactRequest) String() string {
 func (*ArtifactRequest) ProtoMessage() {}
 
 func (x *ArtifactRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2995,7 +3063,7 @@ func (x *ArtifactRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactRequest.ProtoReflect.Descriptor instead.
 func (*ArtifactRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ArtifactRequest) GetProject() string {
@@ -3060,7 +3128,7 @@ type ArtifactReply struct {
 
 func (x *ArtifactReply) Reset() {
 	*x = ArtifactReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3072,7 +3140,7 @@ func (x *ArtifactReply) String() string {
 func (*ArtifactReply) ProtoMessage() {}
 
 func (x *ArtifactReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3085,7 +3153,7 @@ func (x *ArtifactReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactReply.ProtoReflect.Descriptor instead.
 func (*ArtifactReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ArtifactReply) GetError() *Error {
@@ -3155,7 +3223,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3167,7 +3235,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3180,7 +3248,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WhyRequest) GetProject() string {
@@ -3247,7 +3315,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3259,7 +3327,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3272,7 +3340,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WhyReply) GetError() *Error {
@@ -3413,7 +3481,7 @@ type WhyDecision struct {
 
 func (x *WhyDecision) Reset() {
 	*x = WhyDecision{}
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3425,7 +3493,7 @@ func (x *WhyDecision) String() string {
 func (*WhyDecision) ProtoMessage() {}
 
 func (x *WhyDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3438,7 +3506,7 @@ func (x *WhyDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyDecision.ProtoReflect.Descriptor instead.
 func (*WhyDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WhyDecision) GetDecision() *DecisionNode {
@@ -3473,7 +3541,7 @@ type WhyOption struct {
 
 func (x *WhyOption) Reset() {
 	*x = WhyOption{}
-	mi := &file_loom_v1_service_proto_msgTypes[30]
+	mi := &file_loom_v1_service_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3485,7 +3553,7 @@ func (x *WhyOption) String() string {
 func (*WhyOption) ProtoMessage() {}
 
 func (x *WhyOption) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[30]
+	mi := &file_loom_v1_service_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3498,7 +3566,7 @@ func (x *WhyOption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyOption.ProtoReflect.Descriptor instead.
 func (*WhyOption) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WhyOption) GetOption() *DecisionNode {
@@ -3534,7 +3602,7 @@ type Transition struct {
 
 func (x *Transition) Reset() {
 	*x = Transition{}
-	mi := &file_loom_v1_service_proto_msgTypes[31]
+	mi := &file_loom_v1_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3546,7 +3614,7 @@ func (x *Transition) String() string {
 func (*Transition) ProtoMessage() {}
 
 func (x *Transition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[31]
+	mi := &file_loom_v1_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3559,7 +3627,7 @@ func (x *Transition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transition.ProtoReflect.Descriptor instead.
 func (*Transition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Transition) GetId() string {
@@ -3629,7 +3697,7 @@ type HostRequest struct {
 
 func (x *HostRequest) Reset() {
 	*x = HostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[32]
+	mi := &file_loom_v1_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3641,7 +3709,7 @@ func (x *HostRequest) String() string {
 func (*HostRequest) ProtoMessage() {}
 
 func (x *HostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[32]
+	mi := &file_loom_v1_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3654,7 +3722,7 @@ func (x *HostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRequest.ProtoReflect.Descriptor instead.
 func (*HostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{33}
 }
 
 // HostReply says what a host is.
@@ -3697,7 +3765,7 @@ type HostReply struct {
 
 func (x *HostReply) Reset() {
 	*x = HostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[33]
+	mi := &file_loom_v1_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3709,7 +3777,7 @@ func (x *HostReply) String() string {
 func (*HostReply) ProtoMessage() {}
 
 func (x *HostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[33]
+	mi := &file_loom_v1_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3722,7 +3790,7 @@ func (x *HostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostReply.ProtoReflect.Descriptor instead.
 func (*HostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *HostReply) GetError() *Error {
@@ -3858,7 +3926,7 @@ type TablesLag struct {
 
 func (x *TablesLag) Reset() {
 	*x = TablesLag{}
-	mi := &file_loom_v1_service_proto_msgTypes[34]
+	mi := &file_loom_v1_service_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3870,7 +3938,7 @@ func (x *TablesLag) String() string {
 func (*TablesLag) ProtoMessage() {}
 
 func (x *TablesLag) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[34]
+	mi := &file_loom_v1_service_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3883,7 +3951,7 @@ func (x *TablesLag) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TablesLag.ProtoReflect.Descriptor instead.
 func (*TablesLag) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TablesLag) GetBatches() uint64 {
@@ -3926,7 +3994,7 @@ type ProjectDisk struct {
 
 func (x *ProjectDisk) Reset() {
 	*x = ProjectDisk{}
-	mi := &file_loom_v1_service_proto_msgTypes[35]
+	mi := &file_loom_v1_service_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3938,7 +4006,7 @@ func (x *ProjectDisk) String() string {
 func (*ProjectDisk) ProtoMessage() {}
 
 func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[35]
+	mi := &file_loom_v1_service_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3951,7 +4019,7 @@ func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectDisk.ProtoReflect.Descriptor instead.
 func (*ProjectDisk) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ProjectDisk) GetProject() string {
@@ -4039,7 +4107,7 @@ type RoleCount struct {
 
 func (x *RoleCount) Reset() {
 	*x = RoleCount{}
-	mi := &file_loom_v1_service_proto_msgTypes[36]
+	mi := &file_loom_v1_service_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4051,7 +4119,7 @@ func (x *RoleCount) String() string {
 func (*RoleCount) ProtoMessage() {}
 
 func (x *RoleCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[36]
+	mi := &file_loom_v1_service_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4064,7 +4132,7 @@ func (x *RoleCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleCount.ProtoReflect.Descriptor instead.
 func (*RoleCount) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RoleCount) GetRole() string {
@@ -4147,7 +4215,7 @@ type GraphRequest struct {
 
 func (x *GraphRequest) Reset() {
 	*x = GraphRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[37]
+	mi := &file_loom_v1_service_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4159,7 +4227,7 @@ func (x *GraphRequest) String() string {
 func (*GraphRequest) ProtoMessage() {}
 
 func (x *GraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[37]
+	mi := &file_loom_v1_service_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4172,7 +4240,7 @@ func (x *GraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphRequest.ProtoReflect.Descriptor instead.
 func (*GraphRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GraphRequest) GetProject() string {
@@ -4326,7 +4394,7 @@ type GraphReply struct {
 
 func (x *GraphReply) Reset() {
 	*x = GraphReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[38]
+	mi := &file_loom_v1_service_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4338,7 +4406,7 @@ func (x *GraphReply) String() string {
 func (*GraphReply) ProtoMessage() {}
 
 func (x *GraphReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[38]
+	mi := &file_loom_v1_service_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4351,7 +4419,7 @@ func (x *GraphReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphReply.ProtoReflect.Descriptor instead.
 func (*GraphReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GraphReply) GetError() *Error {
@@ -4468,7 +4536,7 @@ type DecisionRequest struct {
 
 func (x *DecisionRequest) Reset() {
 	*x = DecisionRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[39]
+	mi := &file_loom_v1_service_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4480,7 +4548,7 @@ func (x *DecisionRequest) String() string {
 func (*DecisionRequest) ProtoMessage() {}
 
 func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[39]
+	mi := &file_loom_v1_service_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4493,7 +4561,7 @@ func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionRequest.ProtoReflect.Descriptor instead.
 func (*DecisionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DecisionRequest) GetProject() string {
@@ -4641,7 +4709,7 @@ type MemoryRequest struct {
 
 func (x *MemoryRequest) Reset() {
 	*x = MemoryRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[40]
+	mi := &file_loom_v1_service_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4653,7 +4721,7 @@ func (x *MemoryRequest) String() string {
 func (*MemoryRequest) ProtoMessage() {}
 
 func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[40]
+	mi := &file_loom_v1_service_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4666,7 +4734,7 @@ func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryRequest.ProtoReflect.Descriptor instead.
 func (*MemoryRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *MemoryRequest) GetProject() string {
@@ -4749,7 +4817,7 @@ type CostRequest struct {
 
 func (x *CostRequest) Reset() {
 	*x = CostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[41]
+	mi := &file_loom_v1_service_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4761,7 +4829,7 @@ func (x *CostRequest) String() string {
 func (*CostRequest) ProtoMessage() {}
 
 func (x *CostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[41]
+	mi := &file_loom_v1_service_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4774,7 +4842,7 @@ func (x *CostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostRequest.ProtoReflect.Descriptor instead.
 func (*CostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CostRequest) GetBy() CostGroup {
@@ -4821,7 +4889,7 @@ type CostReply struct {
 
 func (x *CostReply) Reset() {
 	*x = CostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[42]
+	mi := &file_loom_v1_service_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4833,7 +4901,7 @@ func (x *CostReply) String() string {
 func (*CostReply) ProtoMessage() {}
 
 func (x *CostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[42]
+	mi := &file_loom_v1_service_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4846,7 +4914,7 @@ func (x *CostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostReply.ProtoReflect.Descriptor instead.
 func (*CostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CostReply) GetError() *Error {
@@ -4927,7 +4995,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_loom_v1_service_proto_msgTypes[43]
+	mi := &file_loom_v1_service_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4939,7 +5007,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[43]
+	mi := &file_loom_v1_service_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4952,7 +5020,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Cost) GetName() string {
@@ -5090,7 +5158,7 @@ type RegisterRequest struct {
 
 func (x *RegisterRequest) Reset() {
 	*x = RegisterRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[44]
+	mi := &file_loom_v1_service_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5102,7 +5170,7 @@ func (x *RegisterRequest) String() string {
 func (*RegisterRequest) ProtoMessage() {}
 
 func (x *RegisterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[44]
+	mi := &file_loom_v1_service_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5115,7 +5183,7 @@ func (x *RegisterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterRequest.ProtoReflect.Descriptor instead.
 func (*RegisterRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RegisterRequest) GetChange() isRegisterRequest_Change {
@@ -5187,7 +5255,7 @@ type RegisterReply struct {
 
 func (x *RegisterReply) Reset() {
 	*x = RegisterReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[45]
+	mi := &file_loom_v1_service_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5199,7 +5267,7 @@ func (x *RegisterReply) String() string {
 func (*RegisterReply) ProtoMessage() {}
 
 func (x *RegisterReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[45]
+	mi := &file_loom_v1_service_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5212,7 +5280,7 @@ func (x *RegisterReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterReply.ProtoReflect.Descriptor instead.
 func (*RegisterReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RegisterReply) GetError() *Error {
@@ -5247,7 +5315,7 @@ var File_loom_v1_service_proto protoreflect.FileDescriptor
 
 const file_loom_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\xd1\x02\n" +
+	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\xd1\x02\n" +
 	"\x05Query\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
@@ -5299,7 +5367,12 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x18\n" +
-	"\arequest\x18\x04 \x01(\tR\arequest\"\x97\x01\n" +
+	"\arequest\x18\x04 \x01(\tR\arequest\"e\n" +
+	"\n" +
+	"SetRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12/\n" +
+	"\x06values\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06values\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x97\x01\n" +
 	"\fStateRequest\x12\x1c\n" +
 	"\texecution\x18\x01 \x01(\tR\texecution\x12!\n" +
 	"\x02at\x18\x02 \x01(\v2\x11.loom.v1.PositionR\x02at\x12.\n" +
@@ -5765,7 +5838,7 @@ func file_loom_v1_service_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
+var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_loom_v1_service_proto_goTypes = []any{
 	(ArtifactForm)(0),             // 0: loom.v1.ArtifactForm
 	(GraphQuestion)(0),            // 1: loom.v1.GraphQuestion
@@ -5775,233 +5848,236 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*BeadRequest)(nil),           // 5: loom.v1.BeadRequest
 	(*ForkRequest)(nil),           // 6: loom.v1.ForkRequest
 	(*SayRequest)(nil),            // 7: loom.v1.SayRequest
-	(*StateRequest)(nil),          // 8: loom.v1.StateRequest
-	(*StateReply)(nil),            // 9: loom.v1.StateReply
-	(*MetricsRequest)(nil),        // 10: loom.v1.MetricsRequest
-	(*MetricsReply)(nil),          // 11: loom.v1.MetricsReply
-	(*WorkflowMetrics)(nil),       // 12: loom.v1.WorkflowMetrics
-	(*RunCost)(nil),               // 13: loom.v1.RunCost
-	(*RuleMetrics)(nil),           // 14: loom.v1.RuleMetrics
-	(*Quantiles)(nil),             // 15: loom.v1.Quantiles
-	(*NodeMetrics)(nil),           // 16: loom.v1.NodeMetrics
-	(*Target)(nil),                // 17: loom.v1.Target
-	(*View)(nil),                  // 18: loom.v1.View
-	(*TreeUsage)(nil),             // 19: loom.v1.TreeUsage
-	(*NoticesRequest)(nil),        // 20: loom.v1.NoticesRequest
-	(*NoticesReply)(nil),          // 21: loom.v1.NoticesReply
-	(*HistoryRequest)(nil),        // 22: loom.v1.HistoryRequest
-	(*HistoryReply)(nil),          // 23: loom.v1.HistoryReply
-	(*ArtifactsRequest)(nil),      // 24: loom.v1.ArtifactsRequest
-	(*ArtifactsReply)(nil),        // 25: loom.v1.ArtifactsReply
-	(*Artifact)(nil),              // 26: loom.v1.Artifact
-	(*ArtifactVersion)(nil),       // 27: loom.v1.ArtifactVersion
-	(*ArtifactRequest)(nil),       // 28: loom.v1.ArtifactRequest
-	(*ArtifactReply)(nil),         // 29: loom.v1.ArtifactReply
-	(*WhyRequest)(nil),            // 30: loom.v1.WhyRequest
-	(*WhyReply)(nil),              // 31: loom.v1.WhyReply
-	(*WhyDecision)(nil),           // 32: loom.v1.WhyDecision
-	(*WhyOption)(nil),             // 33: loom.v1.WhyOption
-	(*Transition)(nil),            // 34: loom.v1.Transition
-	(*HostRequest)(nil),           // 35: loom.v1.HostRequest
-	(*HostReply)(nil),             // 36: loom.v1.HostReply
-	(*TablesLag)(nil),             // 37: loom.v1.TablesLag
-	(*ProjectDisk)(nil),           // 38: loom.v1.ProjectDisk
-	(*RoleCount)(nil),             // 39: loom.v1.RoleCount
-	(*GraphRequest)(nil),          // 40: loom.v1.GraphRequest
-	(*GraphReply)(nil),            // 41: loom.v1.GraphReply
-	(*DecisionRequest)(nil),       // 42: loom.v1.DecisionRequest
-	(*MemoryRequest)(nil),         // 43: loom.v1.MemoryRequest
-	(*CostRequest)(nil),           // 44: loom.v1.CostRequest
-	(*CostReply)(nil),             // 45: loom.v1.CostReply
-	(*Cost)(nil),                  // 46: loom.v1.Cost
-	(*RegisterRequest)(nil),       // 47: loom.v1.RegisterRequest
-	(*RegisterReply)(nil),         // 48: loom.v1.RegisterReply
-	nil,                           // 49: loom.v1.View.StaleEntry
-	nil,                           // 50: loom.v1.GraphReply.StaleEntry
-	(*timestamppb.Timestamp)(nil), // 51: google.protobuf.Timestamp
-	(*Definition)(nil),            // 52: loom.v1.Definition
-	(*UpdateBead)(nil),            // 53: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 54: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 55: loom.v1.ReopenBead
-	(*Position)(nil),              // 56: loom.v1.Position
-	(*Error)(nil),                 // 57: loom.v1.Error
-	(*Execution)(nil),             // 58: loom.v1.Execution
-	(Severity)(0),                 // 59: loom.v1.Severity
-	(*Bead)(nil),                  // 60: loom.v1.Bead
-	(*Approval)(nil),              // 61: loom.v1.Approval
-	(*DecisionGraph)(nil),         // 62: loom.v1.DecisionGraph
-	(*CommitLock)(nil),            // 63: loom.v1.CommitLock
-	(*ProjectConfig)(nil),         // 64: loom.v1.ProjectConfig
-	(*Pause)(nil),                 // 65: loom.v1.Pause
-	(*FileClaim)(nil),             // 66: loom.v1.FileClaim
-	(*Staffing)(nil),              // 67: loom.v1.Staffing
-	(*ModelBlock)(nil),            // 68: loom.v1.ModelBlock
-	(*Permission)(nil),            // 69: loom.v1.Permission
-	(*SigningKey)(nil),            // 70: loom.v1.SigningKey
-	(*KeyChange)(nil),             // 71: loom.v1.KeyChange
-	(*SignedCommand)(nil),         // 72: loom.v1.SignedCommand
-	(*Toolkit)(nil),               // 73: loom.v1.Toolkit
-	(*MemoryEntry)(nil),           // 74: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 75: loom.v1.MemoryContext
-	(*MemoryOffer)(nil),           // 76: loom.v1.MemoryOffer
-	(*PatternSession)(nil),        // 77: loom.v1.PatternSession
-	(*Conversation)(nil),          // 78: loom.v1.Conversation
-	(*Usage)(nil),                 // 79: loom.v1.Usage
-	(*Cursor)(nil),                // 80: loom.v1.Cursor
-	(*Notice)(nil),                // 81: loom.v1.Notice
-	(*JournalCut)(nil),            // 82: loom.v1.JournalCut
-	(*DecisionNode)(nil),          // 83: loom.v1.DecisionNode
-	(*Identity)(nil),              // 84: loom.v1.Identity
-	(*durationpb.Duration)(nil),   // 85: google.protobuf.Duration
-	(DecisionType)(0),             // 86: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 87: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 88: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 89: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 90: loom.v1.Narrative
-	(*Pulse)(nil),                 // 91: loom.v1.Pulse
-	(*Ballot)(nil),                // 92: loom.v1.Ballot
-	(*AddDecision)(nil),           // 93: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 94: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 95: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 96: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 97: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 98: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 99: loom.v1.ImportDecisions
-	(*KeepMemory)(nil),            // 100: loom.v1.KeepMemory
-	(*ChangeMemory)(nil),          // 101: loom.v1.ChangeMemory
-	(*ForgetMemory)(nil),          // 102: loom.v1.ForgetMemory
+	(*SetRequest)(nil),            // 8: loom.v1.SetRequest
+	(*StateRequest)(nil),          // 9: loom.v1.StateRequest
+	(*StateReply)(nil),            // 10: loom.v1.StateReply
+	(*MetricsRequest)(nil),        // 11: loom.v1.MetricsRequest
+	(*MetricsReply)(nil),          // 12: loom.v1.MetricsReply
+	(*WorkflowMetrics)(nil),       // 13: loom.v1.WorkflowMetrics
+	(*RunCost)(nil),               // 14: loom.v1.RunCost
+	(*RuleMetrics)(nil),           // 15: loom.v1.RuleMetrics
+	(*Quantiles)(nil),             // 16: loom.v1.Quantiles
+	(*NodeMetrics)(nil),           // 17: loom.v1.NodeMetrics
+	(*Target)(nil),                // 18: loom.v1.Target
+	(*View)(nil),                  // 19: loom.v1.View
+	(*TreeUsage)(nil),             // 20: loom.v1.TreeUsage
+	(*NoticesRequest)(nil),        // 21: loom.v1.NoticesRequest
+	(*NoticesReply)(nil),          // 22: loom.v1.NoticesReply
+	(*HistoryRequest)(nil),        // 23: loom.v1.HistoryRequest
+	(*HistoryReply)(nil),          // 24: loom.v1.HistoryReply
+	(*ArtifactsRequest)(nil),      // 25: loom.v1.ArtifactsRequest
+	(*ArtifactsReply)(nil),        // 26: loom.v1.ArtifactsReply
+	(*Artifact)(nil),              // 27: loom.v1.Artifact
+	(*ArtifactVersion)(nil),       // 28: loom.v1.ArtifactVersion
+	(*ArtifactRequest)(nil),       // 29: loom.v1.ArtifactRequest
+	(*ArtifactReply)(nil),         // 30: loom.v1.ArtifactReply
+	(*WhyRequest)(nil),            // 31: loom.v1.WhyRequest
+	(*WhyReply)(nil),              // 32: loom.v1.WhyReply
+	(*WhyDecision)(nil),           // 33: loom.v1.WhyDecision
+	(*WhyOption)(nil),             // 34: loom.v1.WhyOption
+	(*Transition)(nil),            // 35: loom.v1.Transition
+	(*HostRequest)(nil),           // 36: loom.v1.HostRequest
+	(*HostReply)(nil),             // 37: loom.v1.HostReply
+	(*TablesLag)(nil),             // 38: loom.v1.TablesLag
+	(*ProjectDisk)(nil),           // 39: loom.v1.ProjectDisk
+	(*RoleCount)(nil),             // 40: loom.v1.RoleCount
+	(*GraphRequest)(nil),          // 41: loom.v1.GraphRequest
+	(*GraphReply)(nil),            // 42: loom.v1.GraphReply
+	(*DecisionRequest)(nil),       // 43: loom.v1.DecisionRequest
+	(*MemoryRequest)(nil),         // 44: loom.v1.MemoryRequest
+	(*CostRequest)(nil),           // 45: loom.v1.CostRequest
+	(*CostReply)(nil),             // 46: loom.v1.CostReply
+	(*Cost)(nil),                  // 47: loom.v1.Cost
+	(*RegisterRequest)(nil),       // 48: loom.v1.RegisterRequest
+	(*RegisterReply)(nil),         // 49: loom.v1.RegisterReply
+	nil,                           // 50: loom.v1.View.StaleEntry
+	nil,                           // 51: loom.v1.GraphReply.StaleEntry
+	(*timestamppb.Timestamp)(nil), // 52: google.protobuf.Timestamp
+	(*Definition)(nil),            // 53: loom.v1.Definition
+	(*UpdateBead)(nil),            // 54: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 55: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 56: loom.v1.ReopenBead
+	(*Position)(nil),              // 57: loom.v1.Position
+	(*structpb.Struct)(nil),       // 58: google.protobuf.Struct
+	(*Error)(nil),                 // 59: loom.v1.Error
+	(*Execution)(nil),             // 60: loom.v1.Execution
+	(Severity)(0),                 // 61: loom.v1.Severity
+	(*Bead)(nil),                  // 62: loom.v1.Bead
+	(*Approval)(nil),              // 63: loom.v1.Approval
+	(*DecisionGraph)(nil),         // 64: loom.v1.DecisionGraph
+	(*CommitLock)(nil),            // 65: loom.v1.CommitLock
+	(*ProjectConfig)(nil),         // 66: loom.v1.ProjectConfig
+	(*Pause)(nil),                 // 67: loom.v1.Pause
+	(*FileClaim)(nil),             // 68: loom.v1.FileClaim
+	(*Staffing)(nil),              // 69: loom.v1.Staffing
+	(*ModelBlock)(nil),            // 70: loom.v1.ModelBlock
+	(*Permission)(nil),            // 71: loom.v1.Permission
+	(*SigningKey)(nil),            // 72: loom.v1.SigningKey
+	(*KeyChange)(nil),             // 73: loom.v1.KeyChange
+	(*SignedCommand)(nil),         // 74: loom.v1.SignedCommand
+	(*Toolkit)(nil),               // 75: loom.v1.Toolkit
+	(*MemoryEntry)(nil),           // 76: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 77: loom.v1.MemoryContext
+	(*MemoryOffer)(nil),           // 78: loom.v1.MemoryOffer
+	(*PatternSession)(nil),        // 79: loom.v1.PatternSession
+	(*Conversation)(nil),          // 80: loom.v1.Conversation
+	(*Usage)(nil),                 // 81: loom.v1.Usage
+	(*Cursor)(nil),                // 82: loom.v1.Cursor
+	(*Notice)(nil),                // 83: loom.v1.Notice
+	(*JournalCut)(nil),            // 84: loom.v1.JournalCut
+	(*DecisionNode)(nil),          // 85: loom.v1.DecisionNode
+	(*Identity)(nil),              // 86: loom.v1.Identity
+	(*durationpb.Duration)(nil),   // 87: google.protobuf.Duration
+	(DecisionType)(0),             // 88: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 89: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 90: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 91: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 92: loom.v1.Narrative
+	(*Pulse)(nil),                 // 93: loom.v1.Pulse
+	(*Ballot)(nil),                // 94: loom.v1.Ballot
+	(*AddDecision)(nil),           // 95: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 96: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 97: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 98: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 99: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 100: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 101: loom.v1.ImportDecisions
+	(*KeepMemory)(nil),            // 102: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 103: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 104: loom.v1.ForgetMemory
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
-	51,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
-	52,  // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
-	53,  // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
-	54,  // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
-	55,  // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
-	56,  // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
-	51,  // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
-	56,  // 7: loom.v1.StateRequest.at:type_name -> loom.v1.Position
-	51,  // 8: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
-	57,  // 9: loom.v1.StateReply.error:type_name -> loom.v1.Error
-	58,  // 10: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
-	52,  // 11: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
-	51,  // 12: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
-	56,  // 13: loom.v1.StateReply.position:type_name -> loom.v1.Position
-	51,  // 14: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
-	51,  // 15: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
-	57,  // 16: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
-	12,  // 17: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
-	51,  // 18: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
-	15,  // 19: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
-	15,  // 20: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
-	16,  // 21: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
-	17,  // 22: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
-	14,  // 23: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
-	13,  // 24: loom.v1.WorkflowMetrics.runs:type_name -> loom.v1.RunCost
-	59,  // 25: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
-	15,  // 26: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
-	57,  // 27: loom.v1.View.error:type_name -> loom.v1.Error
-	60,  // 28: loom.v1.View.beads:type_name -> loom.v1.Bead
-	58,  // 29: loom.v1.View.executions:type_name -> loom.v1.Execution
-	61,  // 30: loom.v1.View.approvals:type_name -> loom.v1.Approval
-	62,  // 31: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
-	63,  // 32: loom.v1.View.locks:type_name -> loom.v1.CommitLock
-	64,  // 33: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
-	52,  // 34: loom.v1.View.definition:type_name -> loom.v1.Definition
-	4,   // 35: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
-	65,  // 36: loom.v1.View.pauses:type_name -> loom.v1.Pause
-	66,  // 37: loom.v1.View.claims:type_name -> loom.v1.FileClaim
-	67,  // 38: loom.v1.View.staffing:type_name -> loom.v1.Staffing
-	49,  // 39: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
-	41,  // 40: loom.v1.View.graphs:type_name -> loom.v1.GraphReply
-	68,  // 41: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
-	69,  // 42: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	70,  // 43: loom.v1.View.keys:type_name -> loom.v1.SigningKey
-	71,  // 44: loom.v1.View.key_changes:type_name -> loom.v1.KeyChange
-	72,  // 45: loom.v1.View.key_orders:type_name -> loom.v1.SignedCommand
-	73,  // 46: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
-	74,  // 47: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
-	75,  // 48: loom.v1.View.found:type_name -> loom.v1.MemoryContext
-	76,  // 49: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
-	77,  // 50: loom.v1.View.sessions:type_name -> loom.v1.PatternSession
-	19,  // 51: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
-	78,  // 52: loom.v1.View.conversations:type_name -> loom.v1.Conversation
-	79,  // 53: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
-	80,  // 54: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	51,  // 55: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	57,  // 56: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	81,  // 57: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	80,  // 58: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	82,  // 59: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	57,  // 60: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	34,  // 61: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	57,  // 62: loom.v1.ArtifactsReply.error:type_name -> loom.v1.Error
-	26,  // 63: loom.v1.ArtifactsReply.artifacts:type_name -> loom.v1.Artifact
-	27,  // 64: loom.v1.Artifact.versions:type_name -> loom.v1.ArtifactVersion
-	51,  // 65: loom.v1.ArtifactVersion.time:type_name -> google.protobuf.Timestamp
-	0,   // 66: loom.v1.ArtifactRequest.form:type_name -> loom.v1.ArtifactForm
-	57,  // 67: loom.v1.ArtifactReply.error:type_name -> loom.v1.Error
-	27,  // 68: loom.v1.ArtifactReply.version:type_name -> loom.v1.ArtifactVersion
-	57,  // 69: loom.v1.WhyReply.error:type_name -> loom.v1.Error
-	51,  // 70: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
-	60,  // 71: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
-	58,  // 72: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
-	61,  // 73: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
-	32,  // 74: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
-	83,  // 75: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
-	33,  // 76: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
-	33,  // 77: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
-	83,  // 78: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
-	51,  // 79: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	84,  // 80: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	57,  // 81: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	39,  // 82: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	51,  // 83: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	38,  // 84: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
-	68,  // 85: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
-	85,  // 86: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
-	57,  // 87: loom.v1.HostReply.damage:type_name -> loom.v1.Error
-	37,  // 88: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
-	85,  // 89: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
-	51,  // 90: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
-	1,   // 91: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	86,  // 92: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	87,  // 93: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	88,  // 94: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	51,  // 95: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	57,  // 96: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	62,  // 97: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	89,  // 98: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	90,  // 99: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	91,  // 100: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	92,  // 101: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	50,  // 102: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	41,  // 103: loom.v1.GraphReply.parts:type_name -> loom.v1.GraphReply
-	93,  // 104: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	94,  // 105: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	95,  // 106: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	96,  // 107: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	97,  // 108: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	98,  // 109: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	99,  // 110: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	100, // 111: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
-	101, // 112: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
-	102, // 113: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
-	2,   // 114: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	51,  // 115: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	51,  // 116: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	57,  // 117: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	46,  // 118: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	46,  // 119: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	51,  // 120: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	15,  // 121: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	64,  // 122: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
-	57,  // 123: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
-	64,  // 124: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
-	125, // [125:125] is the sub-list for method output_type
-	125, // [125:125] is the sub-list for method input_type
-	125, // [125:125] is the sub-list for extension type_name
-	125, // [125:125] is the sub-list for extension extendee
-	0,   // [0:125] is the sub-list for field type_name
+	52,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
+	53,  // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
+	54,  // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
+	55,  // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
+	56,  // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
+	57,  // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
+	52,  // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
+	58,  // 7: loom.v1.SetRequest.values:type_name -> google.protobuf.Struct
+	57,  // 8: loom.v1.StateRequest.at:type_name -> loom.v1.Position
+	52,  // 9: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
+	59,  // 10: loom.v1.StateReply.error:type_name -> loom.v1.Error
+	60,  // 11: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
+	53,  // 12: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
+	52,  // 13: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
+	57,  // 14: loom.v1.StateReply.position:type_name -> loom.v1.Position
+	52,  // 15: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
+	52,  // 16: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
+	59,  // 17: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
+	13,  // 18: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
+	52,  // 19: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
+	16,  // 20: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
+	16,  // 21: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
+	17,  // 22: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
+	18,  // 23: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
+	15,  // 24: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
+	14,  // 25: loom.v1.WorkflowMetrics.runs:type_name -> loom.v1.RunCost
+	61,  // 26: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
+	16,  // 27: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
+	59,  // 28: loom.v1.View.error:type_name -> loom.v1.Error
+	62,  // 29: loom.v1.View.beads:type_name -> loom.v1.Bead
+	60,  // 30: loom.v1.View.executions:type_name -> loom.v1.Execution
+	63,  // 31: loom.v1.View.approvals:type_name -> loom.v1.Approval
+	64,  // 32: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
+	65,  // 33: loom.v1.View.locks:type_name -> loom.v1.CommitLock
+	66,  // 34: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
+	53,  // 35: loom.v1.View.definition:type_name -> loom.v1.Definition
+	4,   // 36: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
+	67,  // 37: loom.v1.View.pauses:type_name -> loom.v1.Pause
+	68,  // 38: loom.v1.View.claims:type_name -> loom.v1.FileClaim
+	69,  // 39: loom.v1.View.staffing:type_name -> loom.v1.Staffing
+	50,  // 40: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
+	42,  // 41: loom.v1.View.graphs:type_name -> loom.v1.GraphReply
+	70,  // 42: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
+	71,  // 43: loom.v1.View.permissions:type_name -> loom.v1.Permission
+	72,  // 44: loom.v1.View.keys:type_name -> loom.v1.SigningKey
+	73,  // 45: loom.v1.View.key_changes:type_name -> loom.v1.KeyChange
+	74,  // 46: loom.v1.View.key_orders:type_name -> loom.v1.SignedCommand
+	75,  // 47: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
+	76,  // 48: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
+	77,  // 49: loom.v1.View.found:type_name -> loom.v1.MemoryContext
+	78,  // 50: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
+	79,  // 51: loom.v1.View.sessions:type_name -> loom.v1.PatternSession
+	20,  // 52: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
+	80,  // 53: loom.v1.View.conversations:type_name -> loom.v1.Conversation
+	81,  // 54: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
+	82,  // 55: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	52,  // 56: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	59,  // 57: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	83,  // 58: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	82,  // 59: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	84,  // 60: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	59,  // 61: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	35,  // 62: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	59,  // 63: loom.v1.ArtifactsReply.error:type_name -> loom.v1.Error
+	27,  // 64: loom.v1.ArtifactsReply.artifacts:type_name -> loom.v1.Artifact
+	28,  // 65: loom.v1.Artifact.versions:type_name -> loom.v1.ArtifactVersion
+	52,  // 66: loom.v1.ArtifactVersion.time:type_name -> google.protobuf.Timestamp
+	0,   // 67: loom.v1.ArtifactRequest.form:type_name -> loom.v1.ArtifactForm
+	59,  // 68: loom.v1.ArtifactReply.error:type_name -> loom.v1.Error
+	28,  // 69: loom.v1.ArtifactReply.version:type_name -> loom.v1.ArtifactVersion
+	59,  // 70: loom.v1.WhyReply.error:type_name -> loom.v1.Error
+	52,  // 71: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
+	62,  // 72: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
+	60,  // 73: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
+	63,  // 74: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
+	33,  // 75: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
+	85,  // 76: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
+	34,  // 77: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
+	34,  // 78: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
+	85,  // 79: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
+	52,  // 80: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	86,  // 81: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	59,  // 82: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	40,  // 83: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	52,  // 84: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	39,  // 85: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
+	70,  // 86: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
+	87,  // 87: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
+	59,  // 88: loom.v1.HostReply.damage:type_name -> loom.v1.Error
+	38,  // 89: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
+	87,  // 90: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
+	52,  // 91: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	1,   // 92: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	88,  // 93: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	89,  // 94: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	90,  // 95: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	52,  // 96: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	59,  // 97: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	64,  // 98: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	91,  // 99: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	92,  // 100: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	93,  // 101: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	94,  // 102: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	51,  // 103: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	42,  // 104: loom.v1.GraphReply.parts:type_name -> loom.v1.GraphReply
+	95,  // 105: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	96,  // 106: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	97,  // 107: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	98,  // 108: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	99,  // 109: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	100, // 110: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	101, // 111: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	102, // 112: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
+	103, // 113: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
+	104, // 114: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
+	2,   // 115: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	52,  // 116: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	52,  // 117: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	59,  // 118: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	47,  // 119: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	47,  // 120: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	52,  // 121: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	16,  // 122: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	66,  // 123: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
+	59,  // 124: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
+	66,  // 125: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
+	126, // [126:126] is the sub-list for method output_type
+	126, // [126:126] is the sub-list for method input_type
+	126, // [126:126] is the sub-list for extension type_name
+	126, // [126:126] is the sub-list for extension extendee
+	0,   // [0:126] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -6030,12 +6106,12 @@ func file_loom_v1_service_proto_init() {
 		(*BeadRequest_Close)(nil),
 		(*BeadRequest_Reopen)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[9].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[13].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[10].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[14].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[28].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[37].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[39].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[15].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[29].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[38].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[40].OneofWrappers = []any{
 		(*DecisionRequest_Add)(nil),
 		(*DecisionRequest_Link)(nil),
 		(*DecisionRequest_Supersede)(nil),
@@ -6044,13 +6120,13 @@ func file_loom_v1_service_proto_init() {
 		(*DecisionRequest_Abandon)(nil),
 		(*DecisionRequest_Import)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[40].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[41].OneofWrappers = []any{
 		(*MemoryRequest_Keep)(nil),
 		(*MemoryRequest_Change)(nil),
 		(*MemoryRequest_Forget)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[43].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[44].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[44].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[45].OneofWrappers = []any{
 		(*RegisterRequest_Add)(nil),
 		(*RegisterRequest_Remove)(nil),
 	}
@@ -6060,7 +6136,7 @@ func file_loom_v1_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_service_proto_rawDesc), len(file_loom_v1_service_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   48,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
