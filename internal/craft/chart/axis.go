@@ -65,23 +65,35 @@ func (s span) ticks() (list []float64) {
 	return list
 }
 
-// figure writes a number with separated thousands, and large ones with M or G.
-func figure(v float64) string {
-	suffix := ""
-	for _, unit := range []struct {
-		size float64
-		name string
-	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}} {
-		if math.Abs(v) >= unit.size {
-			v, suffix = v/unit.size, " "+unit.name
-			break
-		}
-	}
+// groups is from where on figures have commas between their thousands, all of a chart
+// alike, as those of a table's column have.
+const groups = 10_000
+
+// figure writes a number of the chart.
+func (c *Chart) figure(v float64) string {
 	s := strconv.FormatFloat(v, 'f', -1, 64)
-	if math.Abs(v) >= 1e4 || len(s) > 8 {
+	if len(s) > 8 && math.Abs(v) < groups || math.Abs(v) >= 1e15 {
 		s = strconv.FormatFloat(v, 'g', 6, 64)
 	}
-	return grouped(s) + suffix
+	if c.largest() < groups {
+		return s
+	}
+	return grouped(s)
+}
+
+// largest is the largest figure that the chart is about, without its sign.
+func (c *Chart) largest() (most float64) {
+	for _, s := range c.Series {
+		for _, v := range s.Values {
+			if !v.none() {
+				most = max(most, math.Abs(float64(v)))
+			}
+		}
+		for _, p := range s.Points {
+			most = max(most, math.Abs(float64(p.X)), math.Abs(float64(p.Y)))
+		}
+	}
+	return most
 }
 
 // grouped puts a comma between the thousands of a plain number.

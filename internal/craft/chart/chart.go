@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"image/color"
 	"math"
 	"slices"
 	"strings"
@@ -31,6 +32,10 @@ type Chart struct {
 	// Categories are what values belong to; a scatter chart has none.
 	Categories []string `json:"categories,omitempty"`
 	Series     []Series `json:"series"`
+	// Colors are those of the series, or of a pie's shares, in their order; with none it
+	// is drawn in colours that people tell apart who see colours badly. A waterfall has
+	// its own.
+	Colors []color.RGBA `json:"-"`
 }
 
 // Series is values in the order of the categories, or points.

@@ -84,7 +84,7 @@ func (p *plot) points() {
 			p.xs.with(float64(at.X))
 			p.ys.with(float64(at.Y))
 		}
-		p.named(s.Name, func(on canvas, at point) { mark(on, i, at) })
+		p.named(s.Name, func(on canvas, at point) { p.mark(on, i, at) })
 	}
 	p.xs, p.ys = p.xs.open().wider(), p.ys.open().wider()
 }
@@ -97,8 +97,8 @@ func (p *plot) lines() {
 			}
 		}
 		p.named(s.Name, func(on canvas, at point) {
-			on.line(strokeOf(i), at.plus(-12, 0), at.plus(12, 0))
-			mark(on, i, at)
+			on.line(p.strokeOf(i), at.plus(-12, 0), at.plus(12, 0))
+			p.mark(on, i, at)
 		})
 	}
 	p.ys = p.ys.open()
@@ -118,10 +118,10 @@ func (p *plot) bars() {
 		for k, v := range s.Values {
 			if !v.none() {
 				at := float64(k) - together/2 + each*(float64(i)+0.5)
-				p.blocks = append(p.blocks, block{at, each * 0.95, 0, float64(v), tone(i)})
+				p.blocks = append(p.blocks, block{at, each * 0.95, 0, float64(v), p.tone(i)})
 			}
 		}
-		p.named(s.Name, swatch(tone(i)))
+		p.named(s.Name, swatch(p.tone(i)))
 	}
 	p.standing()
 	p.below(p.Categories)
@@ -207,7 +207,7 @@ func (p *plot) headroom() {
 func (p *plot) place() {
 	left, bottom := 0.0, 22.0
 	for _, v := range p.ys.ticks() {
-		left = max(left, small.wide(figure(v)))
+		left = max(left, small.wide(p.figure(v)))
 	}
 	if p.slanted {
 		for _, name := range p.names {
@@ -236,14 +236,14 @@ func (p *plot) frame(on canvas) {
 	for _, v := range p.ys.ticks() {
 		y := p.y.at(v)
 		on.line(grid, point{p.x.from, y}, point{p.x.to, y})
-		on.text(point{p.x.from - 8, y}, figure(v), figures)
+		on.text(point{p.x.from - 8, y}, p.figure(v), figures)
 	}
 	figures.stand = around
 	if p.names == nil {
 		for _, v := range p.xs.ticks() {
 			x := p.x.at(v)
 			on.line(grid, point{x, p.y.from}, point{x, p.y.to})
-			on.text(point{x, p.y.from + 14}, figure(v), figures)
+			on.text(point{x, p.y.from + 14}, p.figure(v), figures)
 		}
 	}
 	if p.slanted {
@@ -277,12 +277,12 @@ func (p *plot) series(on canvas) {
 	}
 	for i, s := range p.Series {
 		for _, at := range s.Points {
-			mark(on, i, point{p.x.at(float64(at.X)), p.y.at(float64(at.Y))})
+			p.mark(on, i, point{p.x.at(float64(at.X)), p.y.at(float64(at.Y))})
 		}
 		for _, run := range p.runs(s.Values) {
-			on.line(strokeOf(i), run...)
+			on.line(p.strokeOf(i), run...)
 			for _, at := range run {
-				mark(on, i, at)
+				p.mark(on, i, at)
 			}
 		}
 	}

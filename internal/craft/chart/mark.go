@@ -23,10 +23,14 @@ var (
 	white = color.RGBA{255, 255, 255, 255}
 )
 
-// tone is the colour of a series or share; after the palette it begins again, lighter.
-func tone(i int) color.RGBA {
-	base := palette[i%len(palette)]
-	for range i / len(palette) {
+// tone is the colour of a series or share; after the last it begins again, lighter.
+func (c *Chart) tone(i int) color.RGBA {
+	list := c.Colors
+	if len(list) == 0 {
+		list = palette
+	}
+	base := list[i%len(list)]
+	for range i / len(list) {
 		base.R, base.G, base.B = lighter(base.R), lighter(base.G), lighter(base.B)
 	}
 	return base
@@ -38,7 +42,7 @@ func lighter(v uint8) uint8 { return v + (255-v)/2 }
 var dashes = [][]float64{nil, {9, 4}, {3, 3}, {10, 4, 3, 4}}
 
 // strokeOf is the line of a series.
-func strokeOf(i int) pen { return pen{tone(i), 2.5, dashes[i%len(dashes)]} }
+func (c *Chart) strokeOf(i int) pen { return pen{c.tone(i), 2.5, dashes[i%len(dashes)]} }
 
 // disc returns the corners of a polygon that looks round.
 func disc(center point, radius float64) []point { return arc(center, radius, 0, 2*math.Pi) }
@@ -56,9 +60,9 @@ func arc(center point, radius, from, turn float64) []point {
 }
 
 // mark draws a mark of its own shape and colour for each series.
-func mark(on canvas, i int, at point) {
+func (c *Chart) mark(on canvas, i int, at point) {
 	const r = 4.5 // pixels
-	line := pen{tone: tone(i), width: 1.5}
+	line := pen{tone: c.tone(i), width: 1.5}
 	box := []point{at.plus(-r, -r), at.plus(r, -r), at.plus(r, r), at.plus(-r, r)}
 	peak := []point{at.plus(0, -r), at.plus(r, r*0.8), at.plus(-r, r*0.8)}
 	closed := func(p []point) []point { return append(p[:len(p):len(p)], p[0]) }

@@ -15,7 +15,7 @@ func (c *Chart) pie(on canvas) {
 	for i, v := range values {
 		turn := 2 * math.Pi * (float64(v) / sum)
 		if turn > 0 {
-			on.fill(tone(i), append(arc(center, radius, angle, turn), center)...)
+			on.fill(c.tone(i), append(arc(center, radius, angle, turn), center)...)
 		}
 		angle += turn
 	}
@@ -49,7 +49,7 @@ func (c *Chart) shares(on canvas, left, sum float64) {
 	for i, name := range c.Categories {
 		v, half := float64(c.Series[0].Values[i]), high*0.35
 		at := point{left, 70 + high*(float64(i)+0.5)}
-		on.fill(tone(i), at.plus(0, -half), at.plus(2*half, -half), at.plus(2*half, half), at.plus(0, half))
-		on.text(at.plus(3*half, 0), shorten(name, 30)+"   "+figure(v)+"   "+percent(v/sum), names)
+		on.fill(c.tone(i), at.plus(0, -half), at.plus(2*half, -half), at.plus(2*half, half), at.plus(0, half))
+		on.text(at.plus(3*half, 0), shorten(name, 30)+"   "+c.figure(v)+"   "+percent(v/sum), names)
 	}
 }

@@ -60,7 +60,7 @@ func Render(spec proto.Message, format string, o Options) (*Result, error) {
 	case "pptx":
 		s, ok := spec.(*loomv1.PresentationSpec)
 		if d, isDocument := spec.(*loomv1.DocumentSpec); isDocument {
-			if s, ok = deckOf(d), true; len(d.Footnotes) > 0 {
+			if s, ok = w.deckOf(d), true; len(d.Footnotes) > 0 {
 				w.lacks("pptx has footnotes with what the speaker says")
 			}
 		}

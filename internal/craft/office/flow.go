@@ -186,7 +186,7 @@ func (b *builder) figure(section string) {
 		if f.Section != section {
 			continue
 		}
-		p, err := b.work.picture(f)
+		p, err := b.work.picture(f, b.f.style)
 		if err != nil {
 			b.err = err
 			return
@@ -228,10 +228,11 @@ func (b *builder) sources(list []*loomv1.Source) {
 
 // picture draws a figure's chart, or gets its picture; one that is not there is a
 // downgrade, and one that is no picture an error.
-func (w *work) picture(f *loomv1.Figure) (*picture, error) {
+func (w *work) picture(f *loomv1.Figure, s style) (*picture, error) {
 	p := &picture{alt: f.Alt, chart: f.Chart}
 	if f.Chart != nil {
 		c := chartOf(f)
+		c.Colors = s.seriesColors()
 		png, err := c.PNG()
 		if err == nil {
 			p.svg, err = c.SVG()

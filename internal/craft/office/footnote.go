@@ -141,26 +141,26 @@ func (d *wordFile) footnotes(p *parts) {
 }
 
 // withoutFootnotes is a text for slides: raised figures stand where it names footnotes,
-// which the speaker has.
-func withoutFootnotes(d *loomv1.DocumentSpec) *loomv1.DocumentSpec {
+// which the speaker has: they are returned by section.
+func withoutFootnotes(d *loomv1.DocumentSpec) (*loomv1.DocumentSpec, []string) {
+	said := make([]string, len(d.Sections))
 	if len(d.Footnotes) == 0 {
-		return d
+		return d, said
 	}
 	d = proto.CloneOf(d)
 	b := &builder{f: &flow{}, footnotes: d.Footnotes}
-	for _, s := range d.Sections {
-		said := map[int]bool{}
-		notes := ""
+	for k, s := range d.Sections {
+		named := map[int]bool{}
 		figures := func(words string) string {
 			return footnoteRefs.ReplaceAllStringFunc(words, func(ref string) string {
 				n := b.number(ref[2 : len(ref)-1])
 				if n == 0 {
 					return ref
 				}
-				if !said[n] {
-					said[n] = true
+				if !named[n] {
+					named[n] = true
 					i := slices.IndexFunc(d.Footnotes, func(x *loomv1.Footnote) bool { return "[^"+x.Id+"]" == ref })
-					notes += "\n\n" + raised(n) + " " + d.Footnotes[i].Text
+					said[k] += "\n\n" + raised(n) + " " + d.Footnotes[i].Text
 				}
 				return raised(n)
 			})
@@ -175,9 +175,8 @@ func withoutFootnotes(d *loomv1.DocumentSpec) *loomv1.DocumentSpec {
 		for _, c := range s.Callouts {
 			c.Text = raise(strings.TrimSpace(c.Text))
 		}
-		s.Body = strings.TrimSpace(s.Body + notes)
 	}
-	return d
+	return d, said
 }
 
 // raised is a number in raised figures.

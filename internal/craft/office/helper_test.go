@@ -263,3 +263,20 @@ func parseXML(t testing.TB, data []byte) *node {
 	}
 	return n
 }
+
+// hasColor says whether a pixel of a picture has a colour.
+func hasColor(t *testing.T, data []byte, want color.RGBA) bool {
+	t.Helper()
+	m, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for x := m.Bounds().Min.X; x < m.Bounds().Max.X; x++ {
+		for y := m.Bounds().Min.Y; y < m.Bounds().Max.Y; y++ {
+			if color.RGBAModel.Convert(m.At(x, y)) == want {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -23,19 +23,48 @@ const (
 	pointUnits = 12700
 )
 
-// deckOf makes slides of a text: a slide a section, its lists and table on it, its
-// paragraphs as what the speaker says.
-func deckOf(d *loomv1.DocumentSpec) *loomv1.PresentationSpec {
-	d = withoutFootnotes(d)
+// mostOnSlide is how many characters of a text stand on a slide, where it has several
+// paragraphs.
+const mostOnSlide = 700
+
+// deckOf makes slides of a text: a slide a section with its lists and table, or else its
+// paragraphs, on several slides where they are long. The paragraphs beside lists and
+// tables are what the speaker says, which is told.
+func (w *work) deckOf(d *loomv1.DocumentSpec) *loomv1.PresentationSpec {
+	d, footnotes := withoutFootnotes(d)
 	p := &loomv1.PresentationSpec{Version: "0.1", Title: d.Title, Subtitle: d.Subtitle, Metadata: d.Metadata, Figures: d.Figures, Styles: d.Styles}
-	for _, s := range d.Sections {
-		x := &loomv1.Slide{Id: s.Id, OutlineId: s.OutlineId, Heading: s.Heading, Bullets: append(append([]string{}, s.Bullets...), s.Steps...), Table: s.Table, Callouts: s.Callouts, Notes: s.Body}
-		if len(x.Bullets) == 0 && s.Table == nil {
-			x.Body, _, _ = strings.Cut(s.Body, "\n\n")
-		}
+	for i, s := range d.Sections {
+		x := &loomv1.Slide{Id: s.Id, OutlineId: s.OutlineId, Heading: s.Heading, Bullets: append(append([]string{}, s.Bullets...), s.Steps...), Table: s.Table, Callouts: s.Callouts}
 		p.Slides = append(p.Slides, x)
+		if len(x.Bullets) > 0 || s.Table != nil {
+			x.Notes = strings.TrimSpace(s.Body + footnotes[i])
+			if strings.TrimSpace(s.Body) != "" {
+				w.lacks("pptx has paragraphs that stand beside a list or a table with what the speaker says")
+			}
+			continue
+		}
+		bodies := onSlides(s.Body)
+		x.Body, x.Notes = bodies[0], strings.TrimSpace(footnotes[i])
+		for n, body := range bodies[1:] {
+			p.Slides = append(p.Slides, &loomv1.Slide{Id: fmt.Sprintf("%s/%d", s.Id, n+2), OutlineId: s.OutlineId, Heading: fmt.Sprintf("%s (%d)", s.Heading, n+2), Body: body})
+		}
 	}
 	return p
+}
+
+// onSlides cuts a body between paragraphs into what slides have room for.
+func onSlides(body string) []string {
+	list := []string{""}
+	for paragraph := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(body), "\r\n", "\n"), "\n\n") {
+		last := &list[len(list)-1]
+		inCode := strings.Count(*last, "```")%2 == 1
+		if *last != "" && !inCode && len([]rune(*last))+len([]rune(paragraph)) > mostOnSlide {
+			list = append(list, paragraph)
+			continue
+		}
+		*last = strings.TrimPrefix(*last+"\n\n"+paragraph, "\n\n")
+	}
+	return list
 }
 
 // pptx writes Office Open XML for presentations.
@@ -192,7 +221,7 @@ func (d *deck) pictures(s *loomv1.Slide) (list []*picture, err error) {
 			list = append(list, &picture{chart: f.Chart, alt: first(f.Alt, f.Caption), title: f.Caption})
 			continue
 		}
-		p, err := d.picture(f)
+		p, err := d.picture(f, d.style)
 		if err != nil {
 			return nil, err
 		}

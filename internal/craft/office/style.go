@@ -2,8 +2,10 @@ package office
 
 import (
 	"cmp"
+	"image/color"
 	"strings"
 
+	"github.com/loomrun/loom/internal/craft/chart"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -79,4 +81,13 @@ var calloutColors = map[string][2]string{
 func (s style) seriesColor(i int) string {
 	list := []string{s.primary, s.accent, "2E7D4F", "B26A00", "5B3FA0", "5B6B7B", "0072B2", "B3261E"}
 	return list[i%len(list)]
+}
+
+// seriesColors are those of a chart that is drawn as a picture.
+func (s style) seriesColors() (list []color.RGBA) {
+	for i := range chart.MaxSeries {
+		r, g, b := rgb(s.seriesColor(i))
+		list = append(list, color.RGBA{uint8(r), uint8(g), uint8(b), 255})
+	}
+	return list
 }

@@ -411,7 +411,7 @@ func (x *workbook) charts(page *loomv1.SheetPage, row int) error {
 		c := &excelize.Chart{
 			Type: chartKinds[f.Chart.Kind], Title: excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: first(f.Caption, f.Id)}}}, Format: excelize.GraphicOptions{AltText: first(f.Alt, f.Caption)},
 			Dimension: excelize.ChartDimension{Width: 640, Height: 340}, Legend: excelize.ChartLegend{Position: "bottom"},
-			XAxis: excelize.ChartAxis{Font: excelize.Font{Color: "404040"}}, YAxis: excelize.ChartAxis{Font: excelize.Font{Color: "404040"}, MajorGridLines: true},
+			XAxis: excelize.ChartAxis{Font: excelize.Font{Color: "404040"}}, YAxis: excelize.ChartAxis{Font: excelize.Font{Color: "404040"}, MajorGridLines: true, NumFmt: excelize.ChartNumFmt{CustomNumFmt: axisFormat(f.Chart)}},
 		}
 		byPoint := f.Chart.Kind == "pie" // else a series has one colour
 		c.VaryColors = &byPoint
@@ -471,7 +471,7 @@ func (x *workbook) chartData(f *loomv1.Figure) (string, error) {
 }
 
 func (x *workbook) image(name string, f *loomv1.Figure, row int) error {
-	p, err := x.picture(f)
+	p, err := x.picture(f, x.style)
 	if err != nil || p.data == nil {
 		return err
 	}
