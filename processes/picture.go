@@ -132,6 +132,8 @@ func progress(s *loomv1.NodeState) (string, drawing.Tone) {
 		return "failed", drawing.Bad
 	case loomv1.NodeStatus_NODE_STATUS_SKIPPED:
 		return "skipped", drawing.Faint
+	case loomv1.NodeStatus_NODE_STATUS_DETACHED:
+		return "done after the end", drawing.Faint
 	}
 	return "not reached", drawing.Plain
 }

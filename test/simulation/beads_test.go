@@ -173,6 +173,9 @@ func (o *oracle) started(e *loomv1.Event, f *loomv1.ExecutionStarted) {
 			o.w.see("child lands")
 		}
 	}
+	if f.After != "" {
+		o.afterEnd(x, f.After)
+	}
 	if o.waitsFor(x.bead) {
 		o.broken(24, "%s begins though its bead is blocked", x.id)
 	}
@@ -247,7 +250,8 @@ func (o *oracle) forked(e *loomv1.Event, f *loomv1.ExecutionForked) {
 		n.visit, n.number, n.replans, n.reworks, n.movedFrom = st.Visit, st.Attempts, st.Replans, st.Reworks, st.MovedFrom
 		n.reached = st.Status != loomv1.NodeStatus_NODE_STATUS_UNSPECIFIED
 		n.completed = st.Status == loomv1.NodeStatus_NODE_STATUS_SUCCEEDED
-		n.over = n.completed || st.Status == loomv1.NodeStatus_NODE_STATUS_FAILED || st.Status == loomv1.NodeStatus_NODE_STATUS_SKIPPED
+		n.aside = st.Status == loomv1.NodeStatus_NODE_STATUS_DETACHED
+		n.over = n.completed || n.aside || st.Status == loomv1.NodeStatus_NODE_STATUS_FAILED || st.Status == loomv1.NodeStatus_NODE_STATUS_SKIPPED
 		n.granted[st.Visit] = (st.ExtraAttempts + n.def.MaxAttempts - 1) / max(n.def.MaxAttempts, 1)
 		for _, a := range st.History {
 			if p := a.Outcome.GetChange().GetPatchDigest(); p != "" && a.Outcome.Status == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {

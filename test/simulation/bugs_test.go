@@ -37,6 +37,9 @@ var bugs = append([]bug{
 	{"attempts that the CEO grants are forgotten", flow + "judge.go", `st.Attempts < n.limit()+st.ExtraAttempts`, `st.Attempts < n.limit()`, ""},
 	{"rework without bound", flow + "failure.go", `if r.state(n).GetReworks() >= n.OnFailure.GetMax() {`, `if n.OnFailure.GetMax() == 0 {`, ""},
 	{"rework is not counted", flow + "failure.go", `return r.rework(n, to, st.Reworks+1, told(out))`, `return r.rework(n, to, st.Reworks, told(out))`, ""},
+	{"the end waits for what is detached", flow + "run.go", `	case n.Detached:
+		return r.setAside(n)`, ``, ""},
+	{"a way to what is detached is a way to an end", flow + "run.go", `return slices.ContainsFunc(edges, func(e *edge) bool { return !e.to.Detached })`, `return len(edges) > 0`, "the simulation of the workflow core alone looks whether an end was reached"},
 	{"a start needs one edge only", flow + "run.go", `taken, settled = taken || t, settled && ok`, `taken, settled = taken || t, settled && ok || t`, ""},
 	{"a dead node starts", flow + "run.go", `	case !taken:
 		return false, r.skip(n)`, `	case false:
@@ -247,6 +250,8 @@ var bugs = append([]bug{
 
 // projectBugs are those of what composes the cores.
 var projectBugs = []bug{
+	{"what is left for after the end is forgotten", whole + "detached.go", `	d.later(func() error { return d.beginAfter(x, part) })`, `	d.later(func() error { return nil })`, ""},
+	{"what is left for after the end is done after any end", whole + "detached.go", `part == nil || !workflow.Delivered(e.GetExecutionEnded().GetStatus())`, `part == nil`, ""},
 	{"digest not checked", whole + "approval.go", `if subtle.ConstantTimeCompare([]byte(a.Digest), []byte(v.Digest)) != 1 {`, `if subtle.ConstantTimeCompare([]byte(a.Digest), []byte(v.Digest)) == 7 {`, ""},
 	{"signature not checked", rings, `len(k.PublicKey) == ed25519.PublicKeySize && ed25519.Verify(k.PublicKey, SignedBytes(c.GetPayload()), c.GetSignature()), nil`, `len(k.PublicKey) == ed25519.PublicKeySize, nil`, ""},
 	{"what a revoked key signs is taken", rings, `		case k.RevokedAt != nil:

@@ -80,7 +80,9 @@
 //   - 38 what happens to agents is journaled once, in the order of their host's
 //     starts and records (lives_test.go);
 //   - 43 what is closing takes no attempt from whoever is in the middle of a step of
-//     it, or of what works for it, and ends once nobody is.
+//     it, or of what works for it, and ends once nobody is;
+//   - 44 what is detached is set aside when its time has come, and begins with the end of
+//     what was delivered, all of it, once, and nothing else.
 //
 // What must be seen at least now and then (the "sometimes" list) is in
 // simulation_test.go: a run that never gets there proves nothing. Which planted

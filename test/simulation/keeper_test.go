@@ -246,6 +246,7 @@ func (k *keeper) commit(batch []entry) {
 		k.w.oracle.saw(e)
 	}
 	k.w.oracle.stillTrains()
+	k.w.oracle.stillAfterwards()
 }
 
 // restart folds the log again, from nothing or from the snapshot, and compares.

@@ -65,6 +65,7 @@ type oracle struct {
 	polls      map[string]*poll  // by decision
 	polled     []string          // decisions whose votes have not ended
 	expected   []arrival         // that must come with the command that is followed
+	owing      []*execution      // that ended with it, and left something for afterwards
 	adopting   *loomv1.Event     // a plan, which the end of its attempt must follow
 }
 
@@ -112,6 +113,7 @@ type execution struct {
 	newest     *loomv1.Candidate
 	car        *loomv1.Car     // what a train has shown of a candidate
 	verified   map[string]bool // commits
+	owed       []string        // detached nodes that are to be done after its end
 }
 
 type nodeOracle struct {
@@ -133,6 +135,7 @@ type nodeOracle struct {
 	reworks     uint32 // by its rules
 	movedFrom   string // where the last candidate sat that came too late
 	extra       uint32 // attempts that the CEO granted in this visit
+	aside       bool   // it is left for after the end
 }
 
 type attempt struct {

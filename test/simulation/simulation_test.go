@@ -52,7 +52,7 @@ var sometimes = []string{
 	"key enrolled", "key revoked", "change of the keys waits for another", "answer waits for another key", "one key twice", "decided by two keys",
 	"vote ended", "vote ends early or with its time",
 	"train", "landed with its train", "train with a culprit", "refused by a train", "train settled",
-	"landed", "landing settled", "no landing settled", "completed", "rejected",
+	"set aside", "work after the end", "landed", "landing settled", "no landing settled", "completed", "rejected",
 }
 
 // TestWF10_Simulation covers WF03 to WF12, GRAPH03, LOCK01, ACT04, P5 to P10

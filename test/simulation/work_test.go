@@ -35,6 +35,10 @@ func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
 		o.taken(x, n, f.EdgeSettled)
 	case *loomv1.Event_NodeSkipped:
 		n.reached, n.over, n.completed = true, true, false
+		if f.NodeSkipped.Detached {
+			o.setAside(x, n, e)
+			break
+		}
 		if f.NodeSkipped.Reason != "" {
 			o.nothingLeft(x, n, e)
 			break
@@ -96,6 +100,7 @@ func (o *oracle) executionEnded(x *execution, e *loomv1.Event, f *loomv1.Executi
 	o.closesAtABoundary(x, f)
 	x.ended, x.over, x.status = true, false, f.Status
 	o.running--
+	o.owes(x, f.Status)
 	if f.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED && x.parent == nil && !x.closing {
 		o.follows(e, "close")
 	}
@@ -125,6 +130,8 @@ func (o *oracle) ready(x *execution, node string) bool {
 
 func (o *oracle) dispatched(x *execution, n *nodeOracle, e *loomv1.Event, d *loomv1.AttemptDispatched) {
 	switch {
+	case n.def.Detached:
+		o.broken(44, "%s is dispatched, and is for after the end", e.Attempt)
 	case n.attempt != "":
 		o.broken(6, "%s is dispatched while %s is outstanding", e.Attempt, n.attempt)
 	case o.attempts[e.Attempt] != nil:
@@ -340,7 +347,7 @@ func (o *oracle) reset(x *execution, nodes []string) {
 			o.broken(11, "approval %s stands though %s begins anew", x.approved, id)
 		}
 		n.gap, n.waived, n.succeeded = false, false, false
-		n.reached, n.over, n.completed = false, false, false
+		n.reached, n.over, n.completed, n.aside = false, false, false, false
 	}
 }
 

@@ -155,6 +155,12 @@ func (p *prompt) bead(b *loomv1.Brief) {
 		p.data(text.String())
 	}
 	p.WriteByte('\n')
+	if b.CameTo != "" {
+		p.section("What it came to")
+		p.WriteString("The work on this has ended and is delivered; you do what was left for afterwards. Your worktree has what was made, and what you change in it is not kept. It came to:\n")
+		p.data(b.CameTo)
+		p.WriteByte('\n')
+	}
 }
 
 func sortedKeys(m map[string]string) []string {

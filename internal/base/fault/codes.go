@@ -181,6 +181,7 @@ var codes = map[string]Exit{
 	"workflow/invalid":   Invalid,
 	"workflow/version":   Invalid,
 	"workflow/gate":      Invalid,
+	"workflow/detached":  Invalid,
 	"workflow/process":   Invalid,
 	"workflow/depth":     Limit,
 

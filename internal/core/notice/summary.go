@@ -48,6 +48,9 @@ func flow(e *loomv1.Event) string {
 		}
 		return fmt.Sprintf("%s: %s -> %s", about(e), s.GetFrom(), s.GetTo()) + in(s.GetOutcome())
 	case *loomv1.Event_NodeSkipped:
+		if f.NodeSkipped.GetDetached() {
+			return fmt.Sprintf("%s: %s set aside, %s", about(e), e.Node, f.NodeSkipped.GetReason())
+		}
 		if why := f.NodeSkipped.GetReason(); why != "" {
 			return fmt.Sprintf("%s: %s skipped, %s", about(e), e.Node, why)
 		}

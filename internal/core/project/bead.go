@@ -37,10 +37,10 @@ func (d *decision) file(b *loomv1.Bead, f filing) (*loomv1.Answer, error) {
 }
 
 // begin starts the next execution of a bead on the newest definition of its
-// process; as may say for whom, and is completed.
+// process; as may say for whom, and by which definition, and is completed.
 func (d *decision) begin(bead string, as *loomv1.ExecutionStarted) error {
 	b := d.s.bead(bead)
-	as.DefinitionHash = d.s.p.Latest[b.Process]
+	as.DefinitionHash = first(as.DefinitionHash, d.s.p.Latest[b.Process])
 	def := d.s.p.Definitions[as.DefinitionHash]
 	as.Definition, as.Version, as.Checks = def.Name, def.Version, d.s.required(def)
 	d.bead, d.execution, d.node, d.attempt = b.Id, fmt.Sprintf("%s-x%d", b.Id, b.Executions+1), "", ""

@@ -49,6 +49,7 @@ func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt, now time.Time) *lo
 	b.Team = s.teamView(x, a)
 	b.Step = s.stepBrief(x, a)
 	b.Interview = s.interviewBrief(x)
+	b.CameTo = s.cameTo(x)
 	s.conversationBrief(x, b)
 	return b
 }

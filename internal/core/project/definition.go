@@ -82,6 +82,9 @@ func (s *State) applyDefinition(e *loomv1.Event, f *loomv1.DefinitionStored) err
 	if f.Changed {
 		s.p.Changed[name] = true
 	}
+	if f.Part {
+		return nil
+	}
 	if f.Changed || !s.p.Changed[name] {
 		s.p.Latest[name] = f.Hash
 	}

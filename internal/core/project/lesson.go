@@ -5,8 +5,12 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// learn counts what an execution that ends teaches.
+// learn counts what an execution that ends teaches; what is done after another's end counts
+// for none.
 func (s *State) learn(x *loomv1.Execution) {
+	if s.taught = nil; x.After != "" {
+		return
+	}
 	var asked []*loomv1.Approval
 	for _, id := range s.asked[x.Id] {
 		asked = append(asked, s.approval(id))

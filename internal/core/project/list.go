@@ -249,6 +249,7 @@ func listedBead(b *loomv1.Bead) *loomv1.Bead {
 		Labels: slices.Clone(b.Labels), Process: b.Process, Execution: b.Execution, About: b.About, Fingerprint: b.Fingerprint,
 		Occurrences: b.Occurrences, CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt, FiledBy: b.FiledBy, Reason: b.Reason,
 		Parent: b.Parent, BlockedBy: slices.Clone(b.BlockedBy), BlockedSince: b.BlockedSince, Assignee: b.Assignee, Executions: b.Executions, Follows: b.Follows,
+		After: b.After,
 	}
 }
 
@@ -257,7 +258,7 @@ func listedExecution(x *loomv1.Execution) *loomv1.Execution {
 		Id: x.Id, Bead: x.Bead, Project: x.Project, Definition: x.Definition, Version: x.Version, DefinitionHash: x.DefinitionHash,
 		Status: x.Status, StartedAt: x.StartedAt, EndedAt: x.EndedAt, Dispatches: x.Dispatches, Transitions: x.Transitions,
 		Reason: x.Reason, Priority: x.Priority, Usage: proto.CloneOf(x.Usage), ModelCalls: x.ModelCalls, Scripted: x.Scripted,
-		HeldSince: x.HeldSince, Parent: x.Parent, Depth: x.Depth,
+		HeldSince: x.HeldSince, Parent: x.Parent, Depth: x.Depth, After: x.After,
 	}
 }
 

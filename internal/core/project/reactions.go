@@ -91,6 +91,7 @@ func reactions() []reaction {
 		afterwards("session", "what had failed to be delivered is, for it has landed", (*decision).followLateLanding, of[*loomv1.Event_LandingSettled]()),
 
 		afterwards("conversation", "the conversation in which the work was begun hears of its end", (*decision).followConversation, of[*loomv1.Event_ExecutionEnded]()),
+		afterwards("execution", "what was set aside until the end begins, if the work is delivered", (*decision).followDetached, of[*loomv1.Event_ExecutionEnded]()),
 		afterwards("execution", "the attempt that waits for the execution is answered", (*decision).followChild, of[*loomv1.Event_ExecutionEnded]()),
 		atOnce("bead", "the bead ends as its execution did, and the outcome is noted; of a bead that asks for a vote, the vote is cast", (*decision).followEnd, of[*loomv1.Event_ExecutionEnded]()),
 	}

@@ -81,7 +81,7 @@ func (f folder) fold() error {
 	case *loomv1.Event_EdgeSettled:
 		return f.settled(fact.EdgeSettled)
 	case *loomv1.Event_NodeSkipped:
-		return f.skipped()
+		return f.skipped(fact.NodeSkipped)
 	case *loomv1.Event_NodeCompleted:
 		return f.completed(fact.NodeCompleted)
 	case *loomv1.Event_ReworkStarted:
@@ -180,7 +180,7 @@ func (f folder) started(s *loomv1.ExecutionStarted) error {
 	x.StartedAt = f.e.Time
 	x.Checks, x.ProjectChecks = slices.Clone(s.GetChecks()), slices.Clone(s.GetChecks())
 	x.Parent, x.ParentAttempt, x.Depth = s.GetParent(), s.GetParentAttempt(), s.GetDepth()
-	x.Draft, x.Begins, x.Lands = s.GetDraft(), s.GetBegins(), s.GetLands()
+	x.Draft, x.Begins, x.Lands, x.After = s.GetDraft(), s.GetBegins(), s.GetLands(), s.GetAfter()
 	f.prepare()
 	return nil
 }
@@ -218,12 +218,14 @@ func (f folder) count() {
 	}
 }
 
-func (f folder) skipped() error {
+func (f folder) skipped(s *loomv1.NodeSkipped) error {
 	if st := f.x.Nodes[f.e.Node]; !idle(st) {
 		return f.wrong("it is %s", nodeWord(st))
 	}
 	st := f.touch()
-	st.Status, st.RetryAt = skippedStatus, nil
+	if st.Status, st.RetryAt = skippedStatus, nil; s.GetDetached() {
+		st.Status = detachedStatus
+	}
 	return nil
 }
 

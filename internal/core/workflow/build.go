@@ -252,7 +252,7 @@ func (b *builder) checkShape() {
 		if n != starts[0] && !n.follows(starts[0]) {
 			b.bad("workflow/reach", "nodes."+n.Id, "node %q cannot be reached from the start", n.Id)
 		}
-		if !n.isEnd() && !anyFollows(ends, n) {
+		if !n.isEnd() && !n.Detached && !anyFollows(ends, n) {
 			b.bad("workflow/reach", "nodes."+n.Id, "node %q cannot reach an end", n.Id)
 		}
 	}

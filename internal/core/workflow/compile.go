@@ -66,7 +66,7 @@ func Compile(def *loomv1.Definition) (*Compiled, error) {
 	}
 	def = proto.CloneOf(def)
 	b := &builder{c: &Compiled{def: def, nodes: make(map[string]*node, len(def.Nodes))}}
-	for _, step := range []func(){b.addNodes, b.addEdges, b.sort, b.checkShape, b.addRework, b.addGates, b.addPrograms, b.checkDuties} {
+	for _, step := range []func(){b.addNodes, b.addEdges, b.sort, b.checkDetached, b.checkShape, b.addRework, b.addGates, b.addPrograms, b.checkDuties} {
 		if step(); len(b.errs) > 0 {
 			return nil, fault.Join(b.errs)
 		}

@@ -13,7 +13,7 @@ import (
 // or an edge, "FROM -> TO" with "!" for a failure edge and "? CONDITION".
 //
 // Flags of a task: role=R, max=N, multi, late (failure edge after attempts),
-// critical, optional, process=P, kind=commit|verify|land. An edge's id is FROM-TO, with "!" after it on failure.
+// critical, optional, detached, process=P, kind=commit|verify|land. An edge's id is FROM-TO, with "!" after it on failure.
 func define(drawing string, change ...func(map[string]*loomv1.NodeDefinition)) *loomv1.Definition {
 	d := &loomv1.Definition{Name: "drawn", Version: "1.0"}
 	nodes := map[string]*loomv1.NodeDefinition{}
@@ -81,6 +81,8 @@ func drawnNode(words []string) *loomv1.NodeDefinition {
 			n.FailureEdgeAfterAttempts = true
 		case "critical":
 			n.Criticality = loomv1.Criticality_CRITICALITY_CRITICAL
+		case "detached":
+			n.Detached = true
 		case "optional":
 			n.Criticality = loomv1.Criticality_CRITICALITY_OPTIONAL
 		case "process":

@@ -24,6 +24,9 @@ func (r Run) done() error {
 	if len(r.X.Gaps) > 0 {
 		status, reasons = loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED_WITH_GAPS, append(reasons, gapReasons(r.X)...)
 	}
+	if why, is := r.wasted(); is {
+		return r.end(loomv1.ExecutionStatus_EXECUTION_STATUS_FAILED, cut(why, SummaryBytes))
+	}
 	if nothing := Nothing(r.X); nothing != "" {
 		reasons = append(reasons, nothing)
 	}

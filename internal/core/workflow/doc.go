@@ -72,6 +72,11 @@
 // An execution that the CEO closes is held and ends when nobody holds an attempt of it,
 // at a step's boundary, or else at once.
 //
+// A detached node is set aside when it is reached, and counts as settled: the end does not
+// wait for it. If the execution delivers, the project begins another one after the end
+// that does what was set aside ([AfterWork]), about which nobody is asked: what fails for
+// good is a gap, and where nothing of it succeeds that execution fails.
+//
 // A task that a process does is dispatched like any other, but nobody claims
 // it: the end of a child execution is its answer.
 //

@@ -49,6 +49,8 @@ func (r Run) turnTo(to, reason, words string) error {
 		return fault.New("override/ended", "execution %q is being closed since %s", r.X.Id, r.X.Closing.Time.AsTime().Format(timeLayout))
 	case n == nil:
 		return fault.New("workflow/node", "workflow %q has no node %q", r.X.Definition, to).At("node")
+	case n.Detached:
+		return fault.New("workflow/detached", "node %q is detached: it is done after the end", to).At("node")
 	}
 	from := r.at(n)
 	part := slices.DeleteFunc(r.touched(n), func(n *node) bool { return r.state(n).GetStatus() == unreached })

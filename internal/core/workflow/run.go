@@ -139,6 +139,8 @@ func (r Run) reach(n *node) (back bool, err error) {
 
 func (r Run) start(n *node) error {
 	switch {
+	case n.Detached:
+		return r.setAside(n)
 	case r.nothingToApprove(n):
 		return r.doneWithout(n, "there is nothing to approve")
 	case r.leftToParent(n):
@@ -213,7 +215,7 @@ func (r Run) succeed(n *node, label string) error {
 	switch {
 	case err != nil:
 		return r.escalate(n, "condition/evaluation", err.Error())
-	case len(taken) == 0 && !n.isEnd() && r.deadEnd(n):
+	case !leadOn(taken) && !n.isEnd() && r.deadEnd(n):
 		return r.escalate(n, "workflow/dead-end", fmt.Sprintf("no edge of %q holds, and nothing else leads to an end", n.Id))
 	}
 	return r.complete(n, true, taken, label)
@@ -223,8 +225,8 @@ func (r Run) succeed(n *node, label string) error {
 func (r Run) override(n *node) error { return r.complete(n, true, r.onward(n), byOverride) }
 
 // onward is the way on from a node that is not to stop what follows: along the
-// success edges that hold or, if there is none, along all of them; a node that
-// has none goes along what it has.
+// success edges that hold or, if none leads on, along all of them; a node that
+// has none that does goes along what it has.
 func (r Run) onward(n *node) []*edge {
 	in := r.edgeInput(n)
 	var onSuccess, holding []*edge
@@ -238,12 +240,17 @@ func (r Run) onward(n *node) []*edge {
 		}
 	}
 	switch {
-	case len(holding) > 0:
+	case leadOn(holding):
 		return holding
-	case len(onSuccess) > 0:
+	case leadOn(onSuccess):
 		return onSuccess
 	}
 	return n.out
+}
+
+// leadOn says whether any of some edges leads to what the end waits for.
+func leadOn(edges []*edge) bool {
+	return slices.ContainsFunc(edges, func(e *edge) bool { return !e.to.Detached })
 }
 
 func (r Run) complete(n *node, succeeded bool, taken []*edge, label string) error {

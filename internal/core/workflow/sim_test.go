@@ -82,7 +82,7 @@ func sometimes(t *testing.T, saw map[string]int) {
 		"none live", "child", "child failed", "child delivered", "nested", "child withdrawn", "skipped", "backoff", "continue", "timeout", "rework", "rework by the CEO", "reapproval",
 		"escalation", "dead end", "no value", "override", "granted", "failure edge", "withdrawn attempt", "withdrawn approval",
 		"lapsed", "asked again", "no evidence", "patch changed", "landed", "parked", "released", "restart", "answered twice", "stale answer",
-		"own work", "crash", "host lost", "crashed", "parked for the operator",
+		"own work", "crash", "detached", "host lost", "crashed", "parked for the operator",
 	} {
 		if saw[what] == 0 && *seeds >= 2000 {
 			t.Errorf("in %d runs there was never: %s", *seeds, what)
@@ -185,6 +185,13 @@ func (m *sim) before(e *loomv1.Event) {
 			}
 		}
 	case *loomv1.Event_NodeSkipped:
+		if f.NodeSkipped.Detached {
+			m.checkReady(e.Node)
+			if !m.def.Node(e.Node).Detached {
+				m.broken("%s is set aside, and the end waits for it", e.Node)
+			}
+			break
+		}
 		if f.NodeSkipped.Reason != "" {
 			left := workflow.Nested(m.x) && m.def.Node(e.Node).Kind == loomv1.NodeKind_NODE_KIND_LAND
 			if !left && (m.x.Change != nil || m.x.Approved != nil) {
@@ -319,7 +326,8 @@ func kinds(e *loomv1.Event) (kinds []string) {
 	}
 	switch f := e.Fact.(type) {
 	case *loomv1.Event_NodeSkipped:
-		see("skipped", true)
+		see("skipped", !f.NodeSkipped.Detached)
+		see("detached", f.NodeSkipped.Detached)
 	case *loomv1.Event_RetryScheduled:
 		see("backoff", true)
 	case *loomv1.Event_AttemptDispatched:

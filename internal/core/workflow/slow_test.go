@@ -152,7 +152,7 @@ func (s *slow) advance() {
 }
 
 func (s *slow) done(id string) bool {
-	return slices.Contains([]string{"succeeded", "failed", "skipped"}, s.nodes[id].status)
+	return slices.Contains([]string{"succeeded", "failed", "skipped", "detached"}, s.nodes[id].status)
 }
 
 func (s *slow) close(how string) {
@@ -168,6 +168,10 @@ func (s *slow) reach(id string) {
 	}
 	if holds, known := s.read(g.GetCondition(), id); !n.waived && (!holds || !known) {
 		s.shut(id, g, known)
+		return
+	}
+	if s.node(id).Detached {
+		n.status = "detached"
 		return
 	}
 	switch s.node(id).Type {
@@ -221,7 +225,7 @@ func (s *slow) succeed(id string) {
 	unknown := slices.ContainsFunc(edges, func(e *loomv1.EdgeDefinition) bool { _, known := s.read(e.Condition, id); return !known })
 	taken := s.holding(edges)
 	isEnd := s.node(id).Type == loomv1.NodeType_NODE_TYPE_END
-	if unknown || len(taken) == 0 && !isEnd && !s.endWithout(id) {
+	if unknown || !s.leadOn(taken) && !isEnd && !s.endWithout(id) {
 		s.escalate(id)
 		return
 	}
@@ -247,13 +251,19 @@ func (s *slow) alive(id, without string) bool {
 
 // onward is the way on from what was passed over.
 func (s *slow) onward(id string) []*loomv1.EdgeDefinition {
-	switch success := s.outOf(id, false); {
-	case len(s.holding(success)) > 0:
+	success := s.outOf(id, false)
+	switch {
+	case s.leadOn(s.holding(success)):
 		return s.holding(success)
-	case len(success) > 0:
+	case s.leadOn(success):
 		return success
 	}
-	return s.outOf(id, true)
+	return append(success, s.outOf(id, true)...)
+}
+
+// leadOn says whether an edge leads to what the end waits for.
+func (s *slow) leadOn(edges []*loomv1.EdgeDefinition) bool {
+	return slices.ContainsFunc(edges, func(e *loomv1.EdgeDefinition) bool { return !s.node(e.To).Detached })
 }
 
 func (s *slow) gap(id string) {

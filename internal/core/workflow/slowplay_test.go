@@ -231,8 +231,11 @@ func (d *duel) step() string {
 		d.slow.advance()
 		return "hold"
 	}
-	d.saw["move"]++
 	to := d.slow.order[d.rng.IntN(len(d.slow.order))]
+	if d.slow.node(to).Detached {
+		return "nothing"
+	}
+	d.saw["move"]++
 	d.must(d.run().Move(to, ""))
 	d.slow.move(to)
 	return "move to " + to

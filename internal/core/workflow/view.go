@@ -18,6 +18,8 @@ const (
 	succeeded     = loomv1.NodeStatus_NODE_STATUS_SUCCEEDED
 	failed        = loomv1.NodeStatus_NODE_STATUS_FAILED
 	skippedStatus = loomv1.NodeStatus_NODE_STATUS_SKIPPED
+
+	detachedStatus = loomv1.NodeStatus_NODE_STATUS_DETACHED
 )
 
 // Next returns the earliest moment at which [Run.Tick] has something to do.
@@ -142,7 +144,7 @@ func running(x *loomv1.Execution) bool {
 // isSettled says whether a visit of a node is over.
 func isSettled(st *loomv1.NodeState) bool {
 	switch st.GetStatus() {
-	case succeeded, failed, skippedStatus:
+	case succeeded, failed, skippedStatus, detachedStatus:
 		return true
 	}
 	return false

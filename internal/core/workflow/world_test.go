@@ -231,6 +231,9 @@ func tell(e *loomv1.Event) string {
 		}
 		return fmt.Sprintf("%s taken: %s", f.EdgeSettled.Edge, f.EdgeSettled.Outcome)
 	case *loomv1.Event_NodeSkipped:
+		if f.NodeSkipped.Detached {
+			return e.Node + " set aside"
+		}
 		return e.Node + " skipped"
 	case *loomv1.Event_AttemptDispatched:
 		return strings.TrimSpace(fmt.Sprintf("%s dispatched to %s: %d.%d %s", e.Node, f.AttemptDispatched.Role,

@@ -23,6 +23,7 @@ export function mark(n, x) {
     case 'NODE_STATUS_RUNNING': return { kind: 'run', sign: '▸', text: s.attempt?.parked ? 'parked: ' + s.attempt.parked : s.attempt?.claimant ? 'running' : 'queued' };
     case 'NODE_STATUS_BACKOFF': return { kind: 'run', sign: '↻', text: 'tried again soon' };
     case 'NODE_STATUS_SKIPPED': return { kind: 'none', sign: '–', text: 'skipped' };
+    case 'NODE_STATUS_DETACHED': return { kind: 'none', sign: '⇢', text: 'done after the end' };
   }
   return { kind: 'none', sign: '', text: 'not reached' };
 }

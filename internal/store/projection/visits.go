@@ -86,7 +86,8 @@ func (x *execution) leave(e *loomv1.Event) {
 
 func settled(st *loomv1.NodeState) bool {
 	switch st.GetStatus() {
-	case loomv1.NodeStatus_NODE_STATUS_SUCCEEDED, loomv1.NodeStatus_NODE_STATUS_FAILED, loomv1.NodeStatus_NODE_STATUS_SKIPPED:
+	case loomv1.NodeStatus_NODE_STATUS_SUCCEEDED, loomv1.NodeStatus_NODE_STATUS_FAILED, loomv1.NodeStatus_NODE_STATUS_SKIPPED,
+		loomv1.NodeStatus_NODE_STATUS_DETACHED:
 		return true
 	}
 	return false

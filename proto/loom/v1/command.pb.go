@@ -5040,7 +5040,9 @@ type Brief struct {
 	Interview *InterviewBrief `protobuf:"bytes,22,opt,name=interview,proto3" json:"interview,omitempty"`
 	// For the lead of a conversation: the processes by which work can be begun, each
 	// "NAME: what it is for".
-	Processes     []string `protobuf:"bytes,23,rep,name=processes,proto3" json:"processes,omitempty"`
+	Processes []string `protobuf:"bytes,23,rep,name=processes,proto3" json:"processes,omitempty"`
+	// For work after an end: what the execution came to that has ended; at most 16 KiB.
+	CameTo        string `protobuf:"bytes,24,opt,name=came_to,json=cameTo,proto3" json:"came_to,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5234,6 +5236,13 @@ func (x *Brief) GetProcesses() []string {
 		return x.Processes
 	}
 	return nil
+}
+
+func (x *Brief) GetCameTo() string {
+	if x != nil {
+		return x.CameTo
+	}
+	return ""
 }
 
 // AskPermission asks whether tool calls of an attempt may be made; answered by
@@ -5857,7 +5866,7 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x125\n" +
 	"\bdecision\x18\x03 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
 	"\acomment\x18\x04 \x01(\tR\acomment\x12\x16\n" +
-	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xe0\a\n" +
+	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xf9\a\n" +
 	"\x05Brief\x12*\n" +
 	"\aattempt\x18\x01 \x01(\v2\x10.loom.v1.AttemptR\aattempt\x12+\n" +
 	"\x04node\x18\x02 \x01(\v2\x17.loom.v1.NodeDefinitionR\x04node\x12!\n" +
@@ -5886,7 +5895,8 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x04team\x18\x14 \x01(\v2\x11.loom.v1.TeamViewR\x04team\x12&\n" +
 	"\x04step\x18\x15 \x01(\v2\x12.loom.v1.StepBriefR\x04step\x125\n" +
 	"\tinterview\x18\x16 \x01(\v2\x17.loom.v1.InterviewBriefR\tinterview\x12\x1c\n" +
-	"\tprocesses\x18\x17 \x03(\tR\tprocesses\"\x8a\x01\n" +
+	"\tprocesses\x18\x17 \x03(\tR\tprocesses\x12\x17\n" +
+	"\acame_to\x18\x18 \x01(\tR\x06cameTo\"\x8a\x01\n" +
 	"\rAskPermission\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12-\n" +
 	"\bclaimant\x18\x02 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x120\n" +

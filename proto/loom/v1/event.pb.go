@@ -2149,7 +2149,9 @@ type DefinitionStored struct {
 	// Lower-case hex SHA-256 of the deterministic encoding.
 	Hash string `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
 	// Whether the CEO gave it, in place of the one that comes with the host.
-	Changed       bool `protobuf:"varint,3,opt,name=changed,proto3" json:"changed,omitempty"`
+	Changed bool `protobuf:"varint,3,opt,name=changed,proto3" json:"changed,omitempty"`
+	// It is a part of another one, and nobody's newest: one execution works by it.
+	Part          bool `protobuf:"varint,4,opt,name=part,proto3" json:"part,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2201,6 +2203,13 @@ func (x *DefinitionStored) GetHash() string {
 func (x *DefinitionStored) GetChanged() bool {
 	if x != nil {
 		return x.Changed
+	}
+	return false
+}
+
+func (x *DefinitionStored) GetPart() bool {
+	if x != nil {
+		return x.Part
 	}
 	return false
 }
@@ -3828,7 +3837,9 @@ type ExecutionStarted struct {
 	Begins *Change `protobuf:"bytes,9,opt,name=begins,proto3" json:"begins,omitempty"`
 	// It lands what it makes by itself: the execution that it works for has no step
 	// left that could.
-	Lands         bool `protobuf:"varint,10,opt,name=lands,proto3" json:"lands,omitempty"`
+	Lands bool `protobuf:"varint,10,opt,name=lands,proto3" json:"lands,omitempty"`
+	// The execution whose detached nodes it does. It has ended, and waits for nothing.
+	After         string `protobuf:"bytes,11,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3933,6 +3944,13 @@ func (x *ExecutionStarted) GetLands() bool {
 	return false
 }
 
+func (x *ExecutionStarted) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
 // EdgeSettled takes an edge or marks it dead. A taken edge is a transition.
 type EdgeSettled struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4012,11 +4030,14 @@ func (x *EdgeSettled) GetOutcome() string {
 }
 
 // NodeSkipped says that a node is passed over: every edge into it is dead, its
-// gate did not hold, the CEO moved on without it, or there is nothing left to do.
+// gate did not hold, the CEO moved on without it, or there is nothing left to do; or
+// that it is set aside until the end.
 type NodeSkipped struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why, where no edge says it: what there was to do is done.
-	Reason        string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	// It is done after the end, by an execution of its own.
+	Detached      bool `protobuf:"varint,2,opt,name=detached,proto3" json:"detached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4056,6 +4077,13 @@ func (x *NodeSkipped) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *NodeSkipped) GetDetached() bool {
+	if x != nil {
+		return x.Detached
+	}
+	return false
 }
 
 // AttemptDispatched queues an attempt for a role.
@@ -7184,13 +7212,14 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x11ProjectRegistered\x12.\n" +
 	"\x06config\x18\x01 \x01(\v2\x16.loom.v1.ProjectConfigR\x06config\"(\n" +
 	"\x0eProjectRemoved\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"u\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x89\x01\n" +
 	"\x10DefinitionStored\x123\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x13.loom.v1.DefinitionR\n" +
 	"definition\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\tR\x04hash\x12\x18\n" +
-	"\achanged\x18\x03 \x01(\bR\achanged\"\x81\x01\n" +
+	"\achanged\x18\x03 \x01(\bR\achanged\x12\x12\n" +
+	"\x04part\x18\x04 \x01(\bR\x04part\"\x81\x01\n" +
 	"\rOverrideGiven\x12\x12\n" +
 	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x14\n" +
 	"\x05about\x18\x02 \x01(\tR\x05about\x12\x16\n" +
@@ -7298,7 +7327,7 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x04gaps\x18\x05 \x01(\rR\x04gaps\"T\n" +
 	"\x12SubmissionRejected\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x18\n" +
-	"\asubject\x18\x02 \x01(\tR\asubject\"\xc7\x02\n" +
+	"\asubject\x18\x02 \x01(\tR\asubject\"\xdd\x02\n" +
 	"\x10ExecutionStarted\x12\x1e\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\tR\n" +
@@ -7312,15 +7341,17 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x05draft\x18\b \x01(\v2\x0e.loom.v1.DraftR\x05draft\x12'\n" +
 	"\x06begins\x18\t \x01(\v2\x0f.loom.v1.ChangeR\x06begins\x12\x14\n" +
 	"\x05lands\x18\n" +
-	" \x01(\bR\x05lands\"u\n" +
+	" \x01(\bR\x05lands\x12\x14\n" +
+	"\x05after\x18\v \x01(\tR\x05after\"u\n" +
 	"\vEdgeSettled\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\tR\x04edge\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12\x14\n" +
 	"\x05taken\x18\x04 \x01(\bR\x05taken\x12\x18\n" +
-	"\aoutcome\x18\x05 \x01(\tR\aoutcome\"%\n" +
+	"\aoutcome\x18\x05 \x01(\tR\aoutcome\"A\n" +
 	"\vNodeSkipped\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xe4\x01\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x1a\n" +
+	"\bdetached\x18\x02 \x01(\bR\bdetached\"\xe4\x01\n" +
 	"\x11AttemptDispatched\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x14\n" +
 	"\x05visit\x18\x02 \x01(\rR\x05visit\x12\x16\n" +

@@ -589,7 +589,9 @@ type Bead struct {
 	// While it is closed: how many gaps its work ended with.
 	Gaps uint32 `protobuf:"varint,36,opt,name=gaps,proto3" json:"gaps,omitempty"`
 	// The conversation, by its bead, in which it was begun.
-	Conversation  string `protobuf:"bytes,37,opt,name=conversation,proto3" json:"conversation,omitempty"`
+	Conversation string `protobuf:"bytes,37,opt,name=conversation,proto3" json:"conversation,omitempty"`
+	// The execution whose detached nodes it does: its parent's, which has ended.
+	After         string `protobuf:"bytes,38,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -883,6 +885,13 @@ func (x *Bead) GetConversation() string {
 	return ""
 }
 
+func (x *Bead) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
 // Delegation says for whom a bead is done.
 type Delegation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1017,7 +1026,7 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\t \x01(\tR\x0eidempotencyKey\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xae\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc4\n" +
 	"\n" +
 	"\x04Bead\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
@@ -1064,7 +1073,8 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\asession\x18\" \x01(\tR\asession\x12(\n" +
 	"\x05state\x18# \x01(\x0e2\x12.loom.v1.WorkStateR\x05state\x12\x12\n" +
 	"\x04gaps\x18$ \x01(\rR\x04gaps\x12\"\n" +
-	"\fconversation\x18% \x01(\tR\fconversation\"\xab\x01\n" +
+	"\fconversation\x18% \x01(\tR\fconversation\x12\x14\n" +
+	"\x05after\x18& \x01(\tR\x05after\"\xab\x01\n" +
 	"\n" +
 	"Delegation\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x12\n" +

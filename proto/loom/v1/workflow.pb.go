@@ -791,6 +791,8 @@ const (
 	// Passed over: every edge into it is dead, its gate did not hold, or the CEO
 	// moved on without it.
 	NodeStatus_NODE_STATUS_SKIPPED NodeStatus = 6
+	// Set aside: it is done after the end, if what was asked for is delivered.
+	NodeStatus_NODE_STATUS_DETACHED NodeStatus = 7
 )
 
 // Enum value maps for NodeStatus.
@@ -803,6 +805,7 @@ var (
 		4: "NODE_STATUS_SUCCEEDED",
 		5: "NODE_STATUS_FAILED",
 		6: "NODE_STATUS_SKIPPED",
+		7: "NODE_STATUS_DETACHED",
 	}
 	NodeStatus_value = map[string]int32{
 		"NODE_STATUS_UNSPECIFIED": 0,
@@ -812,6 +815,7 @@ var (
 		"NODE_STATUS_SUCCEEDED":   4,
 		"NODE_STATUS_FAILED":      5,
 		"NODE_STATUS_SKIPPED":     6,
+		"NODE_STATUS_DETACHED":    7,
 	}
 )
 
@@ -2241,7 +2245,10 @@ type NodeDefinition struct {
 	// What whoever works on it may read of the project's memory, and write.
 	Memory *MemoryAccess `protobuf:"bytes,20,opt,name=memory,proto3" json:"memory,omitempty"`
 	// Of an approval node: how many different keys have to sign that work goes on; 0 means 1.
-	Keys          uint32 `protobuf:"varint,21,opt,name=keys,proto3" json:"keys,omitempty"`
+	Keys uint32 `protobuf:"varint,21,opt,name=keys,proto3" json:"keys,omitempty"`
+	// The end does not wait for it: reached, it is set aside, and after the end an execution
+	// of its own does it. A task without edges out of it.
+	Detached      bool `protobuf:"varint,22,opt,name=detached,proto3" json:"detached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2421,6 +2428,13 @@ func (x *NodeDefinition) GetKeys() uint32 {
 		return x.Keys
 	}
 	return 0
+}
+
+func (x *NodeDefinition) GetDetached() bool {
+	if x != nil {
+		return x.Detached
+	}
+	return false
 }
 
 // MemoryAccess is what a node may read and write of the memory: "session",
@@ -2899,7 +2913,9 @@ type Execution struct {
 	// It works for another that has no step left to land what it makes.
 	Lands bool `protobuf:"varint,49,opt,name=lands,proto3" json:"lands,omitempty"`
 	// How the conversation that it is is held; unset where it is none.
-	Conversation  *ConversationSettings `protobuf:"bytes,50,opt,name=conversation,proto3" json:"conversation,omitempty"`
+	Conversation *ConversationSettings `protobuf:"bytes,50,opt,name=conversation,proto3" json:"conversation,omitempty"`
+	// The execution whose detached nodes it does, which has ended.
+	After         string `protobuf:"bytes,51,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3282,6 +3298,13 @@ func (x *Execution) GetConversation() *ConversationSettings {
 		return x.Conversation
 	}
 	return nil
+}
+
+func (x *Execution) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
 }
 
 // Gap is something that an execution went on without.
@@ -6376,7 +6399,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"model_tier\x18\x06 \x01(\rR\tmodelTier\x12+\n" +
 	"\x11verification_tier\x18\a \x01(\rR\x10verificationTier\x12\x14\n" +
 	"\x05check\x18\b \x01(\tR\x05check\x122\n" +
-	"\bdocument\x18\t \x01(\x0e2\x16.loom.v1.DocumentStageR\bdocument\"\xf3\x06\n" +
+	"\bdocument\x18\t \x01(\x0e2\x16.loom.v1.DocumentStageR\bdocument\"\x8f\a\n" +
 	"\x0eNodeDefinition\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x11.loom.v1.NodeTypeR\x04type\x12\x12\n" +
@@ -6400,7 +6423,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\abackoff\x18\x12 \x01(\v2\x10.loom.v1.BackoffR\abackoff\x12$\n" +
 	"\x05phase\x18\x13 \x01(\v2\x0e.loom.v1.PhaseR\x05phase\x12-\n" +
 	"\x06memory\x18\x14 \x01(\v2\x15.loom.v1.MemoryAccessR\x06memory\x12\x12\n" +
-	"\x04keys\x18\x15 \x01(\rR\x04keys\x1a:\n" +
+	"\x04keys\x18\x15 \x01(\rR\x04keys\x12\x1a\n" +
+	"\bdetached\x18\x16 \x01(\bR\bdetached\x1a:\n" +
 	"\fOutcomeEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"8\n" +
@@ -6429,7 +6453,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12.\n" +
 	"\aoutcome\x18\x04 \x01(\x0e2\x14.loom.v1.EdgeOutcomeR\aoutcome\x12\x1c\n" +
-	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xae\x11\n" +
+	"\tcondition\x18\x05 \x01(\tR\tcondition\"\xc4\x11\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x18\n" +
@@ -6489,7 +6513,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x05state\x18/ \x01(\x0e2\x12.loom.v1.WorkStateR\x05state\x12'\n" +
 	"\x06begins\x180 \x01(\v2\x0f.loom.v1.ChangeR\x06begins\x12\x14\n" +
 	"\x05lands\x181 \x01(\bR\x05lands\x12A\n" +
-	"\fconversation\x182 \x01(\v2\x1d.loom.v1.ConversationSettingsR\fconversation\x1aL\n" +
+	"\fconversation\x182 \x01(\v2\x1d.loom.v1.ConversationSettingsR\fconversation\x12\x14\n" +
+	"\x05after\x183 \x01(\tR\x05after\x1aL\n" +
 	"\n" +
 	"NodesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12(\n" +
@@ -6864,7 +6889,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x0fWORK_STATE_HELD\x10\x04\x12\x16\n" +
 	"\x12WORK_STATE_WAITING\x10\x05\x12\x16\n" +
 	"\x12WORK_STATE_BLOCKED\x10\x06\x12\x1f\n" +
-	"\x1bWORK_STATE_CLOSED_WITH_GAPS\x10\a*\xc0\x01\n" +
+	"\x1bWORK_STATE_CLOSED_WITH_GAPS\x10\a*\xda\x01\n" +
 	"\n" +
 	"NodeStatus\x12\x1b\n" +
 	"\x17NODE_STATUS_UNSPECIFIED\x10\x00\x12\x17\n" +
@@ -6873,7 +6898,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x13NODE_STATUS_WAITING\x10\x03\x12\x19\n" +
 	"\x15NODE_STATUS_SUCCEEDED\x10\x04\x12\x16\n" +
 	"\x12NODE_STATUS_FAILED\x10\x05\x12\x17\n" +
-	"\x13NODE_STATUS_SKIPPED\x10\x06*v\n" +
+	"\x13NODE_STATUS_SKIPPED\x10\x06\x12\x18\n" +
+	"\x14NODE_STATUS_DETACHED\x10\a*v\n" +
 	"\n" +
 	"PauseScope\x12\x1b\n" +
 	"\x17PAUSE_SCOPE_UNSPECIFIED\x10\x00\x12\x19\n" +

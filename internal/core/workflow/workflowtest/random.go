@@ -110,7 +110,7 @@ func (g *drawer) wayToMain() {
 func (g *drawer) earlier() string {
 	for {
 		n := g.d.Nodes[g.rng.IntN(len(g.d.Nodes))]
-		if n.Type != loomv1.NodeType_NODE_TYPE_END {
+		if n.Type != loomv1.NodeType_NODE_TYPE_END && !n.Detached {
 			return n.Id
 		}
 	}

@@ -1,6 +1,7 @@
 package workflowtest
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -25,7 +26,24 @@ func Rich(rng *rand.Rand, processes ...string) *loomv1.Definition {
 			g.gate(n)
 		}
 	}
+	for i := range g.rng.IntN(3) {
+		g.detached(fmt.Sprintf("later%d", i))
+	}
 	return g.d
+}
+
+// detached adds a task that is done after the end.
+func (g *drawer) detached(id string) {
+	from := g.earlier()
+	n := g.add(id, loomv1.NodeType_NODE_TYPE_TASK)
+	n.Role, n.MaxAttempts, n.Detached = []string{"researcher", "qa-engineer"}[g.rng.IntN(2)], 1+g.rng.Uint32N(3), true
+	n.Timeout = durationpb.New(time.Duration(1+g.rng.IntN(30)) * time.Minute)
+	n.Outcome = map[string]string{"ok": "bool"}
+	e := &loomv1.EdgeDefinition{Id: fmt.Sprintf("e%d", len(g.d.Edges)), From: from, To: id}
+	if g.one(2) {
+		e.Condition = []string{"execution.dispatches % 2 == 0", "false", "context.missing == 1"}[g.rng.IntN(3)]
+	}
+	g.d.Edges = append(g.d.Edges, e)
 }
 
 // nature says how much a task matters, and who does it.

@@ -34,13 +34,16 @@ func TestWF03_DrawnDefinitionsAreValid(t *testing.T) {
 				if n.Process != "" {
 					saw["process"]++
 				}
+				if n.Detached {
+					saw["detached"]++
+				}
 			}
 		}
 	}
 	for _, want := range []string{
 		"NODE_TYPE_APPROVAL", "NODE_TYPE_DECISION", "NODE_TYPE_MERGE", "NODE_KIND_COMMIT", "NODE_KIND_VERIFY", "NODE_KIND_LAND",
 		"CRITICALITY_CRITICAL", "CRITICALITY_OPTIONAL", "GATE_ACTION_BLOCK", "GATE_ACTION_SKIP", "GATE_ACTION_REPLAN",
-		"GATE_ACTION_FAIL", "process",
+		"GATE_ACTION_FAIL", "process", "detached",
 	} {
 		if saw[want] < 20 {
 			t.Errorf("in 1000 definitions there were %d of %s", saw[want], want)
