@@ -26,7 +26,7 @@ func (d *draft) byNature(i int) string {
 	p := &d.Phases[i]
 	after, before := d.reach(i, d.after), d.reach(i, d.before)
 	switch {
-	case p.Document == "postlog":
+	case p.Detached, p.Document == "postlog":
 		return ""
 	case p.IsSynthesis:
 		return puts

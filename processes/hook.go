@@ -81,6 +81,8 @@ func (d *draft) hook(h placedHook) {
 	for i, id := range h.After {
 		if d.first(id) < 0 {
 			d.refuse("process/hook", h.at("after", i), "there is no phase %q", id).Want("%s", suggest.Among(id, d.ids()))
+		} else if d.Phases[d.first(id)].Detached {
+			d.refuse("process/hook", h.at("after", i), "phase %q is detached: it is done after the end, and nothing waits for it", id)
 		}
 	}
 }

@@ -25,6 +25,7 @@ func (v *validator) node(i int, n *loomv1.NodeDefinition) {
 	v.belongs(i, n)
 	v.gate(i, n)
 	v.keys(i, n)
+	v.detached(i, n)
 	switch n.Type {
 	case task:
 		v.whoWorks(i, n)

@@ -215,6 +215,7 @@ func (c *compiler) node(n *nodeFile, i int) *loomv1.NodeDefinition {
 		Backoff:       backoff(n.Backoff),
 		Phase:         c.phase(n.Phase, i),
 		Memory:        access(n.Memory),
+		Detached:      n.Detached,
 	}
 	if n.Keys != nil {
 		def.Keys = *n.Keys

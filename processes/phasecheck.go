@@ -52,6 +52,9 @@ func (d *draft) required() {
 	if d.main.Has("phases") && len(d.Phases) == 0 {
 		d.refuse("process/phase", []any{"phases"}, "there are no phases")
 	}
+	if !slices.ContainsFunc(d.Phases, func(p phaseFile) bool { return !p.Detached }) && len(d.Phases) > 0 {
+		d.refuse("process/phase", []any{"phases"}, "all phases are detached: there is nothing after whose end they could be done")
+	}
 	if len(d.Phases) > maxPhases {
 		d.refuse("process/phase", []any{"phases"}, "%d phases, more than %d", len(d.Phases), maxPhases)
 	}
@@ -87,6 +90,7 @@ func (d *draft) phase(i int, rs *roles.Set) {
 	d.delegated(p, at)
 	d.synthesis(p, at)
 	d.mayReplan(p, at)
+	d.detached(p, at)
 	d.lightly(i, at("is_critical_path"))
 	if d.given(at("document")...) {
 		d.oneOf("process/phase", p.Document, documentStages.all(), at("document")...)
@@ -187,6 +191,8 @@ func (d *draft) dependencies() {
 				d.refuse("process/dependency", at, "there is no phase %q", on).Want("%s", suggest.Among(on, d.ids()))
 			case slices.Contains(p.DependsOn[:j], on):
 				d.refuse("process/dependency", at, "phase %q depends on %q already", p.ID, on)
+			case d.Phases[d.first(on)].Detached:
+				d.refuse("process/dependency", at, "phase %q is detached: it is done after the end, and nothing waits for it", on)
 			}
 		}
 	}

@@ -157,6 +157,15 @@ func (w *weaver) phaseNodes(i int) {
 		n.Role, n.Persona, n.Outcome = orElse(p.Role, Analyst), strings.TrimSpace(p.Persona), p.Outcome
 	}
 	w.replanField(p, n)
+	if n.Detached = p.Detached; n.Detached { // the end waits for nothing of it; what else it cannot have is reported
+		n.Gate, n.Phase.Deliverables, n.Criticality = nil, nil, optional
+		n.Process, n.Role = "", orElse(p.Role, Analyst)
+		if p.Document != "postlog" {
+			n.Phase.Document = 0
+		}
+		w.heads[p.ID] = w.node(at, n)
+		return
+	}
 	w.heads[p.ID] = w.node(at, n)
 	tail := p.ID
 	if p.Process == "" {
@@ -202,9 +211,9 @@ func orElse(s, other string) string {
 	return s
 }
 
-// hasAfter says whether any phase depends on one.
+// hasAfter says whether any phase that the end waits for depends on one.
 func (d *draft) hasAfter(id string) bool {
-	return slices.ContainsFunc(d.Phases, func(p phaseFile) bool { return slices.Contains(p.DependsOn, id) && p.ID != id })
+	return slices.ContainsFunc(d.Phases, func(p phaseFile) bool { return slices.Contains(p.DependsOn, id) && p.ID != id && !p.Detached })
 }
 
 func phasePart(p *phaseFile) *loomv1.Phase {
@@ -298,7 +307,7 @@ func (w *weaver) link(entry []string) {
 		}
 		linked := false
 		for _, j := range w.before(i) {
-			if !broken[[2]int{i, j}] {
+			if !broken[[2]int{i, j}] && !w.Phases[j].Detached {
 				w.join(w.tails[w.Phases[j].ID], w.heads[p.ID], "phases", i, "depends_on")
 				linked = true
 			}
@@ -313,7 +322,9 @@ func (w *weaver) link(entry []string) {
 func (w *weaver) last(entry []string) (tails []string) {
 	leads := map[string]bool{}
 	for _, e := range w.def.Edges {
-		leads[e.From] = true
+		if i := w.first(e.To); i < 0 || !w.Phases[i].Detached {
+			leads[e.From] = true
+		}
 	}
 	for _, p := range w.Phases {
 		for _, t := range w.tails[p.ID] {
@@ -370,7 +381,7 @@ func (d *draft) lastWriter() string {
 	last := ""
 	for _, p := range d.Phases {
 		writes := len(p.Deliverables) > 0 || slices.Contains([]string{"", Analyst, "implementer", "backend-engineer", "web-designer"}, p.Role)
-		if p.Process == "" && writes && !ofRuntime(p.Document) && phasePattern.MatchString(p.ID) {
+		if p.Process == "" && writes && !p.Detached && !ofRuntime(p.Document) && phasePattern.MatchString(p.ID) {
 			last = p.ID
 		}
 	}

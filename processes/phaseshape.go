@@ -49,6 +49,7 @@ type (
 		Persona            string            `yaml:"persona"`
 		Outcome            map[string]string `yaml:"outcome"`
 		MayReplan          bool              `yaml:"may_replan"`
+		Detached           bool              `yaml:"detached"`
 		MaxAttempts        *uint32           `yaml:"max_attempts"`
 		Timeout            *time.Duration    `yaml:"timeout"`
 	}

@@ -81,6 +81,7 @@ type (
 		Outcome     map[string]string `yaml:"outcome"`
 		Critical    *bool             `yaml:"critical"`
 		Keys        *uint32           `yaml:"keys"`
+		Detached    bool              `yaml:"detached"`
 		OnFailure   *failureFile      `yaml:"on_failure"`
 		FailureEdge string            `yaml:"failure_edge"`
 		Description string            `yaml:"description"`

@@ -95,7 +95,7 @@ func (v *validator) reachability(starts, ends []int) {
 		switch {
 		case sure && len(starts) > 0 && !forth[i]:
 			v.refuse("workflow/reach", at("nodes", i, "id"), "node %q cannot be reached from the start", n.Id)
-		case sure && len(ends) > 0 && !back[i]:
+		case sure && len(ends) > 0 && !back[i] && !n.Detached:
 			v.refuse("workflow/reach", at("nodes", i, "id"), "node %q cannot reach an end", n.Id)
 		case n.Type != end && len(v.graph.out[i]) > 0 && !v.goesOn(n.Id):
 			v.refuse("workflow/reach", at("nodes", i, "id"), "node %q has no edge to follow on success", n.Id)
@@ -103,10 +103,10 @@ func (v *validator) reachability(starts, ends []int) {
 	}
 }
 
-// goesOn says whether a success edge leaves a node.
+// goesOn says whether a success edge leaves a node to one that is done before the end.
 func (v *validator) goesOn(id string) bool {
 	for _, e := range v.def.Edges {
-		if e.From == id && e.Outcome != failure {
+		if to, known := v.graph.index[e.To]; e.From == id && e.Outcome != failure && !(known && v.def.Nodes[to].Detached) {
 			return true
 		}
 	}

@@ -109,6 +109,9 @@ func (w *writer) node(n *loomv1.NodeDefinition) {
 	if n.Keys != 0 {
 		w.line("keys: %d", n.Keys)
 	}
+	if n.Detached {
+		w.line("detached: true")
+	}
 	w.onFailure(n.OnFailure)
 	if n.FailureEdgeAfterAttempts {
 		w.line("failure_edge: after_attempts")

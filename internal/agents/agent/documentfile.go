@@ -279,8 +279,7 @@ func (p *paper) postlog(ctx context.Context) (*loomv1.Outcome, error) {
 }
 
 // keep has the project remember all that there is to say of a document or, where that
-// cannot be kept, its name and hash. It fails as long as another attempt may succeed; the
-// last does not, since the document is there whether it is remembered or not.
+// cannot be kept, its name and hash.
 func (p *paper) keep(ctx context.Context, record *loomv1.ArtifactRecord) (*loomv1.Outcome, error) {
 	file := p.artifact + "." + record.Kind
 	_, err := memories{p.job}.Keep(ctx, "postlog", &loomv1.MemoryEntry{
@@ -297,13 +296,10 @@ func (p *paper) keep(ctx context.Context, record *loomv1.ArtifactRecord) (*loomv
 		Type: "artifact", Layer: loomv1.MemoryLayer_MEMORY_LAYER_DURABLE, Text: fmt.Sprintf("Document %s was made, of the spec %s.", file, record.SpecHash),
 	})
 	why := fault.From(err).Error()
-	switch {
-	case less == nil:
-		return p.success(record.ArtifactId+" is remembered by its name and hash alone", "The rest could not be kept: "+why), nil
-	case !p.lastTry():
+	if less != nil {
 		return p.failure(less, ""), nil
 	}
-	return p.success(record.ArtifactId+" is not remembered", "It could not be kept: "+why), nil
+	return p.success(record.ArtifactId+" is remembered by its name and hash alone", "The rest could not be kept: "+why), nil
 }
 
 // remembered says that there is a document, in what the runtime itself knows of it: what

@@ -209,6 +209,7 @@ func beadFields(b *loomv1.Bead) [][2]string {
 		{"about", b.About},
 		{"follows", b.Follows},
 		{"parent", b.Parent},
+		{"after", b.After},
 		{"children", some(b.Children)},
 		{"blocked by", some(b.BlockedBy)},
 		{"blocks", some(b.Blocks)},

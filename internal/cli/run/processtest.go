@@ -294,7 +294,7 @@ func (t *trial) judge(top string, test *processes.Test, r *errand.Result) (probl
 		wrong("gaps are %s, not %s", orNone(got), orNone(want))
 	}
 	for node, want := range test.Expect.Attempts {
-		if got := len(r.View.GetNodes()[node].GetHistory()); got != want {
+		if got := len(history(r)[node]); got != want {
 			wrong("%s had %s, not %d", node, console.Count(got, "attempt"), want)
 		}
 	}
@@ -304,14 +304,30 @@ func (t *trial) judge(top string, test *processes.Test, r *errand.Result) (probl
 // failures tells which attempts failed, and why, for whoever looks for the
 // reason.
 func failures(r *errand.Result) (lines []string) {
-	for _, node := range slices.Sorted(maps.Keys(r.View.GetNodes())) {
-		for _, at := range r.View.Nodes[node].History {
+	all := history(r)
+	for _, node := range slices.Sorted(maps.Keys(all)) {
+		for _, at := range all[node] {
 			if o := at.Outcome; o.GetStatus() == loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE {
 				lines = append(lines, fmt.Sprintf("%s, attempt %d of visit %d: %s: %s", node, at.Number, at.Visit, o.Code, o.Summary))
 			}
 		}
 	}
 	return lines
+}
+
+// history is the attempts at each node, also at those that are done after the end.
+func history(r *errand.Result) map[string][]*loomv1.Attempt {
+	all := map[string][]*loomv1.Attempt{}
+	views := []*loomv1.Execution{r.View}
+	for _, w := range r.After {
+		views = append(views, w.View)
+	}
+	for _, x := range views {
+		for node, st := range x.GetNodes() {
+			all[node] = append(all[node], st.GetHistory()...)
+		}
+	}
+	return all
 }
 
 func sorted(list []string) []string {

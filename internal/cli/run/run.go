@@ -271,6 +271,14 @@ func errandText(w io.Writer, r *errand.Result) {
 	for _, g := range r.Gaps {
 		fmt.Fprintf(w, "gap: %s\n", console.Line(g, 300))
 	}
+	for _, after := range r.After {
+		switch nodes := strings.Join(after.Nodes, ", "); {
+		case after.Status == "open":
+			fmt.Fprintf(w, "afterwards: %s is left, and done when a host next runs here (%s)\n", nodes, after.Bead)
+		case after.Status != "completed":
+			fmt.Fprintf(w, "afterwards: %s %s: %s (%s)\n", nodes, after.Status, console.Line(after.Reason, 300), after.Bead)
+		}
+	}
 	for _, s := range r.Sources {
 		fmt.Fprintf(w, "source %d: %s\n", s.Number, console.Line(s.Address, 200))
 	}

@@ -38,7 +38,12 @@ type Record struct {
 	attempts map[string]*Attempt
 	order    []*Attempt
 	children map[string]string // executions that work for an attempt, by attempt
+	after    []string
 }
+
+// Afterwards are the beads of what was done after the bead's end, and after that of work
+// for it.
+func (r *Record) Afterwards() []string { return slices.Clone(r.after) }
 
 // Of returns the record of a bead. It takes the events of the project from the first.
 func Of(bead string) *Record {
@@ -56,6 +61,10 @@ func (r *Record) Add(e *loomv1.Event) bool {
 		return false
 	}
 	switch f := e.Fact.(type) {
+	case *loomv1.Event_BeadFiled:
+		if b := f.BeadFiled.GetBead(); b.GetAfter() != "" {
+			r.after = append(r.after, b.Id)
+		}
 	case *loomv1.Event_AttemptDispatched:
 		a := &Attempt{ID: e.Attempt, Execution: e.Execution, Node: e.Node, Role: f.AttemptDispatched.Role}
 		r.attempts[e.Attempt], r.order = a, append(r.order, a)

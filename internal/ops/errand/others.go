@@ -40,7 +40,7 @@ func (o *others) hold(unfinished []*loomv1.Bead, bead string) (tops []*loomv1.Be
 	}
 	o.ids = map[string]bool{}
 	for _, b := range unfinished {
-		if own[b.Id] {
+		if own[b.Id] || b.After != "" { // what is done after an end goes on with any run
 			continue
 		}
 		o.ids[b.Id] = true

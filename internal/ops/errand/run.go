@@ -68,6 +68,8 @@ type Result struct {
 	Waits bool     `json:"waits,omitempty"`
 	Files []File   `json:"files"`
 	Gaps  []string `json:"gaps,omitempty"`
+	// After is what was done after the end, for whose failure nothing is missing.
+	After []*AfterWork `json:"after,omitempty"`
 	// Index is where the list of what was made stands; empty where none was written.
 	Index string `json:"index,omitempty"`
 	// Sources are what was read outside of the workspace, for this work and what worked
@@ -218,8 +220,7 @@ func (e *errand) standing(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	switch v.Beads[0].Status {
-	case loomv1.BeadStatus_BEAD_STATUS_CLOSED, loomv1.BeadStatus_BEAD_STATUS_FAILED, loomv1.BeadStatus_BEAD_STATUS_ABORTED:
+	if ended(v.Beads[0].Status) {
 		return errOver
 	}
 	return nil
@@ -307,6 +308,7 @@ func (e *errand) result(ctx context.Context) (*Result, error) {
 		mark(r.Files, unverified(v.Definition, x))
 		e.index(r)
 	}
+	r.After = e.afterwards(ctx, x)
 	return r, err
 }
 
