@@ -35,6 +35,16 @@ func (d *draft) detached(p *phaseFile, at func(...any) []any) {
 	}
 }
 
+// detach makes a node one that the end does not wait for. What it cannot have is reported
+// where its phase has it.
+func detach(n *loomv1.NodeDefinition, p *phaseFile) {
+	n.Detached, n.Criticality, n.Gate, n.Phase.Deliverables = true, optional, nil, nil
+	n.Process, n.Role = "", orElse(p.Role, Analyst)
+	if n.Phase.Document != loomv1.DocumentStage_DOCUMENT_STAGE_POSTLOG {
+		n.Phase.Document = loomv1.DocumentStage_DOCUMENT_STAGE_UNSPECIFIED
+	}
+}
+
 func (d *draft) countDetached() (n int) {
 	for _, p := range d.Phases {
 		if p.Detached {

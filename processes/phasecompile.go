@@ -157,12 +157,8 @@ func (w *weaver) phaseNodes(i int) {
 		n.Role, n.Persona, n.Outcome = orElse(p.Role, Analyst), strings.TrimSpace(p.Persona), p.Outcome
 	}
 	w.replanField(p, n)
-	if n.Detached = p.Detached; n.Detached { // the end waits for nothing of it; what else it cannot have is reported
-		n.Gate, n.Phase.Deliverables, n.Criticality = nil, nil, optional
-		n.Process, n.Role = "", orElse(p.Role, Analyst)
-		if p.Document != "postlog" {
-			n.Phase.Document = 0
-		}
+	if p.Detached {
+		detach(n, p)
 		w.heads[p.ID] = w.node(at, n)
 		return
 	}

@@ -161,14 +161,18 @@ func TestPROC18_WhatCannotBeDetachedIsRefused(t *testing.T) {
 		change func(n *loomv1.NodeDefinition)
 		want   string
 	}{
-		"an approval":        {func(n *loomv1.NodeDefinition) { n.Type, n.Role = loomv1.NodeType_NODE_TYPE_APPROVAL, "ceo" }, "no type"},
-		"a duty":             {func(n *loomv1.NodeDefinition) { n.Kind, n.Role = loomv1.NodeKind_NODE_KIND_COMMIT, "engineering-manager" }, "no kind"},
-		"a gate":             {func(n *loomv1.NodeDefinition) { n.Gate = &loomv1.Gate{Condition: "true"} }, "no gate"},
-		"a process":          {func(n *loomv1.NodeDefinition) { n.Process, n.Role = "other", "" }, "no process"},
-		"a critical one":     {func(n *loomv1.NodeDefinition) { n.Criticality = loomv1.Criticality_CRITICALITY_CRITICAL }, "no criticality"},
-		"one that delivers":  {func(n *loomv1.NodeDefinition) { n.Phase = &loomv1.Phase{Deliverables: []string{"a.md"}} }, "no phase.deliverables"},
-		"a judge":            {func(n *loomv1.NodeDefinition) { n.Phase = &loomv1.Phase{Part: loomv1.PhasePart_PHASE_PART_CHECK} }, "no phase.part"},
-		"a stage that makes": {func(n *loomv1.NodeDefinition) { n.Phase = &loomv1.Phase{Document: loomv1.DocumentStage_DOCUMENT_STAGE_PLAN} }, "no phase.document"},
+		"an approval": {func(n *loomv1.NodeDefinition) { n.Type, n.Role = loomv1.NodeType_NODE_TYPE_APPROVAL, "ceo" }, "no type"},
+		"a duty": {func(n *loomv1.NodeDefinition) {
+			n.Kind, n.Role = loomv1.NodeKind_NODE_KIND_COMMIT, "engineering-manager"
+		}, "no kind"},
+		"a gate":            {func(n *loomv1.NodeDefinition) { n.Gate = &loomv1.Gate{Condition: "true"} }, "no gate"},
+		"a process":         {func(n *loomv1.NodeDefinition) { n.Process, n.Role = "other", "" }, "no process"},
+		"a critical one":    {func(n *loomv1.NodeDefinition) { n.Criticality = loomv1.Criticality_CRITICALITY_CRITICAL }, "no criticality"},
+		"one that delivers": {func(n *loomv1.NodeDefinition) { n.Phase = &loomv1.Phase{Deliverables: []string{"a.md"}} }, "no phase.deliverables"},
+		"a judge":           {func(n *loomv1.NodeDefinition) { n.Phase = &loomv1.Phase{Part: loomv1.PhasePart_PHASE_PART_CHECK} }, "no phase.part"},
+		"a stage that makes": {func(n *loomv1.NodeDefinition) {
+			n.Phase = &loomv1.Phase{Document: loomv1.DocumentStage_DOCUMENT_STAGE_PLAN}
+		}, "no phase.document"},
 		"one by an outcome": {func(n *loomv1.NodeDefinition) {
 			n.Role, n.RolesAny, n.RoleFrom = "", []string{"researcher"}, `"researcher"`
 		}, "no role_from"},
