@@ -27,7 +27,7 @@ var (
 	}
 	onlyRun = map[string]string{
 		"workspace": "a host that serves has projects, --project", "out": "what a host that serves delivers is on branches",
-		"process": "a submission, which names it: loom submit", "description": "the same", "set": "the same", "idempotency-key": "the same", "plan": "the same", "planner": "the same",
+		"process": "a submission, which names it: loom submit", "description": "the same", "set": "the same", "stakeholder": "the same", "idempotency-key": "the same", "plan": "the same", "planner": "the same",
 		"approve": "a host that serves waits for loom approve", "allow-gaps": "a host that serves has no end that is one of its work",
 	}
 	ofOneProject = []string{"check", "setup", "setup-reads", "setup-makes", "setup-registry", "memory", "push", "patch"}

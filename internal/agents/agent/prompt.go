@@ -148,6 +148,9 @@ func (p *prompt) bead(b *loomv1.Brief) {
 			fmt.Fprintf(&text, "%s: %s\n", k, r.Attributes[k])
 		}
 	}
+	if who := b.Bead.Stakeholders; len(who) > 0 {
+		fmt.Fprintf(&text, "stakeholders:\n- %s\n", strings.Join(who, "\n- "))
+	}
 	if b.Bead.Occurrences > 1 {
 		fmt.Fprintf(&text, "reported: %d times\n", b.Bead.Occurrences)
 	}

@@ -54,6 +54,7 @@ func TestWF08_WhatOthersWroteIsData(t *testing.T) {
 	for name, put := range map[string]func(b *loomv1.Brief, text string){
 		"goal":        func(b *loomv1.Brief, s string) { b.Bead.Goal = s },
 		"description": func(b *loomv1.Brief, s string) { b.Bead.Description = s },
+		"stakeholder": func(b *loomv1.Brief, s string) { b.Bead.Stakeholders = []string{s} },
 		"message":     func(b *loomv1.Brief, s string) { b.Bead.Report.Message = s },
 		"stack":       func(b *loomv1.Brief, s string) { b.Bead.Report.Stack = s },
 		"service":     func(b *loomv1.Brief, s string) { b.Bead.Report.Service = s },

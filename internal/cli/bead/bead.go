@@ -216,6 +216,7 @@ func beadFields(b *loomv1.Bead) [][2]string {
 		{"assignee", b.Assignee},
 		{"priority", project.Word(b.Priority)},
 		{"labels", strings.Join(b.Labels, ", ")},
+		{"stakeholders", strings.Join(b.Stakeholders, "; ")},
 		{"budget", budgetText(b.Budget)},
 		{"filed", console.Stamp(b.CreatedAt) + " by " + console.Who(b.FiledBy)},
 		{"updated", console.Stamp(b.UpdatedAt)},

@@ -22,7 +22,7 @@ import (
 // beadEdit is what the flags of "bead update" say.
 type beadEdit struct {
 	goal, description, priority, deadline, parent, assignee string
-	addLabels, removeLabels, block, unblock                 []string
+	addLabels, removeLabels, block, unblock, stakeholders   []string
 	budget                                                  budgetFlags
 	reason                                                  string
 }
@@ -55,6 +55,7 @@ not worked on until they are closed; work under way is held.`,
 	f.StringVar(&e.deadline, "deadline", "", "not later than this `TIME`: RFC 3339, or a duration from now such as 4h")
 	f.StringVar(&e.parent, "parent", "", "`BEAD` that this one is a part of")
 	f.StringVar(&e.assignee, "assignee", "", "`ROLE` that the work is meant for")
+	f.StringArrayVar(&e.stakeholders, "stakeholder", nil, "`WHO` has a say or is touched, and how, in place of those named before")
 	f.StringSliceVar(&e.addLabels, "add-label", nil, "add this `LABEL`; may be given again")
 	f.StringSliceVar(&e.removeLabels, "remove-label", nil, "remove this `LABEL`; may be given again")
 	f.StringSliceVar(&e.block, "block-on", nil, "wait for this `BEAD` to be closed; may be given again")
@@ -109,6 +110,7 @@ func (e *beadEdit) update(cmd *cobra.Command, c *client.Client, id string) (*loo
 		{[]string{"deadline"}, "deadline", func() (err error) { b.Deadline, err = deadlineOf(e.deadline); return err }},
 		{[]string{"parent"}, "parent", func() error { b.Parent = e.parent; return nil }},
 		{[]string{"assignee"}, "assignee", func() error { b.Assignee = e.assignee; return nil }},
+		{[]string{"stakeholder"}, "stakeholders", func() error { b.Stakeholders = named(e.stakeholders); return nil }},
 		{[]string{"add-label", "remove-label"}, "labels", func() error { b.Labels = edited(b.Labels, e.addLabels, e.removeLabels); return nil }},
 		{[]string{"block-on", "unblock-from"}, "blocked_by", func() error { b.BlockedBy = edited(b.BlockedBy, e.block, e.unblock); return nil }},
 	} {
@@ -120,6 +122,11 @@ func (e *beadEdit) update(cmd *cobra.Command, c *client.Client, id string) (*loo
 		}
 	}
 	return e.spend(cmd, u)
+}
+
+// named is a list without empty texts, of which one alone takes all away.
+func named(list []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == "" })
 }
 
 // spend adds the budget that the flags name.

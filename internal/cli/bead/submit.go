@@ -59,6 +59,7 @@ words; quote it if it holds what your shell would eat. The same
 	f.StringVar(&s.IdempotencyKey, "idempotency-key", "", "`KEY` by which the same submission is known again")
 	f.StringVar(&s.Parent, "parent", "", "`BEAD` that this one is a part of")
 	f.StringSliceVar(&s.BlockedBy, "blocked-by", nil, "`BEAD` that must be closed before; may be given again")
+	f.StringArrayVar(&s.Stakeholders, "stakeholder", nil, "`WHO` has a say or is touched, and how; may be given again")
 	f.StringVar(&s.Assignee, "assignee", "", "`ROLE` that the work is meant for, where the process leaves a choice")
 	o.budget.add(cmd)
 	wait.Flags(f)

@@ -73,6 +73,7 @@ Exit status: 0 delivered, 11 with gaps, 10 it waits for an answer, 1 failed.`,
 	fl.BoolVar(&f.plan, "plan", false, "ask about the plan before anything of it is done")
 	fl.StringVar(&f.planner, "planner", "", "`WHO` plans what is free: model (default) or rules")
 	fl.StringVar(&s.Description, "description", "", "`TEXT` with everything else worth knowing")
+	fl.StringArrayVar(&s.Stakeholders, "stakeholder", nil, "`WHO` has a say or is touched, and how")
 	fl.StringArrayVar(&values, "set", nil, "context value `KEY=VALUE` (VALUE is JSON, else text)")
 	fl.BoolVar(&f.allowGaps, "allow-gaps", false, bead.AllowGapsUsage)
 	fl.StringVar(&s.IdempotencyKey, "idempotency-key", "", "`KEY`: the same goes on with work that was cut off")

@@ -266,13 +266,16 @@ func TestSUB06_AnUpdateChangesWhatItNamesAndNothingElse(t *testing.T) {
 	d := small(t)
 	id := d.file(&loomv1.Submission{Process: "small", Goal: "g", Description: "text", Labels: []string{"a"}, Budget: &loomv1.Budget{Tokens: 5}}).Bead
 	next := &loomv1.Bead{
-		Id: id, Goal: "other", Description: "not this", Priority: urgent, Labels: []string{"b", "c"}, Assignee: "web-designer",
+		Id: id, Goal: "other", Description: "not this", Priority: urgent, Labels: []string{"b", "c"}, Assignee: "web-designer", Stakeholders: []string{"Ann, finance: pays", "Bo", "Bo"},
 		Budget: &loomv1.Budget{MicroUsd: 7}, Deadline: timestamppb.New(d.now.Add(time.Hour)), Status: loomv1.BeadStatus_BEAD_STATUS_CLOSED,
 	}
-	if err := d.update(next, "goal", "priority", "labels", "assignee", "budget", "deadline"); err != nil {
+	if err := d.update(next, "goal", "priority", "labels", "assignee", "stakeholders", "budget", "deadline"); err != nil {
 		t.Fatal(err)
 	}
 	b := d.bead(id)
+	if want := []string{"Ann, finance: pays", "Bo"}; !slices.Equal(b.Stakeholders, want) {
+		t.Errorf("the stakeholders are %q, want %q", b.Stakeholders, want)
+	}
 	if b.Goal != "other" || b.Description != "text" || b.Priority != urgent || !slices.Equal(b.Labels, []string{"b", "c"}) ||
 		b.Assignee != "web-designer" || b.Budget.Tokens != 0 || b.Budget.MicroUsd != 7 || b.Deadline == nil || project.Word(b.Status) != "in_progress" {
 		t.Errorf("updated: %v", b)
@@ -304,6 +307,10 @@ func TestSUB06_BadUpdatesAreRefusedAndChangeNothing(t *testing.T) {
 		{"an empty goal", updates(&loomv1.Bead{Id: id}, "goal"), "submit/empty-goal"},
 		{"a large description", updates(&loomv1.Bead{Id: id, Description: large}, "description"), "submit/too-large"},
 		{"a bad label", updates(&loomv1.Bead{Id: id, Labels: []string{"A B"}}, "labels"), "id/malformed"},
+		{"a stakeholder without a word", updates(&loomv1.Bead{Id: id, Stakeholders: []string{"Ann", " "}}, "stakeholders"), "submit/invalid-field"},
+		{"a stakeholder of two lines", updates(&loomv1.Bead{Id: id, Stakeholders: []string{"Ann\nBo"}}, "stakeholders"), "submit/invalid-field"},
+		{"a stakeholder that steers the terminal", updates(&loomv1.Bead{Id: id, Stakeholders: []string{"Ann\x1b[31m"}}, "stakeholders"), "submit/invalid-field"},
+		{"too many stakeholders", updates(&loomv1.Bead{Id: id, Stakeholders: make([]string, project.MaxStakeholders+1)}, "stakeholders"), "submit/invalid-field"},
 		{"a goal with a bell", updates(&loomv1.Bead{Id: id, Goal: "a\ab"}, "goal"), "submit/invalid-field"},
 		{"a goal that turns its text", updates(&loomv1.Bead{Id: id, Goal: "a \u202eb"}, "goal"), "submit/invalid-field"},
 		{"a description with tags", updates(&loomv1.Bead{Id: id, Description: "two\nlines \U000e0041"}, "description"), "submit/invalid-field"},

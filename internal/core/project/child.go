@@ -115,7 +115,7 @@ func (d *decision) fileChild(x *loomv1.Execution, a *loomv1.Attempt) (*loomv1.Be
 	b := &loomv1.Bead{
 		Id: d.nextBead(), Project: d.s.cfg.ID, Type: loomv1.BeadType_BEAD_TYPE_TASK, Status: loomv1.BeadStatus_BEAD_STATUS_OPEN,
 		Goal: cut(a.Node+": "+up.GetGoal(), MaxGoal), Description: up.GetDescription(), Context: proto.CloneOf(x.Context), // which goes on changing
-		Priority: priority(up.GetPriority()), Process: a.Process, Parent: x.Bead,
+		Priority: priority(up.GetPriority()), Process: a.Process, Parent: x.Bead, Stakeholders: up.GetStakeholders(),
 	}
 	d.bead, d.execution = b.Id, ""
 	return b, d.emit(&loomv1.Event{Fact: &loomv1.Event_BeadFiled{BeadFiled: &loomv1.BeadFiled{Bead: b}}})

@@ -31,6 +31,7 @@ var changeable = []field{
 	{"labels", checkLabels, func(to, from *loomv1.Bead) { to.Labels = slices.Clone(from.Labels) }},
 	{"parent", (*decision).checkParent, func(to, from *loomv1.Bead) { to.Parent = from.Parent }},
 	{"blocked_by", (*decision).checkBlockers, func(to, from *loomv1.Bead) { to.BlockedBy = once(from.BlockedBy) }},
+	{"stakeholders", checkStakeholders, func(to, from *loomv1.Bead) { to.Stakeholders = once(from.Stakeholders) }},
 	{"assignee", checkAssignee, func(to, from *loomv1.Bead) { to.Assignee = from.Assignee }},
 }
 
@@ -161,6 +162,28 @@ func checkLabels(_ *decision, b *loomv1.Bead) []*fault.Error {
 		if _, err := subject.Parse("label", l); err != nil {
 			errs = append(errs, fault.From(err).At(fmt.Sprintf("labels[%d]", i)))
 		}
+	}
+	return errs
+}
+
+// Bounds of the stakeholders of a bead: how many there are, and bytes of each.
+const (
+	MaxStakeholders = 16
+	MaxStakeholder  = 200
+)
+
+func checkStakeholders(_ *decision, b *loomv1.Bead) []*fault.Error {
+	if len(b.Stakeholders) > MaxStakeholders {
+		return problem(fault.New("submit/invalid-field", "%d stakeholders, the most is %d", len(b.Stakeholders), MaxStakeholders).At("stakeholders"))
+	}
+	var errs []*fault.Error
+	for i, s := range b.Stakeholders {
+		at := fmt.Sprintf("stakeholders[%d]", i)
+		if strings.TrimSpace(s) == "" || len(s) > MaxStakeholder || strings.ContainsAny(s, "\r\n") {
+			errs = append(errs, fault.New("submit/invalid-field", "not one line of 1 to %d bytes", MaxStakeholder).At(at).Got(s).Want("as in \"Ann, finance: decides the budget\""))
+			continue
+		}
+		errs = append(errs, checkSeen(at, s)...)
 	}
 	return errs
 }

@@ -107,7 +107,7 @@ func (d *decision) twin(b *loomv1.Bead) *loomv1.Bead {
 	t := &loomv1.Bead{
 		Id: d.nextBead(), Project: d.s.cfg.ID, Type: b.Type, Status: loomv1.BeadStatus_BEAD_STATUS_OPEN, Goal: b.Goal,
 		Description: b.Description, Context: b.Context, Priority: b.Priority, Labels: b.Labels, Budget: b.Budget,
-		Process: b.Process, Report: b.Report, Assignee: b.Assignee,
+		Process: b.Process, Report: b.Report, Assignee: b.Assignee, Stakeholders: b.Stakeholders,
 	}
 	if asTime(b.Deadline).After(d.wall) {
 		t.Deadline = b.Deadline

@@ -179,7 +179,7 @@ func asked(sub *loomv1.Submission) *loomv1.Bead {
 	b := &loomv1.Bead{Type: t, Context: sub.Context}
 	set(b, &loomv1.Bead{
 		Goal: sub.Goal, Description: sub.Description, Priority: sub.Priority, Deadline: sub.Deadline, Labels: sub.Labels,
-		Budget: sub.Budget, Parent: sub.Parent, BlockedBy: sub.BlockedBy, Assignee: sub.Assignee,
+		Budget: sub.Budget, Parent: sub.Parent, BlockedBy: sub.BlockedBy, Assignee: sub.Assignee, Stakeholders: sub.Stakeholders,
 	})
 	return b
 }

@@ -182,7 +182,7 @@ func (d *decision) taskBead(x *loomv1.Execution, a *loomv1.Attempt, call string,
 	up := d.s.bead(x.Bead)
 	b := &loomv1.Bead{
 		Id: d.nextBead(), Project: d.s.cfg.ID, Type: loomv1.BeadType_BEAD_TYPE_TASK, Status: loomv1.BeadStatus_BEAD_STATUS_OPEN,
-		Goal: plain(oneLine(t.Goal)), Description: taskText(t), Priority: priority(up.GetPriority()), Process: Delegate, Parent: x.Bead,
+		Goal: plain(oneLine(t.Goal)), Description: taskText(t), Priority: priority(up.GetPriority()), Process: Delegate, Parent: x.Bead, Stakeholders: up.GetStakeholders(),
 		Context:    &structpb.Struct{Fields: map[string]*structpb.Value{"role": structpb.NewStringValue(t.Role)}},
 		Delegation: &loomv1.Delegation{Attempt: a.Id, Call: call, Role: t.Role, Depth: uint32(place.Depth) + 1, Question: t.Question, Changes: d.s.beginning(x, a)},
 	}

@@ -20,7 +20,7 @@ func object(t testing.TB, m map[string]any) *structpb.Struct {
 
 func input(t testing.TB) condition.Input {
 	return condition.Input{
-		Bead: &loomv1.Bead{Id: "p-1", Type: loomv1.BeadType_BEAD_TYPE_BUG, Labels: []string{"api", "hot"}, Goal: "mend it", Occurrences: 3, Assignee: "web-designer"},
+		Bead: &loomv1.Bead{Id: "p-1", Type: loomv1.BeadType_BEAD_TYPE_BUG, Labels: []string{"api", "hot"}, Stakeholders: []string{"Ann, finance: pays"}, Goal: "mend it", Occurrences: 3, Assignee: "web-designer"},
 		Execution: &loomv1.Execution{Id: "p-1-x1", Dispatches: 4, Nodes: map[string]*loomv1.NodeState{
 			"triage": {Visit: 2},
 		}},
@@ -49,6 +49,7 @@ func TestWF04_Holds(t *testing.T) {
 		{`outcome.missing == "" && outcome.zero == 0`, true}, // not given: zero values
 		{`bead.type == "bug" && bead.priority == "normal"`, true},
 		{`"hot" in bead.labels`, true},
+		{`bead.stakeholders.exists(s, s.startsWith("Ann"))`, true},
 		{`bead.labels.exists(l, l.startsWith("ap"))`, true},
 		{`bead.occurrences > 2.5`, true},
 		{`bead.assignee == "web-designer" && bead.parent == ""`, true},

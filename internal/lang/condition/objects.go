@@ -67,6 +67,7 @@ var beadType = objectType{"bead", []field{
 	read("goal", cel.StringType, (*loomv1.Bead).GetGoal),
 	read("description", cel.StringType, (*loomv1.Bead).GetDescription),
 	read("labels", cel.ListType(cel.StringType), (*loomv1.Bead).GetLabels),
+	read("stakeholders", cel.ListType(cel.StringType), (*loomv1.Bead).GetStakeholders),
 	read("process", cel.StringType, (*loomv1.Bead).GetProcess),
 	read("about", cel.StringType, (*loomv1.Bead).GetAbout),
 	read("parent", cel.StringType, (*loomv1.Bead).GetParent),

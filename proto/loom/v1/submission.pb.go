@@ -193,7 +193,10 @@ type Submission struct {
 	// Beads that must be closed before this one is worked on; at most 32.
 	BlockedBy []string `protobuf:"bytes,13,rep,name=blocked_by,json=blockedBy,proto3" json:"blocked_by,omitempty"`
 	// Role that the work is meant for, where the process leaves a choice.
-	Assignee      string `protobuf:"bytes,14,opt,name=assignee,proto3" json:"assignee,omitempty"`
+	Assignee string `protobuf:"bytes,14,opt,name=assignee,proto3" json:"assignee,omitempty"`
+	// Who has a say in the outcome or is touched by it, and how: "Ann, finance: decides the
+	// budget". At most 16 of 200 bytes, one line each.
+	Stakeholders  []string `protobuf:"bytes,15,rep,name=stakeholders,proto3" json:"stakeholders,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -324,6 +327,13 @@ func (x *Submission) GetAssignee() string {
 		return x.Assignee
 	}
 	return ""
+}
+
+func (x *Submission) GetStakeholders() []string {
+	if x != nil {
+		return x.Stakeholders
+	}
+	return nil
 }
 
 // SubmitReply answers a Submission, an ErrorReport or a BeadRequest.
@@ -591,7 +601,9 @@ type Bead struct {
 	// The conversation, by its bead, in which it was begun.
 	Conversation string `protobuf:"bytes,37,opt,name=conversation,proto3" json:"conversation,omitempty"`
 	// The execution whose detached nodes it does: its parent's, which has ended.
-	After         string `protobuf:"bytes,38,opt,name=after,proto3" json:"after,omitempty"`
+	After string `protobuf:"bytes,38,opt,name=after,proto3" json:"after,omitempty"`
+	// Who has a say in the outcome or is touched by it, as the submission said.
+	Stakeholders  []string `protobuf:"bytes,39,rep,name=stakeholders,proto3" json:"stakeholders,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -892,6 +904,13 @@ func (x *Bead) GetAfter() string {
 	return ""
 }
 
+func (x *Bead) GetStakeholders() []string {
+	if x != nil {
+		return x.Stakeholders
+	}
+	return nil
+}
+
 // Delegation says for whom a bead is done.
 type Delegation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -988,7 +1007,7 @@ var File_loom_v1_submission_proto protoreflect.FileDescriptor
 
 const file_loom_v1_submission_proto_rawDesc = "" +
 	"\n" +
-	"\x18loom/v1/submission.proto\x12\aloom.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x16loom/v1/workflow.proto\"\xf4\x03\n" +
+	"\x18loom/v1/submission.proto\x12\aloom.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x16loom/v1/workflow.proto\"\x98\x04\n" +
 	"\n" +
 	"Submission\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
@@ -1006,7 +1025,8 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x06parent\x18\f \x01(\tR\x06parent\x12\x1d\n" +
 	"\n" +
 	"blocked_by\x18\r \x03(\tR\tblockedBy\x12\x1a\n" +
-	"\bassignee\x18\x0e \x01(\tR\bassignee\"\x83\x01\n" +
+	"\bassignee\x18\x0e \x01(\tR\bassignee\x12\"\n" +
+	"\fstakeholders\x18\x0f \x03(\tR\fstakeholders\"\x83\x01\n" +
 	"\vSubmitReply\x12\x12\n" +
 	"\x04bead\x18\x01 \x01(\tR\x04bead\x12\x1c\n" +
 	"\texecution\x18\x02 \x01(\tR\texecution\x12\x1c\n" +
@@ -1026,7 +1046,7 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\t \x01(\tR\x0eidempotencyKey\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc4\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe8\n" +
 	"\n" +
 	"\x04Bead\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
@@ -1074,7 +1094,8 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x05state\x18# \x01(\x0e2\x12.loom.v1.WorkStateR\x05state\x12\x12\n" +
 	"\x04gaps\x18$ \x01(\rR\x04gaps\x12\"\n" +
 	"\fconversation\x18% \x01(\tR\fconversation\x12\x14\n" +
-	"\x05after\x18& \x01(\tR\x05after\"\xab\x01\n" +
+	"\x05after\x18& \x01(\tR\x05after\x12\"\n" +
+	"\fstakeholders\x18' \x03(\tR\fstakeholders\"\xab\x01\n" +
 	"\n" +
 	"Delegation\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x12\n" +
