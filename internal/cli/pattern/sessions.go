@@ -265,8 +265,8 @@ func (a *Commands) strikeAnswer() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "strike SESSION NUMBER [flags]", Short: "take an answer out of what holds, before the seal", Args: console.Takes("SESSION", "NUMBER"),
 		Long: `Strike takes an answer, by its number, out of the envelope: nothing quotes it,
-and who works for the session does not read it. With --undo it holds again, whole.
-The record of the session keeps it. After the seal it takes a revision.`,
+and who works for the session does not read it. With --undo it holds again,
+whole. The record of the session keeps it. After the seal it takes a revision.`,
 		Example: "  loom pattern strike s1 4\n  loom pattern strike s1 4 --undo",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := strconv.ParseUint(args[1], 10, 32)

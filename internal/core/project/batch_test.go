@@ -236,6 +236,7 @@ func TestSUB02_AllThatIsSubmittedIsOnTheBead(t *testing.T) {
 		Project: "shop", Type: loomv1.BeadType_BEAD_TYPE_BUG, Goal: "mend it", Description: "all of it", Process: "l", Context: context,
 		Priority: urgent, Deadline: timestamppb.New(noon.Add(time.Hour)), Labels: []string{"web", "cart"},
 		Budget: &loomv1.Budget{Tokens: 1, MicroUsd: 2, WallSeconds: 3}, IdempotencyKey: "k", Parent: up, BlockedBy: []string{on}, Assignee: "web-designer",
+		Stakeholders: []string{"Ann, finance: pays"},
 	}
 	for fields, i := sub.ProtoReflect().Descriptor().Fields(), 0; i < fields.Len(); i++ {
 		if f := fields.Get(i); !sub.ProtoReflect().Has(f) {
@@ -246,7 +247,7 @@ func TestSUB02_AllThatIsSubmittedIsOnTheBead(t *testing.T) {
 	want := &loomv1.Bead{
 		Id: b.Id, Project: "shop", Type: sub.Type, Status: loomv1.BeadStatus_BEAD_STATUS_BLOCKED, Goal: sub.Goal, Description: sub.Description,
 		Process: "l", Context: context, Priority: urgent, Deadline: sub.Deadline, Labels: sub.Labels, Budget: sub.Budget, Parent: up,
-		BlockedBy: sub.BlockedBy, Assignee: sub.Assignee,
+		BlockedBy: sub.BlockedBy, Assignee: sub.Assignee, Stakeholders: sub.Stakeholders,
 		Reason: b.Reason, CreatedAt: timestamppb.New(noon), UpdatedAt: timestamppb.New(noon), State: loomv1.WorkState_WORK_STATE_BLOCKED, BlockedSince: timestamppb.New(noon), FiledBy: b.FiledBy,
 	}
 	if !proto.Equal(b, want) {

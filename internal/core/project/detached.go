@@ -34,7 +34,7 @@ func (d *decision) beginAfter(x *loomv1.Execution, part *loomv1.Definition) erro
 	b := &loomv1.Bead{
 		Id: d.nextBead(), Project: d.s.cfg.ID, Type: loomv1.BeadType_BEAD_TYPE_TASK, Status: loomv1.BeadStatus_BEAD_STATUS_OPEN,
 		Goal: cut("after the end: "+up.GetGoal(), MaxGoal), Description: up.GetDescription(), Context: proto.CloneOf(x.Context),
-		Priority: priority(up.GetPriority()), Budget: up.GetBudget(), Process: part.Name, Parent: x.Bead, After: x.Id,
+		Priority: priority(up.GetPriority()), Budget: up.GetBudget(), Process: part.Name, Parent: x.Bead, After: x.Id, Stakeholders: up.GetStakeholders(),
 	}
 	d.bead = b.Id
 	if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_BeadFiled{BeadFiled: &loomv1.BeadFiled{Bead: b}}}); err != nil {
