@@ -150,6 +150,7 @@ func (d *draft) take(doc *strictyaml.Document, f *phasesFile) {
 	d.put(&d.Tools.Guidance, f.Tools.Guidance, doc, "tools", "guidance")
 	add(d, &d.Tools.Required, f.Tools.Required, doc, "tools", "required")
 	add(d, &d.Tools.Excluded, f.Tools.Excluded, doc, "tools", "excluded")
+	add(d, &d.Tools.Ask, f.Tools.Ask, doc, "tools", "ask")
 	d.takeCheckout(doc, f.Checkout)
 	add(d, &d.Parameters, f.Parameters, doc, "parameters")
 	d.put(&d.PhaseMode, f.PhaseMode, doc, "phase_mode")

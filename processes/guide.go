@@ -33,7 +33,7 @@ func (c *compiler) guide(f *guideFile) *loomv1.Guide {
 	}
 	g := &loomv1.Guide{
 		Persona: strings.TrimSpace(f.Persona), ToolGuidance: strings.TrimSpace(f.ToolGuidance),
-		RequiredTools: f.RequiredTools, ExcludedTools: f.ExcludedTools, MemoryGuidance: strings.TrimSpace(f.MemoryGuidance),
+		RequiredTools: f.RequiredTools, ExcludedTools: f.ExcludedTools, AskTools: f.AskTools, MemoryGuidance: strings.TrimSpace(f.MemoryGuidance),
 		ScanFor: f.ScanFor, WorkspaceGuidance: strings.TrimSpace(f.Workspace),
 	}
 	for i := range f.Rules {

@@ -262,6 +262,15 @@ func (d *draft) toolLists() {
 			d.warn("process/tool", at, "there is no tool %q that could be excluded", t).Want("%s", suggest.Hint(t, roles.KnownTools()))
 		}
 	}
+	for i, t := range d.Tools.Ask {
+		at := []any{"tools", "ask", i}
+		switch {
+		case slices.Contains(d.Tools.Excluded, t):
+			d.refuse("process/tool", at, "tool %q is excluded: nobody can ask for it", t)
+		case !slices.Contains(roles.KnownTools(), t) && !roles.PackageTool(t):
+			d.refuse("process/tool", at, "there is no tool %q that could be asked about", t).Want("%s", suggest.Hint(t, roles.KnownTools()))
+		}
+	}
 	for key, text := range map[string]string{"tool_guidance": d.ToolGuidance, "tools.guidance": d.Tools.Guidance} {
 		for _, t := range absentTools(text) {
 			d.warn("process/tool", strictPath(key), "guidance names %q, and there is no such tool", t).Want("%s", insteadOf(t))

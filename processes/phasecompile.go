@@ -90,7 +90,7 @@ func (d *draft) guide() *loomv1.Guide {
 	g := &loomv1.Guide{
 		Persona: strings.TrimSpace(d.Persona), MemoryGuidance: strings.TrimSpace(d.Memory.ExtractionGuidance),
 		ToolGuidance:  strings.TrimSpace(strings.TrimSpace(d.ToolGuidance) + "\n\n" + strings.TrimSpace(d.Tools.Guidance)),
-		RequiredTools: d.Tools.Required, ExcludedTools: d.Tools.Excluded,
+		RequiredTools: d.Tools.Required, ExcludedTools: d.Tools.Excluded, AskTools: d.Tools.Ask,
 		ScanFor: d.WorkspaceAnalysis.ScanFor, WorkspaceGuidance: strings.TrimSpace(d.WorkspaceAnalysis.Guidance),
 	}
 	for i := range d.Verification.Rules {

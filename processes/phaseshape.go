@@ -31,6 +31,7 @@ type (
 		Guidance string   `yaml:"guidance"`
 		Required []string `yaml:"required"`
 		Excluded []string `yaml:"excluded"`
+		Ask      []string `yaml:"ask"`
 	}
 	phaseFile struct {
 		ID                 string            `yaml:"id" loom:"required"`

@@ -41,6 +41,7 @@ type (
 		ToolGuidance   string           `yaml:"tool_guidance"`
 		RequiredTools  []string         `yaml:"required_tools"`
 		ExcludedTools  []string         `yaml:"excluded_tools"`
+		AskTools       []string         `yaml:"ask_tools"`
 		Rules          []ruleFile       `yaml:"rules"`
 		MemoryTypes    []memoryTypeFile `yaml:"memory_types"`
 		MemoryGuidance string           `yaml:"memory_guidance"`

@@ -26,6 +26,7 @@ func (w *writer) guide(g *loomv1.Guide) {
 		w.text("tool_guidance", g.ToolGuidance)
 		w.key("required_tools", list(g.RequiredTools))
 		w.key("excluded_tools", list(g.ExcludedTools))
+		w.key("ask_tools", list(g.AskTools))
 		if len(g.Rules) > 0 {
 			w.line("rules:")
 		}

@@ -48,9 +48,14 @@ func (r *run) mustAsk(c turn.Call) bool {
 	return r.looked(c) && r.has(c) && r.says(c) != permission.Deny && (r.narrowed() || r.says(c) == permission.Ask)
 }
 
-// says is what the role's own file says of a call.
+// says is what the role's own file says of a call. A process can have more asked about,
+// and nothing less.
 func (r *run) says(c turn.Call) loomv1.PermissionVerdict {
-	return r.role.Tools.Of(c.ToolCall, tool.Allows(r.role.Tools.Ask, c.Tool))
+	verdict := r.role.Tools.Of(c.ToolCall, tool.Allows(r.role.Tools.Ask, c.Tool))
+	if verdict == permission.Allow && tool.Allows(r.brief.Definition.GetGuide().GetAskTools(), c.Tool) {
+		return permission.Ask
+	}
+	return verdict
 }
 
 // looked reports whether a call is one that permissions are about: what the turn

@@ -72,6 +72,34 @@ func TestAGENT04_ACallThatAsksParksTheTurn(t *testing.T) {
 	}
 }
 
+// TestAGENT04_AProcessHasCallsAskedAbout stops before a call of a tool that the process
+// names, also where a rule of the role allows it; the project's permission settles it.
+func TestAGENT04_AProcessHasCallsAskedAbout(t *testing.T) {
+	for _, rules := range [][]roles.Rule{nil, {{Allow: "shell", On: "*"}}} {
+		b := newTurn(t)
+		r, _ := roles.Builtin().Get("backend-engineer")
+		r.Tools.Rules = rules
+		set, err := roles.Builtin().With(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.worker.Roles = set
+		br := brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+		br.Definition = &loomv1.Definition{Name: "careful", Guide: &loomv1.Guide{AskTools: []string{"shell"}}}
+		if _, err := b.work(br); !errors.Is(err, actors.ErrParked) {
+			t.Fatalf("with the rules %v: a turn that has to ask returns %v", rules, err)
+		}
+		if len(b.seat.wanted) != 1 || !b.seat.wanted[0].Ask || b.ran("first") != 0 {
+			t.Fatalf("with the rules %v: it asked about %v and ran %d", rules, b.seat.wanted, b.ran("first"))
+		}
+		b.seat.permits = map[string]loomv1.PermissionVerdict{"shell": loomv1.PermissionVerdict_PERMISSION_VERDICT_ALLOW}
+		br.Turn = proto.CloneOf(b.seat.turn)
+		if out := b.must(br); out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || b.ran("first") != 1 {
+			t.Errorf("with the rules %v: outcome %v; it ran %d times", rules, out, b.ran("first"))
+		}
+	}
+}
+
 // TestAGENT04_AStandingPermissionIsAskedAbout asks the project about every call
 // of a role that it has a permission for, and about none of another.
 func TestAGENT04_AStandingPermissionIsAskedAbout(t *testing.T) {

@@ -341,6 +341,9 @@ func rulesText(w io.Writer, e *processes.Entry) {
 	if list := g.GetExcludedTools(); len(list) > 0 {
 		fmt.Fprintf(w, "\ntools that nobody is offered: %s\n", strings.Join(list, ", "))
 	}
+	if list := g.GetAskTools(); len(list) > 0 {
+		fmt.Fprintf(w, "\ntools whose calls the CEO has to permit: %s\n", strings.Join(list, ", "))
+	}
 }
 
 func parameterText(p *loomv1.Parameter) string {

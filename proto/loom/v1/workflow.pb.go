@@ -1815,8 +1815,10 @@ type Guide struct {
 	// perhaps " — " and what it is good for; and what to make of it.
 	ScanFor           []string `protobuf:"bytes,8,rep,name=scan_for,json=scanFor,proto3" json:"scan_for,omitempty"`
 	WorkspaceGuidance string   `protobuf:"bytes,9,opt,name=workspace_guidance,json=workspaceGuidance,proto3" json:"workspace_guidance,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Tools whose calls the CEO has to permit, whatever the role says.
+	AskTools      []string `protobuf:"bytes,10,rep,name=ask_tools,json=askTools,proto3" json:"ask_tools,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Guide) Reset() {
@@ -1910,6 +1912,13 @@ func (x *Guide) GetWorkspaceGuidance() string {
 		return x.WorkspaceGuidance
 	}
 	return ""
+}
+
+func (x *Guide) GetAskTools() []string {
+	if x != nil {
+		return x.AskTools
+	}
+	return nil
 }
 
 // Rule is one thing that work is held against.
@@ -6364,7 +6373,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x02of\x18\x06 \x01(\tR\x02of\"7\n" +
 	"\aLeftOut\x12\x14\n" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xe4\x02\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x81\x03\n" +
 	"\x05Guide\x12\x18\n" +
 	"\apersona\x18\x01 \x01(\tR\apersona\x12#\n" +
 	"\rtool_guidance\x18\x02 \x01(\tR\ftoolGuidance\x12%\n" +
@@ -6374,7 +6383,9 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\fmemory_types\x18\x06 \x03(\v2\x13.loom.v1.MemoryTypeR\vmemoryTypes\x12'\n" +
 	"\x0fmemory_guidance\x18\a \x01(\tR\x0ememoryGuidance\x12\x19\n" +
 	"\bscan_for\x18\b \x03(\tR\ascanFor\x12-\n" +
-	"\x12workspace_guidance\x18\t \x01(\tR\x11workspaceGuidance\"\x9d\x02\n" +
+	"\x12workspace_guidance\x18\t \x01(\tR\x11workspaceGuidance\x12\x1b\n" +
+	"\task_tools\x18\n" +
+	" \x03(\tR\baskTools\"\x9d\x02\n" +
 	"\x04Rule\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12%\n" +
