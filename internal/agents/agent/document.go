@@ -46,6 +46,7 @@ type paper struct {
 
 	// joined are the patches as the phases before have proposed them, nil for none.
 	joined []byte
+	own    ownRules
 	before proto.Message // the spec before the work began, nil for none
 	theirs theirs
 }
@@ -77,6 +78,10 @@ func (p *paper) work(ctx context.Context, tree *git.Worktree, conflicts []string
 	p.dir = tree.Path()
 	if why, err := p.someonesOwn(ctx, tree.Base()); why != nil || err != nil {
 		return p.failure(why, "change"), err
+	}
+	var err error
+	if p.own, err = readOwnRules(p.dir, p.brief.Execution.Context); err != nil {
+		return p.failure(err, "change"), nil
 	}
 	switch p.stage {
 	case planning:

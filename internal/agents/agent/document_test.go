@@ -80,6 +80,41 @@ func TestDOC02_PostlogFailsWhereNothingIsKept(t *testing.T) {
 	}
 }
 
+// A workspace's own rules, clauses and styles take the place of Loom's; what is wrong with
+// them is told with its place, and nothing is made.
+func TestDOC03_TheProcessGoesByOwnRulesAndStyles(t *testing.T) {
+	_, file := roofSpec()
+	rules := git.File{Path: "house/rules.yaml", Data: []byte("name: house\nversion: \"1.0\"\nlanguage: en\nrules:\n  - {id: house/roof, check: phrase, severity: error, phrases: {roof: say covering}}\n")}
+	style := git.File{Path: "house/style.json", Data: []byte(`{"primaryColor": "#123456"}`)}
+	made := func(context map[string]any, files ...git.File) *loomv1.Outcome {
+		b := newBench(t, script(), append(files, file)...)
+		br := stage(t, loomv1.DocumentStage_DOCUMENT_STAGE_MATERIALIZE, "html")
+		for key, value := range context {
+			br.Execution.Context.Fields[key] = structpb.NewStringValue(value.(string))
+		}
+		return b.must(br)
+	}
+	plain := made(nil)
+	own := made(map[string]any{"rules": "house/rules.yaml", "style": "house/style.json"}, rules, style)
+	if plain.Document.GetFileHash() == own.Document.GetFileHash() || own.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
+		t.Errorf("the style changes nothing: %v", own)
+	}
+	for want, tt := range map[string]struct {
+		context map[string]any
+		files   []git.File
+	}{
+		"context.rules: there is no such file":    {map[string]any{"rules": "none.yaml"}, nil},
+		"house/rules.yaml:1:1":                    {map[string]any{"rules": "house/rules.yaml"}, []git.File{{Path: "house/rules.yaml", Data: []byte("rule: []\n")}}},
+		"house/style.json: primaryColour":         {map[string]any{"style": "house/style.json"}, []git.File{{Path: "house/style.json", Data: []byte(`{"primaryColour": "#123456"}`)}}},
+		"context.clauses: there is no such file ": {map[string]any{"clauses": "none.yaml"}, nil},
+	} {
+		out := made(tt.context, tt.files...)
+		if all := out.Summary + "\n" + out.Notes; out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE || !strings.Contains(all, want) || out.Change != nil {
+			t.Errorf("%s: %v", want, out)
+		}
+	}
+}
+
 // A spec that is broken is refused by its path at each stage that goes by it, and nothing
 // is half done: no file, no record, no review is there.
 func TestDOC01_ABrokenSpecLeavesNothingHalfDone(t *testing.T) {

@@ -56,7 +56,7 @@ func (p *paper) review(ctx context.Context, tree *git.Worktree, conflicts []stri
 
 // mend carries out what the rules recommend for errors.
 func (p *paper) mend() {
-	found := document.Review{Outline: p.outline()}.Run(p.base)
+	found := p.byRules().Run(p.base)
 	wanted := map[string]bool{}
 	for _, f := range found.Findings {
 		if f.Severity == "error" && f.Patch != "" {
@@ -68,13 +68,13 @@ func (p *paper) mend() {
 			p.mended = append(p.mended, x)
 		}
 	}
-	p.base, _ = document.Apply(p.base, p.mended)
+	p.base, _ = document.ApplyAfter(p.base, p.mended, p.theirs.patches)
 }
 
 // judged is what rules and a model (nil for none) say of a spec, and which patches of a
 // person's could not be carried out.
 func (p *paper) judged(spec proto.Message, model *loomv1.ReviewReport) *loomv1.ReviewReport {
-	r := document.Merge(document.Review{Outline: p.outline()}.Run(spec), model)
+	r := document.Merge(p.byRules().Run(spec), model)
 	for _, f := range p.theirs.findings() {
 		r.Findings = append(r.Findings, f)
 		if r.Severity == "ok" || r.Severity == "info" {
@@ -140,7 +140,7 @@ func (p *paper) materialize() (*loomv1.Outcome, error) {
 	if err != nil {
 		return p.failure(err, "change"), nil
 	}
-	made, err := office.Make(spec, p.format, office.Options{Carry: document.Canonical(spec), Image: p.image})
+	made, err := office.Make(spec, p.format, office.Options{Style: p.own.style, Carry: document.Canonical(spec), Image: p.image})
 	if err != nil {
 		return p.failure(err, "change"), nil
 	}
@@ -256,7 +256,7 @@ func (p *paper) report(spec proto.Message) *loomv1.ReviewReport {
 			}
 		}
 	}
-	return document.Review{Outline: p.outline()}.Run(spec)
+	return p.byRules().Run(spec)
 }
 
 // postlog has the project remember that there is the document. It changes no file.

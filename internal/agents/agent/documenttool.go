@@ -135,7 +135,7 @@ func (p *paper) takeSpec(a artifactCall) (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: written, %d nodes\n%s", p.files.Spec, len(document.Nodes(spec)), patchLines(report))
-	found := document.Review{Outline: p.outline()}.Run(spec)
+	found := p.byRules().Run(spec)
 	if len(found.Findings) == 0 {
 		b.WriteString("A review finds nothing.\n")
 		return b.String(), nil
@@ -205,7 +205,7 @@ func (p *paper) apply(spec proto.Message, a artifactCall) (proto.Message, *loomv
 		if err != nil || spec == nil || len(patches) == 0 {
 			return spec, nil, err
 		}
-		changed, report := document.Apply(spec, patches)
+		changed, report := document.ApplyAfter(spec, patches, p.theirs.patches)
 		return changed, report, nil
 	case "markdown":
 		o := p.outline()
@@ -425,7 +425,7 @@ func (b *prompt) reviewed(p *paper) {
 	if n := p.theirs.refused.GetApplied(); n > 0 {
 		fmt.Fprintf(b, "%d patches of a person's are carried out: leave what they changed as it is.\n", n)
 	}
-	found := document.Review{Outline: p.outline()}.Run(p.base)
+	found := p.byRules().Run(p.base)
 	if len(found.Findings) == 0 {
 		b.WriteString("The rules find nothing.\n")
 		return

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,6 +107,9 @@ func (r *renderer) names(file string, m proto.Message) error {
 		if r.format = strings.TrimPrefix(filepath.Ext(r.output), "."); r.format == "" {
 			return fault.New("usage/argument", "the name does not say which format").At("--output").Got(r.output).Want("name it .docx, .pdf, .pptx, .xlsx, .md or .html, or give --format")
 		}
+	}
+	if ext := strings.TrimPrefix(filepath.Ext(r.output), "."); slices.Contains(office.Formats, ext) && ext != r.format {
+		return fault.New("usage/argument", "the name says another format than --format").At("--output").Got(r.output).Want("name it ." + r.format + ", or leave --format out")
 	}
 	r.format = cmp.Or(r.format, standard)
 	if r.output == "-" {

@@ -30,11 +30,26 @@ var actions = []string{"replace", "append", "remove", "rename", "move", "normali
 // What goes by a name follows it: a header that is renamed takes its total, format
 // and aggregate along, and the formulas that compute with it; removed or moved, its
 // cells; a section whose id is renamed keeps its figures and its outline id.
+//
+// What a person's patch replaced or appended stays: a patch of anybody else after which it
+// would be gone is refused.
 func Apply(m proto.Message, patches []*loomv1.Patch) (proto.Message, *loomv1.PatchReport) {
+	return ApplyAfter(m, patches, nil)
+}
+
+// ApplyAfter is [Apply] on an artifact that a person's patches were carried out on before.
+func ApplyAfter(m proto.Message, patches, persons []*loomv1.Patch) (proto.Message, *loomv1.PatchReport) {
 	kind, tree, report := KindOf(m), treeOf(m), &loomv1.PatchReport{}
+	theirs := slices.Clone(persons)
 	for _, p := range ordered(patches) {
 		result := &loomv1.PatchResult{Id: p.Id, Target: p.Target, Action: p.Action}
 		changed, now, err := one(kind, tree, p)
+		if err == nil && p.By != "person" {
+			err = keeps(theirs, m, now)
+		}
+		if err == nil && p.By == "person" {
+			theirs = append(theirs, p)
+		}
 		if err == nil {
 			tree, m, result.Applied = changed, now, true
 			report.Applied++

@@ -344,15 +344,29 @@ func (l *pdfPages) item(x block) {
 func (l *pdfPages) code(s string) {
 	size := l.size * 0.88
 	for line := range strings.SplitSeq(s, "\n") {
-		l.room(size * leading)
-		l.SetFillColor(244, 244, 244)
-		l.Rect(l.left, l.y, l.width, size*leading, "F")
-		l.font("GoMono", "", size)
-		l.color("222222")
-		l.put(l.left+6, l.y+size, strings.ReplaceAll(line, "\t", "    "))
-		l.y += size * leading
+		for _, part := range l.codeLines(strings.ReplaceAll(line, "\t", "    "), size) {
+			l.room(size * leading)
+			l.SetFillColor(244, 244, 244)
+			l.Rect(l.left, l.y, l.width, size*leading, "F")
+			l.font("GoMono", "", size)
+			l.color("222222")
+			l.put(l.left+6, l.y+size, part)
+			l.y += size * leading
+		}
 	}
 	l.y += l.size * 0.6
+}
+
+// codeLines cuts a line of code into what the page is wide enough for. All of its letters
+// have one width.
+func (l *pdfPages) codeLines(line string, size float64) (parts []string) {
+	l.font("GoMono", "", size)
+	most := max(int((l.width-12)/l.GetStringWidth("m")), 1)
+	letters := []rune(line)
+	for len(letters) > most {
+		parts, letters = append(parts, string(letters[:most])), letters[most:]
+	}
+	return append(parts, string(letters))
 }
 
 // ruled is text with a line at its left, on a ground if one is given. One that is

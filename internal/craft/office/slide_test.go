@@ -61,6 +61,32 @@ func TestDOC06_SlidesAreNotCutInCode(t *testing.T) {
 	}
 }
 
+// A line of code that is wider than a page goes on on the next: nothing of it is lost.
+func TestDOC06_LongLinesOfCodeAreNotCutInPDF(t *testing.T) {
+	w := &work{}
+	f, err := w.flow(&loomv1.DocumentSpec{Version: "0.2", Title: "Code", Sections: []*loomv1.DocumentSection{{Id: "a", Heading: "Code", Body: "```\nx\n```"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := w.layout(f, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := strings.Repeat("0123456789", 30)
+	parts := l.codeLines(line, 10)
+	if len(parts) < 2 || strings.Join(parts, "") != line {
+		t.Fatalf("%d parts: %q", len(parts), parts)
+	}
+	for _, part := range parts {
+		if wide := l.GetStringWidth(part); wide > l.width-12 {
+			t.Errorf("%q is %v wide, the page has %v", part, wide, l.width-12)
+		}
+	}
+	if got := l.codeLines("short", 10); !slices.Equal(got, []string{"short"}) {
+		t.Errorf("a short line becomes %q", got)
+	}
+}
+
 // A picture of a chart has the colours of its document, and its figures have commas where
 // those of a table have them.
 func TestDOC06_ChartsLookLikeTheirDocument(t *testing.T) {

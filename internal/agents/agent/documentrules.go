@@ -1,0 +1,54 @@
+package agent
+
+import (
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/document"
+	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+)
+
+// ownRules are what the submission's context names of the workspace's own in the place of
+// Loom's: rules, approved clauses, styles. What it does not name is nil.
+type ownRules struct {
+	rules   *document.RuleSet
+	clauses *document.ClauseLibrary
+	style   *loomv1.DocumentStyles
+}
+
+// readOwnRules reads them from a directory of the workspace. The error has a fault code, and
+// the place in the file where it has one.
+func readOwnRules(dir string, context *structpb.Struct) (h ownRules, err error) {
+	for _, part := range []struct {
+		key   string
+		parse func(name string, data []byte) error
+	}{
+		{"rules", func(name string, data []byte) (err error) { h.rules, err = document.ParseRules(name, data); return err }},
+		{"clauses", func(name string, data []byte) (err error) {
+			h.clauses, err = document.ParseClauses(name, data)
+			return err
+		}},
+		{"style", func(name string, data []byte) (err error) { h.style, err = document.ReadStyles(name, data); return err }},
+	} {
+		name := context.GetFields()[part.key].GetStringValue()
+		if name == "" {
+			continue
+		}
+		data, err := readIn(dir, name)
+		if err == nil && data == nil {
+			err = fault.New("document/invalid", "there is no such file in the workspace").At("context." + part.key).Got(name)
+		}
+		if err == nil {
+			err = part.parse(name, data)
+		}
+		if err != nil {
+			return ownRules{}, err
+		}
+	}
+	return h, nil
+}
+
+// byRules is the review by which the document is held against the rules.
+func (p *paper) byRules() document.Review {
+	return document.Review{Rules: p.own.rules, Clauses: p.own.clauses, Outline: p.outline()}
+}
