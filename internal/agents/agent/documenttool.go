@@ -205,7 +205,11 @@ func (p *paper) apply(spec proto.Message, a artifactCall) (proto.Message, *loomv
 		if err != nil || spec == nil || len(patches) == 0 {
 			return spec, nil, err
 		}
-		changed, report := document.ApplyAfter(spec, patches, p.theirs.patches)
+		var persons []*loomv1.Patch
+		if p.stage == reviewing { // what is written again gets them again
+			persons = p.theirs.patches
+		}
+		changed, report := document.ApplyAfter(spec, patches, persons)
 		return changed, report, nil
 	case "markdown":
 		o := p.outline()

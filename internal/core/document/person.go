@@ -3,6 +3,7 @@ package document
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -28,7 +29,7 @@ func keeps(persons []*loomv1.Patch, before, after proto.Message) error {
 	return nil
 }
 
-// at says whether a value stands at a target.
+// at says whether a value stands at a target, a text within a text.
 func at(m proto.Message, target string, value any) bool {
 	path, err := ParsePath(target)
 	if err != nil {
@@ -38,6 +39,10 @@ func at(m proto.Message, target string, value any) bool {
 	got, err := get(tree, path.resolved(tree))
 	if err != nil {
 		return false
+	}
+	if text, isText := got.(string); isText {
+		part, ok := value.(string)
+		return ok && strings.Contains(text, part)
 	}
 	is, err := json.Marshal(got)
 	want, wrong := json.Marshal(value)

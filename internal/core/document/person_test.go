@@ -14,14 +14,15 @@ func TestDOC04_NobodysPatchTakesAwayWhatAPersonSet(t *testing.T) {
 		theirs, ours string
 		applied      bool
 	}{
-		"the same value":        {`replace title = "Theirs"`, `replace title = "Ours"`, false},
-		"an element":            {`append sections[0].bullets = "Theirs"`, `remove sections[0].bullets[2]`, false},
-		"a text that grew":      {`append sections[0].body = "Theirs."`, `replace sections[0].body = "Ours."`, false},
-		"what has it in it":     {`append sections[0].bullets = "Theirs"`, `remove sections[0]`, false},
-		"beside it":             {`append sections[0].bullets = "Theirs"`, `replace title = "Ours"`, true},
-		"before it in its list": {`append sections[0].bullets = "Theirs"`, `remove sections[0].bullets[0]`, true},
-		"more to the same text": {`append sections[0].body = "Theirs."`, `append sections[0].body = "Ours."`, true},
-		"what they removed":     {`remove sections[0].bullets[0]`, `append sections[0].bullets = "Ours"`, true},
+		"the same value":          {`replace title = "Theirs"`, `replace title = "Ours"`, false},
+		"an element":              {`append sections[0].bullets = "Theirs"`, `remove sections[0].bullets[2]`, false},
+		"a text that grew":        {`append sections[0].body = "Theirs."`, `replace sections[0].body = "Ours."`, false},
+		"what has it in it":       {`append sections[0].bullets = "Theirs"`, `remove sections[0]`, false},
+		"beside it":               {`append sections[0].bullets = "Theirs"`, `replace title = "Ours"`, true},
+		"before it in its list":   {`append sections[0].bullets = "Theirs"`, `remove sections[0].bullets[0]`, true},
+		"more to what they wrote": {`replace sections[0].body = "Theirs."`, `append sections[0].body = "Ours."`, true},
+		"more to the same text":   {`append sections[0].body = "Theirs."`, `append sections[0].body = "Ours."`, true},
+		"what they removed":       {`remove sections[0].bullets[0]`, `append sections[0].bullets = "Ours"`, true},
 	} {
 		theirs, ours := patches(t, tt.theirs)[0], patches(t, tt.ours)[0]
 		theirs.By, ours.Id = "person", "o"
