@@ -109,7 +109,7 @@ func (r *renderer) names(file string, m proto.Message) error {
 		}
 	}
 	if ext := strings.TrimPrefix(filepath.Ext(r.output), "."); slices.Contains(office.Formats, ext) && ext != r.format {
-		return fault.New("usage/argument", "the name says another format than --format").At("--output").Got(r.output).Want("name it ." + r.format + ", or leave --format out")
+		return fault.New("usage/argument", "the name says another format than --format").At("--output").Got(r.output).Want("name it .%s, or leave --format out", r.format)
 	}
 	r.format = cmp.Or(r.format, standard)
 	if r.output == "-" {
