@@ -42,8 +42,8 @@ const SessionKey = "session"
 const sessionPrefix = "pattern-"
 
 // SessionWorkflow makes the workflow that a session is worked by: the steps, one after
-// the other, the judgment on each success criterion of its envelope, and the way to the
-// target. Where it waits between steps, and at what tempo a step is done, the session
+// the other, the judgment on each success criterion and each constraint of its envelope, and
+// the way to the target. Where it waits between steps, and at what tempo a step is done, the session
 // says while it runs. The error is what makes a pattern unsound.
 func SessionWorkflow(p *loomv1.Pattern, criteria int, rs *roles.Set) (*loomv1.Definition, error) {
 	if len(p.GetSteps()) == 0 {
@@ -52,9 +52,10 @@ func SessionWorkflow(p *loomv1.Pattern, criteria int, rs *roles.Set) (*loomv1.De
 	f := patternPhases(p, intent.Folder("{context."+SessionKey+"|"+SessionKey+"}")+"/")
 	f.Name = (sessionPrefix + p.Name)[:min(len(sessionPrefix)+len(p.Name), 64)]
 	check := phaseFile{
-		ID: CompletionNode, Role: verifier, IsCriticalPath: proto.Bool(true), DependsOn: []string{p.Steps[len(p.Steps)-1].Name}, Outcome: map[string]string{},
+		ID: CompletionNode, Role: verifier, IsCriticalPath: proto.Bool(true), DependsOn: []string{p.Steps[len(p.Steps)-1].Name}, Outcome: map[string]string{BrokenField: "string"},
 		Description: "Judge each success criterion of the sealed intent, by its number and word for word, against the files that the steps have left. " +
-			"For one that is met, quote the words of a file that show it as its evidence; nothing is met without such words. Change no file.",
+			"For one that is met, quote the words of a file that show it as its evidence; nothing is met without such words. " +
+			"Then look for constraints that what was left does not keep: name each on a line of the field " + BrokenField + ", as its number, a colon, and the words that break it; write added in place of a number for what the operator has added or the pattern demands. Leave it empty where all are kept. Change no file.",
 	}
 	for i := range criteria {
 		check.Outcome[MetField(i+1)], check.Outcome[EvidenceField(i+1)] = "bool", "string"
@@ -64,8 +65,29 @@ func SessionWorkflow(p *loomv1.Pattern, criteria int, rs *roles.Set) (*loomv1.De
 	if problems := r.problems(); len(problems) > 0 {
 		return nil, fault.Join(problems)
 	}
+	for _, n := range r.def.Nodes {
+		n.OnFailure = withoutSteps(n.OnFailure, p)
+	}
 	r.def.Pattern = p.Name
 	return r.def, nil
+}
+
+// withoutSteps is a failure policy that sends nothing back to a step: what only other work
+// can mend is for the operator to choose, so that nothing lands that was not judged.
+func withoutSteps(policy *loomv1.FailurePolicy, p *loomv1.Pattern) *loomv1.FailurePolicy {
+	ofStep := func(r *loomv1.ReworkRule) bool {
+		return slices.ContainsFunc(p.Steps, func(s *loomv1.PatternStep) bool { return s.Name == r.To })
+	}
+	if !slices.ContainsFunc(policy.GetRework(), ofStep) {
+		return policy
+	}
+	kept := &loomv1.FailurePolicy{Max: policy.Max}
+	for _, r := range policy.Rework {
+		if !ofStep(r) {
+			kept.Rework = append(kept.Rework, &loomv1.ReworkRule{To: r.To, When: `outcome.fault != "change"`})
+		}
+	}
+	return kept
 }
 
 // InterviewProcess names the workflow in which a model asks in primacy.
@@ -95,6 +117,10 @@ func MetField(n int) string { return fmt.Sprintf("success_%d", n) }
 
 // EvidenceField names the outcome field with the words that show it.
 func EvidenceField(n int) string { return fmt.Sprintf("evidence_%d", n) }
+
+// BrokenField names the outcome field with the constraints that are broken, one a line: the
+// number or "added", a colon, and what breaks it.
+const BrokenField = "broken"
 
 // patternPhases are the steps of a pattern as phases, without what is asked on the way;
 // their files lie in a folder, "" or one with a slash at its end.

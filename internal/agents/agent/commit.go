@@ -40,6 +40,9 @@ func (j *job) commit(ctx context.Context, token uint64) (*loomv1.Outcome, error)
 	if fault.Code(err) == "git/no-change" {
 		return j.present(ctx, token, fault.From(err).Message)
 	}
+	if err == nil {
+		err = j.asJudged(ctx, candidate.Commit)
+	}
 	if err != nil {
 		return j.refused(ctx, err)
 	}
@@ -54,6 +57,9 @@ func (j *job) present(ctx context.Context, token uint64, why string) (*loomv1.Ou
 	c, err := j.repo.Committer.Present(ctx, git.PresentRequest{
 		Deployment: j.brief.Deployment, Token: token, Target: j.brief.Project.TargetBranch, Change: j.lastProposed(),
 	})
+	if err == nil {
+		err = j.asJudged(ctx, c.Commit)
+	}
 	if err != nil {
 		return j.refused(ctx, err)
 	}
@@ -89,7 +95,7 @@ func (j *job) refused(ctx context.Context, err error) (*loomv1.Outcome, error) {
 		return nil, context.Cause(ctx)
 	}
 	switch fault.Code(err) {
-	case "git/hook-failed", "git/hook-changed", "git/hook-timeout", "git/conflict", "git/patch-changed", "git/no-change", "git/unsupported":
+	case "git/hook-failed", "git/hook-changed", "git/hook-timeout", "git/conflict", "git/patch-changed", "git/no-change", "git/unsupported", notJudged:
 		return j.failure(err, "change"), nil
 	}
 	return j.failure(err, ""), nil

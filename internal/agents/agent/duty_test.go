@@ -1,6 +1,8 @@
 package agent_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"strings"
 	"testing"
@@ -208,5 +210,20 @@ func TestACT04_ChecksAreNotRunAgain(t *testing.T) {
 	}
 	if got := read(t, count); got != "x\n" {
 		t.Errorf("the check ran %d times", strings.Count(got, "x"))
+	}
+}
+
+// A candidate of a session's work has what was judged, file by file, or is none: what a
+// rebase or another hand has changed goes back to the operator.
+func TestPAT01_ACandidateIsWhatWasJudged(t *testing.T) {
+	for content, code := range map[string]string{"new\n": "", "newer\n": "intent/delivery"} {
+		b, br := proposed(t, "", writes())
+		br.Step = &loomv1.StepBrief{Session: "s1", Earlier: []*loomv1.StepOutput{{Name: "new.txt", Step: 1, Content: &loomv1.BlobRef{}}}}
+		sum := sha256.Sum256([]byte(content))
+		br.Step.Earlier[0].Content.Sha256 = hex.EncodeToString(sum[:])
+		out := b.must(br)
+		if out.Code != code || code != "" && (out.Fields.AsMap()["fault"] != "change" || out.Candidate != nil) {
+			t.Errorf("with %q judged: %v, want code %q", content, out, code)
+		}
 	}
 }

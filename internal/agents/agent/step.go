@@ -65,6 +65,9 @@ func (j *job) stepText(ctx context.Context) (string, error) {
 		}
 		p.WriteString(what + turn.Marked("goal", s.Text))
 	}
+	p.listOf("The operator has accepted that this is not met; it is no reason to refuse the work:", b.Gaps)
+	p.listOf("The pattern demands:", b.Constraints)
+	p.listOf("The outcome is marked by:", b.Rubric)
 	runText(&p, b)
 	for _, in := range b.Inputs {
 		data, err := j.Blobs.Get(ctx, in.Content)
@@ -80,6 +83,17 @@ func (j *job) stepText(ctx context.Context) (string, error) {
 	}
 	p.WriteByte('\n')
 	return p.String(), nil
+}
+
+// listOf writes lines under a heading, nothing for none.
+func (p *prompt) listOf(heading string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	p.WriteString(heading + "\n")
+	for _, l := range lines {
+		p.WriteString("- " + strings.Join(strings.Fields(l), " ") + "\n")
+	}
 }
 
 // intentText is the sealed intent: it is the goal of the bead, and stands here where it is
@@ -278,6 +292,25 @@ func (j *job) leave(ctx context.Context, dir string, out *loomv1.Outcome) error 
 			return err
 		}
 		out.Left = append(out.Left, &loomv1.NamedBlob{Name: name, Content: ref})
+	}
+	return nil
+}
+
+// notJudged is the code of what would land otherwise than it was judged.
+const notJudged = "intent/delivery"
+
+// asJudged refuses a commit in which a file that steps of a session have left is not what
+// the completion check has judged.
+func (j *job) asJudged(ctx context.Context, commit string) error {
+	for _, o := range j.brief.Step.GetEarlier() {
+		data, _, there, err := j.repo.Source.FileAt(ctx, commit, o.Name, mostLeft)
+		if err != nil {
+			return err
+		}
+		if sum := sha256.Sum256(data); !there || hex.EncodeToString(sum[:]) != o.GetContent().GetSha256() {
+			return fault.New(notJudged, "%s is not what the completion check of session %s has judged", o.Name, j.brief.Step.Session).
+				Want("do the last step again: it begins with what the target branch has now")
+		}
 	}
 	return nil
 }

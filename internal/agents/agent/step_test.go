@@ -156,7 +156,7 @@ func TestPAT03_AStepHasTheFilesOfItsSession(t *testing.T) {
 func TestPAT06_EvidenceStandsInAFileOfTheSteps(t *testing.T) {
 	longtest.Skip(t)
 	judge := func(met bool, words string) *model.Response {
-		return says(call(turn.FinishName, map[string]any{"status": "success", "summary": "judged", "fields": map[string]any{"success_1": met, "evidence_1": words}}))
+		return says(call(turn.FinishName, map[string]any{"status": "success", "summary": "judged", "fields": map[string]any{"success_1": met, "evidence_1": words, "broken": ""}}))
 	}
 	for _, tt := range []struct {
 		name, words string
@@ -201,7 +201,7 @@ func TestPAT06_EvidenceStandsInAFileOfTheSteps(t *testing.T) {
 
 // Where no file of the steps is a text, there are no words to look for.
 func TestPAT06_WithoutATextTheJudgeIsBelieved(t *testing.T) {
-	b := newBench(t, script(says(call(turn.FinishName, map[string]any{"status": "success", "summary": "judged", "fields": map[string]any{"success_1": true, "evidence_1": "the plan has four rooms"}}))),
+	b := newBench(t, script(says(call(turn.FinishName, map[string]any{"status": "success", "summary": "judged", "fields": map[string]any{"success_1": true, "evidence_1": "the plan has four rooms", "broken": ""}}))),
 		git.File{Path: "plan.png", Data: []byte("\x89PNG\xff")})
 	out := b.must(stepBrief(t, "qa-engineer", processes.CompletionNode, &loomv1.StepBrief{Earlier: []*loomv1.StepOutput{{Name: "plan.png", Step: 1, Content: b.put("\x89PNG\xff")}}}))
 	if met, _ := out.Fields.AsMap()["success_1"].(bool); !met {

@@ -29,7 +29,11 @@ func (j *job) verify(ctx context.Context) (*loomv1.Outcome, error) {
 		return nil, err
 	}
 	defer done()
-	r, err := j.begin(ctx, Prompt(j.brief, j.role)+j.patchText(ctx), j.without(j.workspace(dir)))
+	session, err := j.stepText(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := j.begin(ctx, Prompt(j.brief, j.role)+session+j.patchText(ctx), j.without(j.workspace(dir)))
 	if err != nil {
 		return nil, err
 	}

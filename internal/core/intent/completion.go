@@ -9,7 +9,20 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// Items returns what the completion check judges: each success criterion and
+// Added names, as an item of the completion check, the constraints that the operator has
+// added since the seal.
+const Added = "constraint/added"
+
+// ConstraintItems returns the items of an envelope's constraints, and [Added]. A verdict on
+// one may be left out: then it counts as kept.
+func ConstraintItems(e *loomv1.IntentEnvelope) (items []string) {
+	for i := range e.GetConstraints() {
+		items = append(items, fmt.Sprintf("constraint/%d", i+1))
+	}
+	return append(items, Added)
+}
+
+// Items returns what the completion check has to judge: each success criterion and
 // each output.
 func Items(e *loomv1.IntentEnvelope, p *loomv1.Pattern) (items []string) {
 	for i := range e.GetSuccess() {
@@ -28,10 +41,13 @@ func (d *decision) judge(j *loomv1.JudgeCompletion) error {
 	if len(d.unmet) > 0 {
 		return fault.New("intent/phase", "%d items wait for the operator's choice", len(d.unmet))
 	}
-	var left []string
-	left = append(left, Items(d.envelope, d.pattern)...)
+	left, optional := Items(d.envelope, d.pattern), ConstraintItems(d.envelope)
 	for i, v := range j.GetVerdicts() {
 		where := fmt.Sprintf("verdicts[%d]", i)
+		if c := slices.Index(optional, v.GetItem()); c >= 0 && len(v.Evidence) <= maxText {
+			optional = slices.Delete(optional, c, c+1)
+			continue
+		}
 		k := slices.Index(left, v.GetItem())
 		name, isOutput := strings.CutPrefix(v.GetItem(), "output/")
 		switch {

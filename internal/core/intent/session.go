@@ -222,6 +222,9 @@ func (s *Session) Steered(run uint32) (list []*loomv1.Steered) {
 	return list
 }
 
+// Said returns all that the operator has said for steps and not taken back.
+func (s *Session) Said() []*loomv1.Steered { return s.steering }
+
 // Output returns the newest content of an output that a finished step has left.
 func (s *Session) Output(name string) (*loomv1.StepOutput, bool) {
 	o, ok := s.outputs[name]

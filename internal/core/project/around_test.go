@@ -94,7 +94,7 @@ func TestPAT01_ADeliveryThatFailsIsAChoice(t *testing.T) {
 		d.work("analyst", leaves("claims.md"))
 		d.speak(s.Id, proceeds(0))
 		d.work("analyst", leaves("findings.md"))
-		d.work("qa-engineer", outcome(success, map[string]any{"success_1": true, "evidence_1": "notes 1 and 3"}))
+		d.work("qa-engineer", outcome(success, map[string]any{"success_1": true, "evidence_1": "notes 1 and 3", "broken": ""}))
 		if s = d.sessionNow(s.Id); s.Phase != pattern.Delivery {
 			t.Fatalf("after the judgment: %v", s)
 		}
@@ -113,7 +113,7 @@ func TestPAT01_ADeliveryThatFailsIsAChoice(t *testing.T) {
 	if b := d.work("analyst", leaves("findings.md")); b.Step.Earlier[0].GetName() != "sessions/s1/claims.md" {
 		t.Errorf("what the agent finds: %v", b.Step.Earlier)
 	}
-	d.work("qa-engineer", outcome(success, map[string]any{"success_1": true, "evidence_1": "notes 1 and 3"}))
+	d.work("qa-engineer", outcome(success, map[string]any{"success_1": true, "evidence_1": "notes 1 and 3", "broken": ""}))
 	if s = d.sessionNow(id); s.Phase != pattern.Delivery || len(d.s.Queued()) != 1 {
 		t.Errorf("judged anew: %v, queued %v", s.Phase, d.s.Queued())
 	}

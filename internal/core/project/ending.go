@@ -130,6 +130,11 @@ func gapText(e *loomv1.IntentEnvelope, item string) string {
 			return q.Text
 		}
 	}
+	for i, q := range e.GetConstraints() {
+		if item == fmt.Sprintf("constraint/%d", i+1) {
+			return q.Text
+		}
+	}
 	return item
 }
 

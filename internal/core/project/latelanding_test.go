@@ -23,11 +23,7 @@ func landing(t *testing.T) (*desk, *loomv1.PatternSession, waits) {
 // toLanding does what is left of a session of notes after its first step, to where it lands.
 func (d *desk) toLanding(s *loomv1.PatternSession) waits {
 	d.t.Helper()
-	d.work("analyst", leaves("findings.md"))
-	d.work("qa-engineer", outcome(success, map[string]any{"success_1": true, "evidence_1": "notes 1 and 3"}))
-	gathered := changing("p1", "claims.md", "findings.md")
-	gathered.Fields = outcome(success, map[string]any{"files": 2}).Fields
-	d.work("engineering-manager", gathered)
+	d.toGathered()
 	d.work("engineering-manager", candidate("p1", 1))
 	checked := verified("c-p1", true)
 	checked.Checks[0].Command = verify.Command

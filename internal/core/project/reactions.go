@@ -86,6 +86,7 @@ func reactions() []reaction {
 		afterwards("session", "the step that the node does has ended, or the criteria are judged", (*decision).followStep, of[*loomv1.Event_NodeCompleted]()),
 		afterwards("session", "the session hears that its work has ended", (*decision).followSteps, of[*loomv1.Event_ExecutionEnded]()),
 		afterwards("session", "a step that took too long is over, and its work is closed", (*decision).followTooLong, of[*loomv1.Event_AttemptEnded]()),
+		afterwards("session", "work that cannot go on by itself is closed, and the operator chooses", (*decision).followGivenUp, of[*loomv1.Event_ApprovalRequested]()),
 		afterwards("session", "the session hears what its step keeps", (*decision).followKept, of[*loomv1.Event_MemoryKept]()),
 		afterwards("session", "the session hears what its step decides", (*decision).followLogged, of[*loomv1.Event_DecisionAdded]()),
 		afterwards("session", "what had failed to be delivered is, for it has landed", (*decision).followLateLanding, of[*loomv1.Event_LandingSettled]()),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -227,6 +228,24 @@ func (d *decision) followTooLong(e *loomv1.Event) {
 	})
 }
 
+// followGivenUp has the operator choose where the work of a session cannot go on by itself:
+// it is closed, and the session hears why. No signature is asked for.
+func (d *decision) followGivenUp(e *loomv1.Event) {
+	a := e.GetApprovalRequested().GetApproval()
+	x := d.s.execution(a.GetExecution())
+	s := d.s.sessionOf(x)
+	if s == nil || a.Kind != loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION || a.Node == "" || d.s.p.Sessions[s.ID()].GetBead() != x.GetBead() {
+		return
+	}
+	d.later(func() error {
+		if !running(x) {
+			return nil
+		}
+		defer d.about(x)()
+		return d.run(x).CloseNow(cut(fmt.Sprintf("%s: %s", a.Node, oneLine(a.Reason)), MaxReason))
+	})
+}
+
 // refuses says whether an error is a session's refusal, which has changed nothing.
 func (d *decision) refuses(err error) bool { return err != nil && d.broken == nil }
 
@@ -245,6 +264,7 @@ func (d *decision) judged(id string, out *loomv1.Outcome) error {
 		v.Met = fields[processes.MetField(i+1)].GetBoolValue() && oneLine(v.Evidence) != ""
 		j.Verdicts = append(j.Verdicts, v)
 	}
+	j.Verdicts = append(j.Verdicts, brokenConstraints(envelope, fields[processes.BrokenField].GetStringValue())...)
 	for _, o := range s.Pattern().Outputs {
 		v := &loomv1.CompletionVerdict{Item: "output/" + o.Name}
 		if made, ok := s.Output(o.Name); ok {
@@ -254,6 +274,33 @@ func (d *decision) judged(id string, out *loomv1.Outcome) error {
 	}
 	return d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Judge{Judge: j}})
 }
+
+// brokenLine is a line about a constraint that is broken: its number, or "added", and why.
+var brokenLine = regexp.MustCompile(`(?i)^\W*(?:constraint\W*)?(\d+|added)\s*[:.)-]\s*(.*)$`)
+
+// brokenConstraints reads what a judge says of constraints that are not kept; a line that
+// names none is about what was added.
+func brokenConstraints(e *loomv1.IntentEnvelope, said string) (list []*loomv1.CompletionVerdict) {
+	known := intent.ConstraintItems(e)
+	for line := range strings.Lines(said) {
+		item, why := intent.Added, strings.TrimSpace(line)
+		if m := brokenLine.FindStringSubmatch(why); m != nil && slices.Contains(known, "constraint/"+strings.ToLower(m[1])) {
+			item, why = "constraint/"+strings.ToLower(m[1]), m[2]
+		}
+		if why == "" || noneBroken.MatchString(why) {
+			continue
+		}
+		if i := slices.IndexFunc(list, func(v *loomv1.CompletionVerdict) bool { return v.Item == item }); i >= 0 {
+			list[i].Evidence = cut(list[i].Evidence+"\n"+why, MaxComment)
+			continue
+		}
+		list = append(list, &loomv1.CompletionVerdict{Item: item, Evidence: cut(why, MaxComment)})
+	}
+	return list
+}
+
+// noneBroken is what models write where nothing is to be said.
+var noneBroken = regexp.MustCompile(`(?i)^\W*(none|nothing|no|n/?a|keine?|empty|all (?:are )?kept)?\W*$`)
 
 // followSteps has a session hear that its work has ended.
 func (d *decision) followSteps(e *loomv1.Event) {
@@ -315,6 +362,15 @@ func (s *State) stepBrief(x *loomv1.Execution, a *loomv1.Attempt) *loomv1.StepBr
 		for _, name := range step.Deliverables {
 			b.Deliverables = append(b.Deliverables, path.Join(intent.Folder(on.ID()), name))
 		}
+	}
+	if b.Run == nil { // whoever judges is told what everybody agreed to
+		b.Steering, b.Constraints = on.Said(), on.Pattern().Constraints
+		for _, gap := range on.Gaps() {
+			b.Gaps = append(b.Gaps, gap+": "+gapText(envelope, gap))
+		}
+	}
+	for _, r := range on.Pattern().Rubric {
+		b.Rubric = append(b.Rubric, r.Question)
 	}
 	for _, name := range leavings(on.Pattern()) {
 		if made, ok := on.Output(name); ok {

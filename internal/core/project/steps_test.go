@@ -91,7 +91,7 @@ func TestPAT03_StepsAreWorkBetweenStops(t *testing.T) {
 		t.Errorf("adagio stops after the last step too: %v", s)
 	}
 	d.speak(s.Id, proceeds(0))
-	d.work("qa-engineer", outcome(success, map[string]any{"success_1": false, "evidence_1": ""}))
+	d.work("qa-engineer", outcome(success, map[string]any{"success_1": false, "evidence_1": "", "broken": ""}))
 	if s = d.sessionNow(s.Id); s.Phase != pattern.Completion || len(s.Unmet) != 1 || len(d.s.Queued()) != 0 {
 		t.Fatalf("after the judgment: %v, queued %v", s, d.s.Queued())
 	}
@@ -100,7 +100,7 @@ func TestPAT03_StepsAreWorkBetweenStops(t *testing.T) {
 	d.speak(s.Id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Choose{Choose: &loomv1.ChooseCompletion{Choice: loomv1.CompletionChoice_COMPLETION_CHOICE_STEP, Step: 2}}})
 	d.work("analyst", leaves("findings.md"))
 	d.speak(s.Id, proceeds(0))
-	d.work("qa-engineer", outcome(success, map[string]any{"success_1": true, "evidence_1": "notes 1 and 3"}))
+	d.work("qa-engineer", outcome(success, map[string]any{"success_1": true, "evidence_1": "notes 1 and 3", "broken": ""}))
 	if s = d.sessionNow(s.Id); s.Phase != pattern.Delivery || len(d.s.Queued()) != 1 {
 		t.Errorf("all is met: %v, queued %v", s.Phase, d.s.Queued())
 	}

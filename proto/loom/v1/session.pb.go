@@ -521,7 +521,12 @@ type StepBrief struct {
 	// Steps before it that another bead of the session has done.
 	Done []*StepEnded `protobuf:"bytes,9,rep,name=done,proto3" json:"done,omitempty"`
 	// Layers that it writes to.
-	Writes        []SessionLayer `protobuf:"varint,10,rep,packed,name=writes,proto3,enum=loom.v1.SessionLayer" json:"writes,omitempty"`
+	Writes []SessionLayer `protobuf:"varint,10,rep,packed,name=writes,proto3,enum=loom.v1.SessionLayer" json:"writes,omitempty"`
+	// What the operator has accepted as it is, in words, and what the pattern asks of its
+	// outcome: its constraints, and the questions of its rubric. For whoever judges.
+	Gaps          []string `protobuf:"bytes,11,rep,name=gaps,proto3" json:"gaps,omitempty"`
+	Constraints   []string `protobuf:"bytes,12,rep,name=constraints,proto3" json:"constraints,omitempty"`
+	Rubric        []string `protobuf:"bytes,13,rep,name=rubric,proto3" json:"rubric,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -622,6 +627,27 @@ func (x *StepBrief) GetDone() []*StepEnded {
 func (x *StepBrief) GetWrites() []SessionLayer {
 	if x != nil {
 		return x.Writes
+	}
+	return nil
+}
+
+func (x *StepBrief) GetGaps() []string {
+	if x != nil {
+		return x.Gaps
+	}
+	return nil
+}
+
+func (x *StepBrief) GetConstraints() []string {
+	if x != nil {
+		return x.Constraints
+	}
+	return nil
+}
+
+func (x *StepBrief) GetRubric() []string {
+	if x != nil {
+		return x.Rubric
 	}
 	return nil
 }
@@ -1441,7 +1467,7 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	" \x01(\tR\brevision\x12\"\n" +
 	"\x04used\x18\v \x01(\v2\x0e.loom.v1.UsageR\x04used\x12#\n" +
 	"\rwithout_judge\x18\f \x01(\bR\fwithoutJudge\x12.\n" +
-	"\x06passed\x18\r \x03(\v2\x16.loom.v1.QuestionAskedR\x06passed\"\xa4\x03\n" +
+	"\x06passed\x18\r \x03(\v2\x16.loom.v1.QuestionAskedR\x06passed\"\xf2\x03\n" +
 	"\tStepBrief\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\tR\arequest\x123\n" +
@@ -1453,7 +1479,10 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\aearlier\x18\b \x03(\v2\x13.loom.v1.StepOutputR\aearlier\x12&\n" +
 	"\x04done\x18\t \x03(\v2\x12.loom.v1.StepEndedR\x04done\x12-\n" +
 	"\x06writes\x18\n" +
-	" \x03(\x0e2\x15.loom.v1.SessionLayerR\x06writes\"\xa4\x01\n" +
+	" \x03(\x0e2\x15.loom.v1.SessionLayerR\x06writes\x12\x12\n" +
+	"\x04gaps\x18\v \x03(\tR\x04gaps\x12 \n" +
+	"\vconstraints\x18\f \x03(\tR\vconstraints\x12\x16\n" +
+	"\x06rubric\x18\r \x03(\tR\x06rubric\"\xa4\x01\n" +
 	"\fActInSession\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x120\n" +
 	"\acommand\x18\x02 \x01(\v2\x16.loom.v1.IntentCommandR\acommand\x12.\n" +
