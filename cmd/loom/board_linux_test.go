@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,7 +72,10 @@ func (s *seat) loom(args ...string) {
 // up starts the host at the terminal.
 func (s *seat) up(args ...string) {
 	s.Helper()
-	s.host = s.command(append([]string{"up", "--project", "shop=shop", "--model", "scripted:demo", "--unsandboxed", "--listen", "127.0.0.1:0"}, args...)...)
+	if !slices.Contains(args, "--model") {
+		args = append(args, "--model", "scripted:demo")
+	}
+	s.host = s.command(append([]string{"up", "--project", "shop=shop", "--unsandboxed", "--listen", "127.0.0.1:0"}, args...)...)
 	if err := s.term.Start(s.host); err != nil {
 		s.Fatal(err)
 	}
@@ -178,6 +183,26 @@ func TestCLI01_UpShowsABoard(t *testing.T) {
 	})
 }
 
+// TestOPS01_AHostWhoseTerminalIsClosedStops closes the terminal's window: the host gives
+// back what it holds and ends, as at Ctrl-C.
+func TestOPS01_AHostWhoseTerminalIsClosedStops(t *testing.T) {
+	longtest.Skip(t)
+	s := newSeat(t, 80, 24)
+	s.up()
+	s.sees("no open work")
+	if err := s.term.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.loom("submit", "--project", "shop", "--type", "bug", "Orders of exactly 50.00 pay for shipping") // the terminal is let go of once it is read
+	if err := s.host.Wait(); err != nil {
+		t.Error(err)
+	}
+	out, err := s.command("status").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "no host runs on the data directory") {
+		t.Errorf("%v, and a host that has stopped is said to be\n%s", err, out)
+	}
+}
+
 // TestCLI01_ALeafHostShowsItsAgents is a host that only runs agents at a terminal: its
 // board has what they work on, and what came of it stands above.
 func TestCLI01_ALeafHostShowsItsAgents(t *testing.T) {
@@ -191,13 +216,27 @@ func TestCLI01_ALeafHostShowsItsAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.loom("auth", "user", "add", "w1", "--as", "worker", "--role", "qa-engineer")
-	s.up("--agents-only", "--data", "leaf", "--creds", "w1.creds")
+	seen := filepath.Join(s.home, "seen")
+	script := fmt.Sprintf(`answers:
+  - node: triage
+    step: 1
+    calls: [{tool: shell, arguments: '{"command": "until test -f %s; do sleep 0.1; done"}'}]
+  - node: triage
+    calls: [{tool: finish, arguments: '{"status": "success", "summary": "it is so", "notes": "", "fields": {"severity": "high", "specialist": "backend-engineer", "check": "go test ./..."}}'}]
+`, seen)
+	if err := os.WriteFile(filepath.Join(s.home, "waits.yaml"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.up("--agents-only", "--data", "leaf", "--creds", "w1.creds", "--model", "scripted:waits.yaml")
 	s.sees("no agent works · $0.00 spent · shop · host w1, agents only")
 	s.loom("submit", "--project", "shop", "--type", "bug", "Orders of exactly 50.00 pay for shipping, whatever else is in the cart and who ordered")
 	s.sees("shop-1  triage by qa-engineer/")
+	if err := os.WriteFile(seen, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	s.sees("no agent works")
 	text := s.ends()
-	if want := "shop-1: attempt at triage succeeded: "; strings.Count(text, want) != 1 || strings.Contains(text, "triage by") {
+	if want := "shop-1: attempt at triage succeeded: it is so"; strings.Count(text, want) != 1 || strings.Contains(text, "triage by") {
 		t.Errorf("%q stands there %d times, want once, and nothing of the board:\n%s", want, strings.Count(text, want), text)
 	}
 	if err := host.Process.Signal(syscall.SIGTERM); err != nil {

@@ -19,8 +19,19 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once, which loses nothing
+	ending := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	hangup := !signal.Ignored(syscall.SIGHUP) // as nohup has it
+	if hangup {
+		ending = append(ending, syscall.SIGHUP) // the terminal is closed
+	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a write that nobody reads fails, and the command ends as it should
+	ctx, stop := signal.NotifyContext(context.Background(), ending...)
+	context.AfterFunc(ctx, func() {
+		stop() // a second signal ends the process at once, which loses nothing
+		if hangup {
+			signal.Ignore(syscall.SIGHUP) // of a terminal there are several
+		}
+	})
 	status := cli.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(int(status))

@@ -44,15 +44,35 @@ import (
 // Run carries out one command line and returns the status to exit with. What went
 // wrong is on errOut.
 func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) fault.Exit {
+	signals := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results, words := console.NewOutput(out, "standard output", cancel), console.NewOutput(errOut, "standard error", cancel)
+	status := carryOut(ctx, signals, args, in, results, words)
+	if words.Unread() {
+		return fault.Unread
+	}
+	return status
+}
+
+// carryOut is Run with what notes whether its output is read; signals ends alone where
+// ctx ends by a signal.
+func carryOut(ctx, signals context.Context, args []string, in io.Reader, out, errOut *console.Output) fault.Exit {
 	c := &console.Console{In: in, Out: out, Err: errOut, Tree: Tree, Interrupts: new(atomic.Pointer[func()])}
 	root := root(c)
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	begun := belowInterrupt(ctx, c)
+	begun := belowInterrupt(signals, c)
 	err := root.ExecuteContext(ctx)
 	begun()
+	if out.Unread() {
+		return fault.Unread
+	}
+	if lost := out.Err(); lost != nil && (err == nil || fault.From(err).Code == "internal/error") {
+		err = lost
+	}
 	if err == nil {
 		return fault.Done
 	}

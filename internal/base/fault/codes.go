@@ -312,6 +312,7 @@ var codes = map[string]Exit{
 	"data/damaged":        Integrity,
 	"data/lone":           Integrity,
 	"data/disk-full":      Unavailable,
+	"output/unwritten":    Unavailable,
 	"data/project-full":   Unavailable,
 	"data/not-empty":      Conflict,
 	"backup/invalid":      Integrity,

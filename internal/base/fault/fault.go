@@ -31,6 +31,7 @@ const (
 	Waits       Exit = 10
 	Gaps        Exit = 11
 	Interrupted Exit = 130 // by a signal, as shells have it
+	Unread      Exit = 141 // nobody read on, as shells have it of a pipe
 )
 
 // Error is a refusal. The zero value is not an error; use [New].

@@ -58,6 +58,9 @@ func (a *Commands) Reject() *cobra.Command {
 	cmd := a.decider("reject", "close a workflow and its bead, or ask for changes", func(d *loomv1.DecideApproval) error {
 		d.Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT
 		if changes {
+			if strings.TrimSpace(d.Comment) == "" {
+				return fault.New("usage/argument", "nobody is told what to change").At("--request-changes").Want("--comment TEXT")
+			}
 			d.Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES
 		}
 		return nil

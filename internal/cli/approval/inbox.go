@@ -2,6 +2,7 @@ package approval
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -78,10 +79,32 @@ func (a *Commands) look(cmd *cobra.Command, q *loomv1.Query) (err error) {
 			inboxText(w, a.Width(), v, a.PaintDiff)
 			return
 		}
+		if err = a.lapsed(cmd.Context(), v.Approvals); err != nil {
+			return
+		}
 		inboxText(&text, a.Width(), v, a.PaintDiff)
 		err = a.Page(cmd.Context(), text.String())
 	})
 	return cmp.Or(bad, err)
+}
+
+// over are the statuses of a bead that has ended.
+var over = []loomv1.BeadStatus{loomv1.BeadStatus_BEAD_STATUS_CLOSED, loomv1.BeadStatus_BEAD_STATUS_FAILED, loomv1.BeadStatus_BEAD_STATUS_ABORTED}
+
+// lapsed has an approval that nobody can answer any more say so, and offer no answer.
+func (a *Commands) lapsed(ctx context.Context, list []*loomv1.Approval) error {
+	if len(list) != 1 || list[0].DecidedAt != nil {
+		return nil
+	}
+	p := list[0]
+	return a.With(ctx, func(c *client.Client) error {
+		v, err := c.Bead(ctx, &loomv1.Query{Project: project.Of(p.Id), Id: p.Id})
+		if err != nil || len(v.Beads) != 1 || !slices.Contains(over, v.Beads[0].Status) {
+			return err
+		}
+		p.NextSteps, p.Digest = []string{"it lapsed and takes no answer: " + v.Beads[0].Reason}, ""
+		return nil
+	})
 }
 
 // checkInbox refuses what no inbox can show.
@@ -174,7 +197,9 @@ func ApprovalText(screen io.Writer, width int, p *loomv1.Approval, diff string, 
 	for _, s := range p.NextSteps {
 		fmt.Fprintf(w, "  %s\n", whole(s))
 	}
-	fmt.Fprintf(w, "  digest %s\n", shortDigest(p.Digest))
+	if p.Digest != "" {
+		fmt.Fprintf(w, "  digest %s\n", shortDigest(p.Digest))
+	}
 }
 
 // indexLine is where a diff names the contents before and after.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -158,7 +159,9 @@ bead close".`
 
 // Recheck returns the command of that name.
 func (a *Commands) Recheck() *cobra.Command {
+	var before []string
 	cmd := a.orderer("recheck", "take over the checks that the project has now", func(x *loomv1.Execution, reason string) *loomv1.CeoCommand {
+		before = x.Checks
 		return &loomv1.CeoCommand{Verb: &loomv1.CeoCommand_Recheck{Recheck: &loomv1.RecheckExecution{Execution: x.Id, Reason: reason}}}
 	}, func() string { return "takes over the checks of its project" })
 	cmd.Long = `Recheck has work under way take over the checks that its project has now, in
@@ -180,6 +183,9 @@ it is asked anew, under a new id.`
 			}
 			for _, check := range x.Checks {
 				fmt.Fprintf(a.Out, "  must pass: %s\n", console.Line(check, 1000))
+			}
+			if slices.Equal(before, x.Checks) {
+				fmt.Fprintln(a.Err, "these are the checks that it had: the project has those that its host was started with")
 			}
 			return nil
 		})

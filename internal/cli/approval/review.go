@@ -251,7 +251,9 @@ func (r *review) verdict(ctx context.Context, p *loomv1.Approval, key string) (d
 		d.Comment, err = r.line(ctx, "why (may be empty): ")
 	case "c":
 		d.Decision = r.withComment(p)
-		d.Comment, err = r.line(ctx, "comment: ")
+		if d.Comment, err = r.line(ctx, "comment: "); strings.TrimSpace(d.Comment) == "" {
+			return nil, err // nobody would be told what to change
+		}
 	default:
 		return nil, nil //nolint:nilnil // it answers nothing
 	}

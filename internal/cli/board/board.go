@@ -57,7 +57,7 @@ type Board struct {
 // New returns a board on the standard error of a command.
 func New(c *console.Console, choice string) *Board {
 	b := &Board{console: c, screen: NewScreen(c.Err), off: choice == Off, end: func() {}}
-	f, _ := c.Err.(*os.File)
+	f := console.File(c.Err)
 	if choice == Auto && !c.JSON && console.Terminal(c.Err) && os.Getenv("TERM") != "dumb" {
 		if t := newTTY(f); t.front() {
 			b.tty, b.out = t, f

@@ -49,8 +49,7 @@ func NewScreen(w io.Writer) *Screen { return &Screen{w: w} }
 
 // File is what is written to, nil where it is no file.
 func (s *Screen) File() *os.File {
-	f, _ := s.w.(*os.File)
-	return f
+	return console.File(s.w)
 }
 
 // The sequences that a board is drawn with. While it is, the terminal wraps no line: one

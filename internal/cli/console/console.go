@@ -159,6 +159,9 @@ func Terminal(f any) bool {
 	return file != nil && term.IsTerminal(int(file.Fd()))
 }
 
+// File is the file that is, or is below, what is written to or read; nil for none.
+func File(f any) *os.File { return fileOf(f) }
+
 // fileOf is the file that is, or is below, what is written to or read; nil for none.
 func fileOf(f any) *os.File {
 	switch f := f.(type) {

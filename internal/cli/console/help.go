@@ -205,6 +205,16 @@ func Takes(names ...string) cobra.PositionalArgs {
 	}
 }
 
+// TakesSome returns a check for one argument or more.
+func TakesSome(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fault.New("usage/argument", "%s is missing", name).Want("%s", SeeHelp(cmd))
+		}
+		return nil
+	}
+}
+
 // SeeHelp names the usage of a command, and where more is said.
 func SeeHelp(cmd *cobra.Command) string {
 	return fmt.Sprintf("usage: %s; see \"%s --help\"", cmd.UseLine(), cmd.CommandPath())

@@ -16,7 +16,7 @@ func (a *Console) Page(ctx context.Context, text string) error {
 		_, err := fmt.Fprint(a.Out, text)
 		return err
 	}
-	if err := pager.Show(ctx, command, text, a.Out, a.Err); err != nil && ctx.Err() == nil {
+	if err := pager.Show(ctx, command, text, under(a.Out), under(a.Err)); err != nil && ctx.Err() == nil {
 		fmt.Fprintf(a.Err, "the pager %q does not show it: %s\n", strings.Fields(command)[0], err)
 		_, err := fmt.Fprint(a.Out, text)
 		return err

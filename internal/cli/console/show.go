@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -51,6 +52,17 @@ func (a *Console) Viewer(use, short string, view client.View, show func(w io.Wri
 	}
 	AnyProjectFlag(cmd, &q.Project)
 	return cmd
+}
+
+// HasBead returns bead/unknown, or what else the host says, where the bead is not there that
+// an id is of: that of a bead, of its execution or of an attempt.
+func (a *Console) HasBead(ctx context.Context, id string) error {
+	in := project.Of(id)
+	number, _, _ := strings.Cut(strings.TrimPrefix(id, in+"-"), "-")
+	return a.With(ctx, func(c *client.Client) error {
+		_, err := c.Bead(ctx, &loomv1.Query{Project: in, Id: in + "-" + number})
+		return err
+	})
 }
 
 // Look asks for a view and shows it.

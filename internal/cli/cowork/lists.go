@@ -36,7 +36,7 @@ func (a *Commands) list() *cobra.Command {
 func (a *Commands) search() *cobra.Command {
 	q := &loomv1.Query{}
 	cmd := &cobra.Command{
-		Use: "search WORDS... [flags]", Short: "conversations in which words were said", Args: cobra.MinimumNArgs(1),
+		Use: "search WORDS... [flags]", Short: "conversations in which words were said", Args: console.TakesSome("WORDS"),
 		Long: `Search lists the conversations that have all of the words in their titles, in
 what people have said in them, or at the beginnings of answers. Of one that is
 closed only the title and the last messages are looked at.`,

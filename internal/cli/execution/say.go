@@ -130,8 +130,11 @@ func saidText(w io.Writer, x *loomv1.Execution) {
 	fmt.Fprintln(w, "\nsaid to it:")
 	for _, s := range x.Said {
 		state := "pending"
-		if s.Heard != "" {
+		switch {
+		case s.Heard != "":
 			state = "heard in " + s.Heard
+		case x.EndedAt != nil:
+			state = "heard by nobody"
 		}
 		fmt.Fprintf(w, "  %s  %s: %s (%s)\n", console.Stamp(s.Time), console.Who(s.From), console.Line(s.Text, 200), state)
 	}

@@ -21,7 +21,7 @@ import (
 func (a *Commands) sources() *cobra.Command {
 	return &cobra.Command{
 		Use: "sources " + console.ExecutionArg + " [NUMBER] [flags]", Short: "list what was read outside, or print what one source said",
-		Args: cobra.RangeArgs(1, 2),
+		Args: console.Takes(console.ExecutionArg, "[NUMBER]"),
 		Long: `Sources lists what tools have read outside of the workspace, as Markdown:
 address, when, by which tool, and the SHA-256 of what came. It has all
 executions of the bead, and the work that was filed for it. The runtime makes

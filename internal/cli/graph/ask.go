@@ -205,6 +205,11 @@ func (a *Commands) graphNarrative() *cobra.Command {
 				}
 			}
 			return a.ask(cmd, q, at, func(r *loomv1.GraphReply) error {
+				if len(r.Narrative.GetLines()) == 0 && q.Id != "" && checkDecision("", q.Id) != nil {
+					if err := a.HasBead(cmd.Context(), q.Id); err != nil {
+						return err
+					}
+				}
 				return a.Print(r.Narrative, func(w io.Writer) {
 					for _, l := range r.Narrative.GetLines() {
 						fmt.Fprintf(w, "%s  %-5s %s\n", console.Stamp(l.Time), l.Node, console.Line(l.Text, 400))

@@ -214,6 +214,9 @@ The newest 4,096 attempts are there; older ones are in "loom events".`,
 					return err
 				}
 				q.Id = args[0]
+				if err := a.HasBead(cmd.Context(), q.Id); err != nil {
+					return err
+				}
 			}
 			return a.lookMemory(cmd, q, func(w io.Writer, v *loomv1.View) {
 				if len(v.Offers) == 0 {

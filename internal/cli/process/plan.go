@@ -39,7 +39,7 @@ func PlanContext(s *loomv1.Submission, planner string, ask bool) error {
 func (a *Commands) planProcess() *cobra.Command {
 	var workspace, file string
 	cmd := &cobra.Command{
-		Use: "plan NAME|FILE [GOAL...] [flags]", Short: "what a goal would be planned as", Args: cobra.MinimumNArgs(1),
+		Use: "plan NAME|FILE [GOAL...] [flags]", Short: "what a goal would be planned as", Args: console.TakesSome("NAME|FILE"),
 		Long: `Plan shows how a goal would be planned by a guided or suggestive process without
 a model: which phases stay, and which the words of the goal and the files of the
 workspace leave out. With --file it holds a plan of your own, in YAML or JSON,

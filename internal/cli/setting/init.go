@@ -15,10 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/net/ceokey"
+	"github.com/loomrun/loom/internal/net/client"
 	"github.com/loomrun/loom/internal/ops/config"
 	"github.com/loomrun/loom/internal/place/git"
 	"github.com/loomrun/loom/internal/place/setup"
@@ -87,7 +89,7 @@ it anew). A key of a model is never written: it stays in the environment.`,
 		if d.Written, err = writeNew(d.File, text, force); err != nil {
 			return err
 		}
-		d.next()
+		d.next(a.hostRuns())
 		if err := a.PrintAny(d, d.print); err != nil || bare {
 			return err
 		}
@@ -362,13 +364,29 @@ func (d *decided) print(w io.Writer) {
 	}
 }
 
+// hostRuns says whether a host runs already, which takes the project beside what it has.
+func (a *Commands) hostRuns() bool {
+	c, err := client.Open(a.Target())
+	if err != nil {
+		return false
+	}
+	c.Close()
+	return true
+}
+
 // next names the commands to go on with.
-func (d *decided) next() {
+func (d *decided) next(running bool) {
 	if d.Written {
 		d.Next = append(d.Next, "git add loom.toml && git commit -m \"Add loom.toml\"")
 	}
 	up := "loom up"
-	if d.Model == "" {
+	switch {
+	case running: // it was started elsewhere, and reads no loom.toml of this repository
+		up = "loom project add " + suggest.Arg(d.Project+"="+d.Repository)
+		for _, check := range d.Checks {
+			up += " --check " + suggest.Arg(d.Project+"="+check)
+		}
+	case d.Model == "":
 		up += " --model MODEL"
 	}
 	d.Next = append(d.Next, up, "loom submit --project "+d.Project+" \"Say in the README how the tests are run\"", "loom inbox")

@@ -117,8 +117,11 @@ func ExecutionWord(x *loomv1.Execution) string {
 }
 
 // NodeWord is the word for where a node of an execution is. Of one that is held, what
-// nobody is at is held.
+// nobody is at is held; what had not ended when the execution did is stopped.
 func NodeWord(x *loomv1.Execution, n *loomv1.NodeState) string {
+	if begun := n.GetStatus(); x.GetEndedAt() != nil && begun >= loomv1.NodeStatus_NODE_STATUS_RUNNING && begun <= loomv1.NodeStatus_NODE_STATUS_WAITING {
+		return "stopped"
+	}
 	switch state := StateOfNode(n); state {
 	case loomv1.WorkState_WORK_STATE_UNSPECIFIED:
 		return Word(n.GetStatus())

@@ -79,6 +79,21 @@ func TestSUB06_OneWordForAStateOfWork(t *testing.T) {
 	}
 }
 
+// What had begun and has not ended when its execution did is not said to run.
+func TestSUB06_NothingRunsInWhatHasEnded(t *testing.T) {
+	running, done := &loomv1.NodeState{Status: loomv1.NodeStatus_NODE_STATUS_RUNNING}, &loomv1.NodeState{Status: loomv1.NodeStatus_NODE_STATUS_SUCCEEDED}
+	over := &loomv1.Execution{EndedAt: timestamppb.Now()}
+	for _, tt := range []struct {
+		x    *loomv1.Execution
+		n    *loomv1.NodeState
+		want string
+	}{{&loomv1.Execution{}, running, "running"}, {over, running, "stopped"}, {over, done, "succeeded"}} {
+		if got := project.NodeWord(tt.x, tt.n); got != tt.want {
+			t.Errorf("%v at %v is %s, want %s", tt.n, tt.x, got, tt.want)
+		}
+	}
+}
+
 func TestSUB06_TheStateOfAnExecution(t *testing.T) {
 	held := func(x *loomv1.Execution) *loomv1.Execution {
 		x.HeldSince = timestamppb.Now()

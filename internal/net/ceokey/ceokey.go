@@ -218,8 +218,8 @@ func (k *Key) SignAt(now time.Time, deployment, projectID string, cmd *loomv1.Ce
 		IssuedAt: timestamppb.New(now), NotAfter: timestamppb.New(now.Add(validFor)),
 		Verb: cmd.Verb,
 	})
-	if err != nil {
-		return nil, err
+	if err != nil { // the one thing that a message of this contract can have wrong
+		return nil, fault.New("request/parameter", "a text is not valid UTF-8").Want("write it in UTF-8")
 	}
 	signature, err := k.pair.Sign(keyring.SignedBytes(payload))
 	if err != nil {
