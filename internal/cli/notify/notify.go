@@ -85,7 +85,7 @@ ends it, and has that notice at the next start.
 	f.StringVar(&o.secret, "secret", "", "`FILE` with the secret that webhooks are signed with")
 	f.StringVar(&o.state, "state", "", "`FILE` of how far each target is (default: in your configuration directory)")
 	f.StringVar(&o.since, "since", "", "tell a new target also of what began so long ago (2h), or of all since a `TIME`")
-	f.BoolVar(&o.once, "once", false, "tell what there is, and end")
+	f.BoolVar(&o.once, "once", false, "tell what there is since the last time, and end; a new target begins now, or at --since")
 	return cmd
 }
 

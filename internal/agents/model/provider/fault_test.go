@@ -128,6 +128,17 @@ func TestF15_BrokenStream(t *testing.T) {
 	}
 }
 
+// A try that broke after it had begun costs what was counted of it, though not for sure:
+// budgets count it.
+func TestBYD05_F15_ABrokenTryIsNotFree(t *testing.T) {
+	s := modeltest.Anthropic(t, modeltest.Sequence(modeltest.Reply{Text: "half of a long answer", Fail: 4, FailKind: modeltest.Reset}))
+	p := open(t, "anthropic:claude-sonnet-4-5", quick, map[string]string{"ANTHROPIC_BASE_URL": s.URL})
+	_, err := p.Ask(t.Context(), conversation(), nil)
+	if u := model.UsageOf(err); err == nil || u.CostMicroUsd == 0 || u.CostKnown {
+		t.Errorf("usage %v of %v, want a cost that is not known for sure", model.UsageOf(err), err)
+	}
+}
+
 func TestF15_NobodyThere(t *testing.T) {
 	h := httptest.NewServer(http.NotFoundHandler())
 	h.Close()

@@ -37,12 +37,20 @@ func (a *asking) usage(c *Call, r *model.Response) *loomv1.Usage {
 }
 
 // spent is what the tries that came to nothing have used, as far as it can be
-// counted. Its price is known only if there were none.
+// counted, and what that costs at least. Its price is known only if there were none.
 func (a *asking) spent() *loomv1.Usage {
 	u := &loomv1.Usage{CostKnown: len(a.lost) == 0}
 	for _, lost := range a.lost {
-		u.InputTokens += max(lost.tokens.Prompt(), model.Floor(a.request.Size()))
-		u.OutputTokens += max(lost.tokens.Output, model.Floor(lost.response().Size()))
+		input := max(lost.tokens.Prompt(), model.Floor(a.request.Size()))
+		output := max(lost.tokens.Output, model.Floor(lost.response().Size()))
+		u.InputTokens += input
+		u.OutputTokens += output
+		if rate := a.server.Price; rate != nil {
+			raised := lost.tokens
+			raised.Input += input - lost.tokens.Prompt()
+			raised.Output = output
+			u.CostMicroUsd += rate.Cost(raised)
+		}
 	}
 	return u
 }
