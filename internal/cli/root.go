@@ -80,7 +80,7 @@ func carryOut(ctx, signals context.Context, args []string, in io.Reader, out, er
 	if errors.As(err, &quiet) {
 		return quiet.Status
 	}
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+	if signals.Err() != nil && (errors.Is(err, context.Canceled) || fault.Status(err) == fault.Unavailable) { // who waited for a host was not answered
 		fmt.Fprintln(c.Err, "interrupted")
 		return fault.Interrupted
 	}

@@ -100,6 +100,9 @@ it anew). A key of a model is never written: it stays in the environment.`,
 			fmt.Fprintln(a.Out, "\nloom doctor:")
 		}
 		again(cmd.Context(), a.doctorArgs()...) // what it finds it says itself
+		if err := cmd.Context().Err(); err != nil {
+			return err
+		}
 		if !a.JSON {
 			d.printNext(a.Out)
 		}
