@@ -15,6 +15,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/core/intent"
 	"github.com/loomrun/loom/internal/core/patchscan"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/workflow"
@@ -131,8 +132,11 @@ func checkInbox(cmd *cobra.Command, q *loomv1.Query, interactive bool) error {
 func inboxText(w io.Writer, width int, v *loomv1.View, paint func(string) string) {
 	list := console.Folded(w, width, 2)
 	console.BlocksText(list, v.Blocks)
-	if len(v.Approvals) == 0 {
+	if len(v.Approvals)+len(v.Sessions) == 0 {
 		fmt.Fprintln(w, "nothing waits for you")
+	}
+	for _, s := range v.Sessions {
+		fmt.Fprintf(list, "%s %s: loom pattern resume %s\n", s.Pattern, intent.Standing(s), s.Id)
 	}
 	several, last := severalProjects(v.Approvals), ""
 	for _, p := range v.Approvals {

@@ -115,12 +115,23 @@ func askLines(s State, now time.Time, room int, paint Paint) (lines []string) {
 			{age(a.At, now), console.Faint},
 			{plainly(a.Kind), console.Plain},
 			{plainly(a.Bead), console.Strong},
-			{"loom inbox " + plainly(a.ID), console.Plain},
+			{howTo(a), console.Plain},
 			{plainly(a.Question), console.Faint},
 		})
 	}
 	return append(lines, columnsOfRows(rows, room, 2, []int{2, 5, 3, 4}, paint)...)
 }
+
+// howTo is the command that answers what waits.
+func howTo(a Ask) string {
+	if a.Kind == askSession {
+		return "loom pattern resume " + plainly(a.ID)
+	}
+	return "loom inbox " + plainly(a.ID)
+}
+
+// askSession is the kind of what a session of a pattern waits for.
+const askSession = "session"
 
 func workLines(s State, now time.Time, room int, paint Paint) []string {
 	list := slices.Clone(s.Rows)

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/loomrun/loom/internal/core/intent"
 	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -124,6 +125,10 @@ func takeInbox(s *State, v *loomv1.View) {
 	s.Asks, s.Mend, s.Waiting = nil, nil, max(int(v.GetWaiting()), len(v.GetApprovals()))
 	for _, a := range v.GetApprovals() {
 		s.Asks = append(s.Asks, Ask{ID: a.GetId(), Kind: project.Word(a.GetKind()), Bead: a.GetBead(), Question: a.GetQuestion(), At: moment(a.GetAskedAt())})
+	}
+	for _, on := range v.GetSessions() {
+		s.Waiting++
+		s.Asks = append(s.Asks, Ask{ID: on.GetId(), Kind: askSession, Bead: on.GetBead(), Question: intent.Standing(on), At: moment(on.GetChangedAt())})
 	}
 	slices.SortStableFunc(s.Asks, func(a, b Ask) int { return a.At.Compare(b.At) })
 	for _, b := range v.GetBlocks() {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/core/intent"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -16,7 +17,7 @@ var lasting = []string{
 
 // told are the kinds of events that have a line each where there is no board.
 var told = append([]string{
-	"bead-filed", "attempt-claimed", "approval-requested", "approval-decided", "approval-lapsed", "model-blocked",
+	"bead-filed", "attempt-claimed", "approval-requested", "approval-decided", "approval-lapsed", "model-blocked", "session-advanced",
 }, lasting...)
 
 // changing are the kinds of events after which the board shows something else.
@@ -46,6 +47,8 @@ func (t *teller) tells(n *loomv1.Notice) bool {
 		again := t.begun[e.GetExecution()]
 		t.begun[e.GetExecution()] = true
 		return !again
+	case *loomv1.Event_SessionAdvanced:
+		return intent.AsksPerson(f.SessionAdvanced.GetFact())
 	case *loomv1.Event_ExecutionEnded:
 		delete(t.begun, e.GetExecution())
 	case *loomv1.Event_LandingSettled:

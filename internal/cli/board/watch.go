@@ -179,7 +179,7 @@ func (w *watch) beginLines(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if n := max(int(v.GetWaiting()), len(v.GetApprovals())); n > 0 && !w.console.JSON {
+	if n := max(int(v.GetWaiting()), len(v.GetApprovals())) + len(v.GetSessions()); n > 0 && !w.console.JSON {
 		w.say(fmt.Sprintf("%s for you: loom inbox -i\n", one(n, "waits", "wait")))
 	}
 	w.whole = false

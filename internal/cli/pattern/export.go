@@ -59,7 +59,7 @@ type minutes struct {
 func sessionMarkdown(s *loomv1.PatternSession) string {
 	m := &minutes{pattern: s.Definition}
 	m.line("# Session %s of pattern %s", s.Id, s.Pattern)
-	m.line("Project %s, opened %s by %s. It is in %s and waits for %s.", s.Project, console.Stamp(s.OpenedAt), s.GetOpenedBy().GetName(), intent.PhaseName(s.Phase), waitsFor(s))
+	m.line("Project %s, opened %s by %s. It is in %s and waits for %s.", s.Project, console.Stamp(s.OpenedAt), s.GetOpenedBy().GetName(), intent.PhaseName(s.Phase), intent.WaitsFor(s))
 	m.quote(s.Request)
 	for _, in := range s.Inputs {
 		m.line("- input %s, a %s of %d bytes, SHA-256 %s", in.Name, in.Type, in.GetContent().GetSize(), in.GetContent().GetSha256())
@@ -148,6 +148,7 @@ func (m *minutes) work(fact *loomv1.IntentFact, who string) {
 	case *loomv1.IntentFact_StepEnded:
 		m.line("Step %d ended: %s.", f.StepEnded.Step, strings.ToLower(strings.TrimPrefix(f.StepEnded.Status.String(), "STEP_STATUS_")))
 		m.quote(f.StepEnded.Summary)
+		m.quote(f.StepEnded.Notes)
 		for _, o := range f.StepEnded.Outputs {
 			m.line("- left `%s`, %d bytes, SHA-256 %s", o.Name, o.GetContent().GetSize(), o.GetContent().GetSha256())
 		}

@@ -50,39 +50,9 @@ func sessionTable(w io.Writer, list []*loomv1.PatternSession) {
 	}
 	rows := make([][]string, 0, len(list))
 	for _, s := range list {
-		rows = append(rows, []string{s.Project, s.Id, s.Pattern, intent.PhaseName(s.Phase), waitsFor(s), s.GetOpenedBy().GetName(), console.Stamp(s.ChangedAt), console.Line(s.Request, 80)})
+		rows = append(rows, []string{s.Project, s.Id, s.Pattern, intent.PhaseName(s.Phase), intent.WaitsFor(s), s.GetOpenedBy().GetName(), console.Stamp(s.ChangedAt), console.Line(s.Request, 80)})
 	}
 	console.ProjectTable(w, []string{"session", "pattern", "phase", "waits for", "by", "last", "request"}, rows)
-}
-
-// waitsFor says in some words what a session waits for.
-func waitsFor(s *loomv1.PatternSession) string {
-	switch {
-	case s.Ended:
-		return "nothing, it has ended"
-	case s.Aborted != nil:
-		return "nothing, it was aborted"
-	case s.Question != nil:
-		return "an answer"
-	case s.Phase == intent.Primacy:
-		return "the interviewer"
-	case s.Phase == intent.Capture:
-		return "the seal"
-	case s.Phase == intent.Meta && intent.Blocks(s.Findings):
-		return "a revision"
-	case len(s.Unmet) > 0:
-		return "a choice"
-	case s.Stopped:
-		return "the operator"
-	case s.Running != nil:
-		return "step " + strconv.Itoa(int(s.Running.Step))
-	}
-	return "the host"
-}
-
-// standing is a sentence about a session.
-func standing(s *loomv1.PatternSession) string {
-	return fmt.Sprintf("session %s is in %s and waits for %s", s.Id, intent.PhaseName(s.Phase), waitsFor(s))
 }
 
 func (a *Commands) showSession() *cobra.Command {
@@ -108,7 +78,7 @@ what was answered, its envelope with the seal, and what it waits for.`,
 }
 
 func sessionText(w io.Writer, s *loomv1.PatternSession) {
-	fmt.Fprintf(w, "%s\n", standing(s))
+	fmt.Fprintf(w, "%s\n", intent.Standing(s))
 	fmt.Fprintf(w, "  pattern  %s\n  request  %s\n  opened   %s by %s\n", s.Pattern, console.Line(s.Request, 300), console.Stamp(s.OpenedAt), s.GetOpenedBy().GetName())
 	if s.Tempo != loomv1.Tempo_TEMPO_UNSPECIFIED {
 		fmt.Fprintf(w, "  tempo    %s, as the operator says\n", processes.TempoName(s.Tempo))
@@ -138,12 +108,10 @@ func sessionText(w io.Writer, s *loomv1.PatternSession) {
 	}
 	findingsText(w, s)
 	workText(w, s)
-	if r := s.GetAborted().GetRecord(); r != nil {
-		fmt.Fprintf(w, "aborted at step %d%s, %s\n", r.AbortedAtStep, since(r.Reason), draftText(s.Aborted))
-	}
 	if s.Question != nil {
 		fmt.Fprintf(w, "\nit asks about %s: %s\n", intent.FieldName(s.Question.About), console.Printable(s.Question.Text))
 	}
+	nextText(w, s)
 }
 
 func findingsText(w io.Writer, s *loomv1.PatternSession) {
@@ -160,18 +128,23 @@ func workText(w io.Writer, s *loomv1.PatternSession) {
 	for _, fact := range s.Facts {
 		switch f := fact.Fact.(type) {
 		case *loomv1.IntentFact_StepEnded:
-			fmt.Fprintf(w, "step %d %s: %s\n", f.StepEnded.Step, strings.ToLower(strings.TrimPrefix(f.StepEnded.Status.String(), "STEP_STATUS_")), console.Line(f.StepEnded.Summary, 300))
-			for _, o := range f.StepEnded.Outputs {
-				fmt.Fprintf(w, "  left %s, %d bytes, %s\n", o.Name, o.GetContent().GetSize(), o.GetContent().GetSha256())
-			}
+			stepText(w, f.StepEnded)
 		case *loomv1.IntentFact_Steered:
 			fmt.Fprintf(w, "said %d, to the steps that begin from here on: %s\n", f.Steered.Number, console.Line(f.Steered.Text, 300))
 		case *loomv1.IntentFact_TakenBack:
 			fmt.Fprintf(w, "said %d was taken back\n", f.TakenBack.Number)
+		case *loomv1.IntentFact_Revised:
+			fmt.Fprintf(w, "revised%s; what was said for steps before ends with that envelope\n", since(f.Revised.Reason))
+		case *loomv1.IntentFact_Aborted:
+			fmt.Fprintf(w, "aborted at step %d%s, %s\n", f.Aborted.GetRecord().GetAbortedAtStep(), since(f.Aborted.GetRecord().GetReason()), draftText(f.Aborted))
+		case *loomv1.IntentFact_Resumed:
+			fmt.Fprintf(w, "taken up again at step %d\n", f.Resumed.Step)
+		case *loomv1.IntentFact_AbortAsked:
+			fmt.Fprintf(w, "an abort was asked for%s; it waits for the end of the step that runs\n", since(f.AbortAsked.Reason))
 		case *loomv1.IntentFact_Judged:
-			for _, v := range f.Judged.Verdicts {
-				fmt.Fprintf(w, "  %-20s %s\n", v.Item, console.Line(map[bool]string{true: "met: " + v.Evidence, false: "not met"}[v.Met], 200))
-			}
+			verdictsText(w, s, f.Judged)
+		case *loomv1.IntentFact_DeliveryFailed:
+			fmt.Fprintf(w, "not delivered%s\n", since(f.DeliveryFailed.Reason))
 		case *loomv1.IntentFact_Delivered:
 			for _, o := range f.Delivered.Outputs {
 				fmt.Fprintf(w, "delivered %s: %s\n", o.Name, o.Place)
@@ -181,6 +154,51 @@ func workText(w io.Writer, s *loomv1.PatternSession) {
 				fmt.Fprintln(w, l)
 			}
 		}
+	}
+}
+
+// stepText tells how a run of a step ended: what it said, also in its notes, and what it left.
+func stepText(w io.Writer, e *loomv1.StepEnded) {
+	fmt.Fprintf(w, "step %d %s: %s\n", e.Step, strings.ToLower(strings.TrimPrefix(e.Status.String(), "STEP_STATUS_")), console.Line(e.Summary, 300))
+	if notes := strings.TrimSpace(e.Notes); notes != "" {
+		for l := range strings.Lines(console.Printable(notes)) {
+			fmt.Fprintf(w, "  | %s\n", strings.TrimRight(l, "\n"))
+		}
+	}
+	for _, o := range e.Outputs {
+		fmt.Fprintf(w, "  left %s, %d bytes: loom output %.12s\n", o.Name, o.GetContent().GetSize(), o.GetContent().GetSha256())
+	}
+}
+
+// verdictsText tells what was judged: each criterion in its words, and what shows that it is
+// met, or why it is not.
+func verdictsText(w io.Writer, s *loomv1.PatternSession, j *loomv1.JudgeCompletion) {
+	for _, v := range j.Verdicts {
+		name := v.Item
+		if words := intent.Criterion(cmp.Or(s.Envelope, s.GetShown().GetEnvelope()), v.Item); words != "" {
+			name += " " + strconv.Quote(console.Line(words, 120))
+		}
+		fmt.Fprintf(w, "  %s\n    %s\n", name, console.Line(map[bool]string{true: "met: ", false: "not met: "}[v.Met]+cmp.Or(v.Evidence, "nobody says why"), 600))
+	}
+}
+
+// nextText says what a person can do in a session that waits for one.
+func nextText(w io.Writer, s *loomv1.PatternSession) {
+	say := func(command, what string) { fmt.Fprintf(w, "  %-40s %s\n", command, what) }
+	verb := func(name string) string { return "loom pattern " + name + " " + s.Id }
+	switch {
+	case s.Ended || s.Aborted != nil || s.Running != nil:
+	case s.Question != nil || s.Phase == intent.Capture:
+		say(verb("resume"), "answers, and seals")
+	case s.Phase == intent.Meta && intent.Blocks(s.Findings):
+		say(verb("revise")+" REASON", "goes back to the questions")
+	case len(s.Unmet) > 0:
+		say(verb("choose"), "accepts what is not met")
+		say(verb("choose")+" --step N", "does a step again")
+	case s.Stopped:
+		say(verb("proceed"), "goes on with the next step")
+		say(verb("proceed")+" --step N", "does a step again")
+		say(verb("steer")+" TEXT", "says something for the steps that begin then")
 	}
 }
 
@@ -216,7 +234,7 @@ func (a *Commands) act(cmd *cobra.Command, project, id string, r *loomv1.IntentR
 		if err != nil {
 			return err
 		}
-		return a.Print(answer.GetSession(), func(w io.Writer) { fmt.Fprintln(w, standing(answer.GetSession())) })
+		return a.Print(answer.GetSession(), func(w io.Writer) { fmt.Fprintln(w, intent.Standing(answer.GetSession())) })
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/approval"
 	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/core/intent"
 	"github.com/loomrun/loom/internal/net/ceokey"
 	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -77,6 +78,6 @@ func (a *Commands) sealAsCEO(cmd *cobra.Command, project, id, digest string, by 
 		if err := t.look(cmd.Context(), id); err != nil {
 			return err
 		}
-		return a.Print(t.s, func(w io.Writer) { fmt.Fprintln(w, standing(t.s)) })
+		return a.Print(t.s, func(w io.Writer) { fmt.Fprintln(w, intent.Standing(t.s)) })
 	})
 }

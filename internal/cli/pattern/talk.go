@@ -68,7 +68,7 @@ func (t *talk) goOn(ctx context.Context) error {
 		var err error
 		switch s := t.s; {
 		case s.Aborted != nil || s.Ended:
-			return t.end(nil)
+			return t.end(ctx, nil)
 		case s.Question != nil:
 			err = t.answer(ctx)
 		case asks(s):
@@ -76,14 +76,14 @@ func (t *talk) goOn(ctx context.Context) error {
 		case s.Shown != nil:
 			err = t.seal(ctx)
 		default:
-			return t.end(nil)
+			return t.end(ctx, nil)
 		}
 		if elsewhere(err) {
 			fmt.Fprintf(t.w, "\nsomebody else was faster: %v\n", err)
 			err = t.look(ctx, t.s.Id)
 		}
 		if err != nil {
-			return t.end(err)
+			return t.end(ctx, err)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func (t *talk) await(ctx context.Context) error {
 }
 
 // end says how the session stands. One that was left in the middle waits: status 10.
-func (t *talk) end(err error) error {
+func (t *talk) end(ctx context.Context, err error) error {
 	left := errors.Is(err, io.EOF) || errors.Is(err, context.Canceled)
 	if err != nil && !left {
 		return err
@@ -134,17 +134,29 @@ func (t *talk) end(err error) error {
 	} else {
 		fmt.Fprintln(t.w)
 		findingsText(t.w, t.s)
-		fmt.Fprintf(t.w, "%s\n", standing(t.s))
+		if waitsForPerson(t.s) {
+			if err := t.look(context.WithoutCancel(ctx), t.s.Id); err != nil {
+				return err
+			}
+			workText(t.w, t.s)
+		}
+		fmt.Fprintf(t.w, "%s\n", intent.Standing(t.s))
+		nextText(t.w, t.s)
 	}
 	if t.a.JSON {
 		if err := t.a.Print(t.s, nil); err != nil {
 			return err
 		}
 	}
-	if left {
+	if left || waitsForPerson(t.s) {
 		return console.ExitError{Status: fault.Waits}
 	}
 	return nil
+}
+
+// waitsForPerson says whether a session waits for somebody to say something in it.
+func waitsForPerson(s *loomv1.PatternSession) bool {
+	return !s.Ended && s.Aborted == nil && s.Running == nil && (s.Question != nil || s.Phase == intent.Capture || s.Stopped || len(s.Unmet) > 0 || s.Phase == intent.Meta)
 }
 
 // answer asks the question that waits, with what was understood so far.

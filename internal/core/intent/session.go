@@ -249,6 +249,33 @@ func (s *Session) DeliveryFailed() bool {
 	return s.failing && s.phase == Completion && len(s.unmet) > 0 && s.aborted == nil
 }
 
+// Waits says whether it waits for a person: for an answer, the seal, a revision, to go on
+// after a stop, or for a choice.
+func (s *Session) Waits() bool {
+	switch {
+	case s.ended || s.aborted != nil:
+		return false
+	case s.phase == Meta:
+		return s.judged && !s.passed
+	}
+	return s.pending != nil || s.phase == Capture || s.stopped || len(s.unmet) > 0
+}
+
+// AsksPerson says whether a session waits for a person from a fact on.
+func AsksPerson(f *loomv1.IntentFact) bool {
+	switch f := f.GetFact().(type) {
+	case *loomv1.IntentFact_Asked, *loomv1.IntentFact_Drafted, *loomv1.IntentFact_DeliveryFailed:
+		return true
+	case *loomv1.IntentFact_Validated:
+		return !f.Validated.Passed
+	case *loomv1.IntentFact_Entered:
+		return f.Entered.Waits
+	case *loomv1.IntentFact_Judged:
+		return slices.ContainsFunc(f.Judged.Verdicts, func(v *loomv1.CompletionVerdict) bool { return !v.Met })
+	}
+	return false
+}
+
 // Gaps returns the items that were accepted as they are.
 func (s *Session) Gaps() []string { return s.gaps }
 

@@ -115,11 +115,12 @@ func (d *decision) endStep(end *loomv1.StepEnded) {
 		end.Outputs = nil
 	}
 	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_StepEnded{StepEnded: end}})
-	d.enter(Steering, step)
+	goesOn := end.Status == loomv1.StepStatus_STEP_STATUS_DONE && !d.limits(step).Stops
+	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Entered{Entered: &loomv1.LifecycleEntered{Phase: Steering, Step: step, Waits: d.abort == nil && !goesOn}}})
 	switch {
 	case d.abort != nil:
 		d.abortNow(step)
-	case end.Status == loomv1.StepStatus_STEP_STATUS_DONE && !d.limits(step).Stops:
+	case goesOn:
 		d.start(d.after(step))
 	}
 }

@@ -2,6 +2,7 @@ package intent
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -35,4 +36,50 @@ func Text(e *loomv1.IntentEnvelope) string {
 		}
 	}
 	return b.String()
+}
+
+// Criterion returns the words that an item of the completion check is about, a success
+// criterion ("success/1") or a constraint ("constraint/1"); "" for any other item.
+func Criterion(e *loomv1.IntentEnvelope, item string) string {
+	for i, q := range e.GetSuccess() {
+		if item == fmt.Sprintf("success/%d", i+1) {
+			return q.GetText()
+		}
+	}
+	for i, q := range e.GetConstraints() {
+		if item == fmt.Sprintf("constraint/%d", i+1) {
+			return q.GetText()
+		}
+	}
+	return ""
+}
+
+// WaitsFor says in some words what a session waits for.
+func WaitsFor(s *loomv1.PatternSession) string {
+	switch {
+	case s.GetEnded():
+		return "nothing, it has ended"
+	case s.GetAborted() != nil:
+		return "nothing, it was aborted"
+	case s.GetQuestion() != nil:
+		return "an answer"
+	case s.GetPhase() == Primacy:
+		return "the interviewer"
+	case s.GetPhase() == Capture:
+		return "the seal"
+	case s.GetPhase() == Meta && Blocks(s.GetFindings()):
+		return "a revision"
+	case len(s.GetUnmet()) > 0:
+		return "a choice"
+	case s.GetStopped():
+		return "the operator"
+	case s.GetRunning() != nil:
+		return "step " + strconv.Itoa(int(s.GetRunning().GetStep()))
+	}
+	return "the host"
+}
+
+// Standing is a sentence about where a session is and what it waits for.
+func Standing(s *loomv1.PatternSession) string {
+	return fmt.Sprintf("session %s is in %s and waits for %s", s.GetId(), PhaseName(s.GetPhase()), WaitsFor(s))
 }

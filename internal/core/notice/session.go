@@ -23,7 +23,7 @@ func advanced(e *loomv1.Event, fact *loomv1.IntentFact) string {
 	case *loomv1.IntentFact_Opened:
 		return fmt.Sprintf(" of pattern %s opened by %s", f.Opened.GetPattern().GetName(), who(e)) + after(": ", f.Opened.GetRequest())
 	case *loomv1.IntentFact_Entered:
-		return " is in " + intent.PhaseName(f.Entered.GetPhase()) + after(", step ", number(f.Entered.GetStep()))
+		return " is in " + intent.PhaseName(f.Entered.GetPhase()) + after(", step ", number(f.Entered.GetStep())) + map[bool]string{true: ", and waits for the operator"}[f.Entered.GetWaits()]
 	case *loomv1.IntentFact_Asked:
 		return fmt.Sprintf(" asks about %s: %q", intent.FieldName(f.Asked.GetAbout()), part(f.Asked.GetText()))
 	case *loomv1.IntentFact_Refused:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/loomrun/loom/internal/core/intent"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -59,7 +60,7 @@ func (d *decision) rememberSession(id string, x *loomv1.Execution, del *loomv1.D
 	t.Bead, t.Execution, t.Process = x.Bead, x.Id, x.Definition
 	kept, err := d.s.mem.Decide(t, &loomv1.Command{Body: &loomv1.Command_KeepMemory{KeepMemory: &loomv1.KeepMemory{Entry: &loomv1.MemoryEntry{
 		Type: "discovery", Confidence: 100, Tags: tagged(s.Pattern().Name, id),
-		Text: fmt.Sprintf("Session %s of pattern %s was for: %s. It left %s.", id, s.Pattern().Name, cut(oneLine(intent.Text(envelope)), 4*mostSummary), namesOf(del)),
+		Text: resultOf(s, envelope, del),
 	}}}})
 	switch {
 	case d.broken != nil:
@@ -76,6 +77,29 @@ func (d *decision) rememberSession(id string, x *loomv1.Execution, del *loomv1.D
 	}
 	u.Entries = append(u.Entries, d.s.keptBy(s)...)
 	return d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_UpdateMemory{UpdateMemory: u}})
+}
+
+// resultOf is what later sessions are told of one: what it was for, what came of it in the
+// words of its last step, where that lies, and what stayed open. It is no second envelope:
+// what held for one session holds for no other.
+func resultOf(s *intent.Session, envelope *loomv1.IntentEnvelope, del *loomv1.DeliverOutputs) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Session %s of pattern %s was for: %s. It left %s in %s.", s.ID(), s.Pattern().Name, cut(oneLine(wordsOf(envelope.Goal)), mostSummary), namesOf(del), intent.Folder(s.ID()))
+	if last, ok := s.Done(uint32(len(s.Pattern().Steps))); ok && oneLine(last.Summary) != "" { //nolint:gosec // there are 16 at most
+		fmt.Fprintf(&b, " Its last step said: %q.", cut(oneLine(last.Summary), mostSummary))
+	}
+	for i, gap := range s.Gaps() {
+		fmt.Fprintf(&b, "%s%s", []string{" Left open: ", "; "}[min(i, 1)], cut(oneLine(first(intent.Criterion(envelope, gap), gap)), mostSummary))
+	}
+	return b.String()
+}
+
+func wordsOf(list []*loomv1.Quotation) string {
+	var words []string
+	for _, q := range list {
+		words = append(words, q.Text)
+	}
+	return strings.Join(words, "; ")
 }
 
 func namesOf(del *loomv1.DeliverOutputs) string {
@@ -103,7 +127,7 @@ func (d *decision) reintegrate(id string, x *loomv1.Execution, del *loomv1.Deliv
 		}
 	}
 	for _, gap := range s.Gaps() {
-		b, err := d.fileGap(id, x, gap, gapText(envelope, gap))
+		b, err := d.fileGap(id, x, gap, first(intent.Criterion(envelope, gap), gap))
 		if err != nil {
 			return err
 		}
@@ -118,24 +142,9 @@ func (d *decision) reintegrate(id string, x *loomv1.Execution, del *loomv1.Deliv
 	}
 	line("%d of %d criteria and outputs are met.", len(intent.Items(envelope, s.Pattern()))-len(s.Gaps()), len(intent.Items(envelope, s.Pattern())))
 	if len(r.Beads) > 0 {
-		line("What stayed open is filed: %s and %d more.", r.Beads[0], len(r.Beads)-1)
+		line("What stayed open is filed: %s.", strings.Join(r.Beads, ", "))
 	}
 	return d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Reintegrate{Reintegrate: r}})
-}
-
-// gapText is what an item of the completion check asks for.
-func gapText(e *loomv1.IntentEnvelope, item string) string {
-	for i, q := range e.GetSuccess() {
-		if item == fmt.Sprintf("success/%d", i+1) {
-			return q.Text
-		}
-	}
-	for i, q := range e.GetConstraints() {
-		if item == fmt.Sprintf("constraint/%d", i+1) {
-			return q.Text
-		}
-	}
-	return item
 }
 
 // fileGap files a bead for what a session left open. It was accepted as it is, so its

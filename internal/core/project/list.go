@@ -207,6 +207,9 @@ func (s *State) lookExecutions(out *loomv1.View, q *loomv1.Query, limit int) err
 func (s *State) lookInbox(out *loomv1.View, q *loomv1.Query, limit int) error {
 	if q.Id == "" {
 		out.Blocks, out.Waiting = s.blocks(), uint32(len(s.index.asking))
+		if q.After == "" {
+			out.Sessions = s.sessionsThatWait()
+		}
 	}
 	list := s.index.asking
 	if q.Id == "" && q.Filter == "all" {

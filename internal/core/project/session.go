@@ -247,11 +247,26 @@ func (s *State) lookSessions(out *loomv1.View, q *loomv1.Query, limit int) error
 			out.Next = out.Sessions[limit-1].Id
 			return nil
 		}
-		v := s.viewSession(id)
-		v.Answers, v.Struck, v.Shown, v.Envelope, v.Inputs = nil, nil, nil, nil, nil // a list has what it takes to choose
-		out.Sessions = append(out.Sessions, proto.CloneOf(v))
+		out.Sessions = append(out.Sessions, s.listedSession(id))
 	}
 	return nil
+}
+
+// listedSession is a session with what it takes to choose one of a list.
+func (s *State) listedSession(id string) *loomv1.PatternSession {
+	v := s.viewSession(id)
+	v.Answers, v.Struck, v.Shown, v.Envelope, v.Inputs = nil, nil, nil, nil, nil
+	return proto.CloneOf(v)
+}
+
+// sessionsThatWait are those that wait for a person, the newest first.
+func (s *State) sessionsThatWait() (list []*loomv1.PatternSession) {
+	for _, id := range s.sessionIDs() {
+		if s.sessions[id].Waits() {
+			list = append(list, s.listedSession(id))
+		}
+	}
+	return list
 }
 
 func (s *State) sessionAnswer(id string) *loomv1.Answer {

@@ -262,6 +262,9 @@ func (d *decision) judged(id string, out *loomv1.Outcome) error {
 	for i := range envelope.Success {
 		v := &loomv1.CompletionVerdict{Item: fmt.Sprintf("success/%d", i+1), Evidence: cut(fields[processes.EvidenceField(i+1)].GetStringValue(), MaxComment)}
 		v.Met = fields[processes.MetField(i+1)].GetBoolValue() && oneLine(v.Evidence) != ""
+		if !v.Met && oneLine(v.Evidence) == "" { // why not, in the judge's words
+			v.Evidence = cut(strings.TrimSpace(out.GetSummary()+"\n"+out.GetNotes()), MaxComment)
+		}
 		j.Verdicts = append(j.Verdicts, v)
 	}
 	j.Verdicts = append(j.Verdicts, brokenConstraints(envelope, fields[processes.BrokenField].GetStringValue())...)
@@ -366,7 +369,7 @@ func (s *State) stepBrief(x *loomv1.Execution, a *loomv1.Attempt) *loomv1.StepBr
 	if b.Run == nil { // whoever judges is told what everybody agreed to
 		b.Steering, b.Constraints = on.Said(), on.Pattern().Constraints
 		for _, gap := range on.Gaps() {
-			b.Gaps = append(b.Gaps, gap+": "+gapText(envelope, gap))
+			b.Gaps = append(b.Gaps, gap+": "+first(intent.Criterion(envelope, gap), gap))
 		}
 	}
 	for _, r := range on.Pattern().Rubric {

@@ -181,6 +181,58 @@ func TestPAT04_NothingIsSaidAroundASession(t *testing.T) {
 	}
 }
 
+// A session that waits for a person is in the inbox, with what it waits for: before the seal,
+// at a stop and at a choice, and not while it works.
+func TestPAT04_ASessionThatWaitsIsInTheInbox(t *testing.T) {
+	d := newDesk(t)
+	waits := func(want string) {
+		t.Helper()
+		v, err := d.s.Look(project.Inbox, &loomv1.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, s := range v.Sessions {
+			got += pattern.WaitsFor(s)
+		}
+		if got != want {
+			t.Errorf("the inbox has a session that waits for %q, want %q", got, want)
+		}
+	}
+	waits("")
+	s := d.ok(opensSession(notes(t), "")).GetSession()
+	waits("an answer")
+	for i, text := range []string{"What the notes agree on", "At most seven findings", "The team", "All of June", "Every finding names two notes"} {
+		s = d.ok(says(s.Id, uint32(i+1), text)).GetSession()
+	}
+	waits("the seal")
+	d.ok(seals(s.Id, s.Shown.Digest))
+	waits("")
+	d.work("analyst", leaves("claims.md"))
+	waits("the operator")
+	d.speak(s.Id, proceeds(0))
+	waits("")
+	d.work("analyst", leaves("findings.md"))
+	out := outcome(success, map[string]any{"success_1": false, "evidence_1": "", "broken": ""})
+	out.Summary, out.Notes = "not all", "finding 2 names one note"
+	d.work("qa-engineer", out)
+	waits("a choice")
+	s = d.sessionNow(s.Id)
+	why := ""
+	for _, f := range s.Facts {
+		for _, v := range f.GetJudged().GetVerdicts() {
+			if !v.Met {
+				why = v.Evidence
+			}
+		}
+	}
+	if why != "not all\nfinding 2 names one note" {
+		t.Errorf("why it is not met: %q", why)
+	}
+	d.speak(s.Id, aborts(false))
+	waits("")
+}
+
 // The files of a session lie in its own folder: that is what its agents leave, and where what
 // it has delivered is.
 func TestPAT03_ASessionHasAFolderOfItsOwn(t *testing.T) {

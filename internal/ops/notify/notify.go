@@ -19,13 +19,15 @@ import (
 	"time"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/intent"
 	"github.com/loomrun/loom/internal/core/notice"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
 // Kinds are the notices that are told unless others are asked for: those that
-// wait for a person, and those that stop work.
-var Kinds = []string{"approval-requested", "work-paused", "governor-tripped"}
+// wait for a person, and those that stop work. Of sessions of patterns these are the facts
+// from which on one waits.
+var Kinds = []string{"approval-requested", "work-paused", "governor-tripped", "session-advanced"}
 
 // Message is what is told.
 type Message struct {
@@ -52,6 +54,9 @@ func messageOf(n *loomv1.Notice) Message {
 	if a := e.GetApprovalRequested().GetApproval(); a != nil {
 		m.Title, m.Text = "Loom waits for you: "+a.GetId(), a.GetQuestion()
 		m.Command = "loom inbox " + a.GetId()
+	}
+	if s := e.GetSessionAdvanced(); intent.AsksPerson(s.GetFact()) {
+		m.Title, m.Command = "Loom waits for you: session "+s.GetSession(), "loom pattern resume "+s.GetSession()
 	}
 	return m
 }
@@ -114,9 +119,10 @@ func (c Config) Run(ctx context.Context) error {
 // tell follows the journal for one target.
 func (c Config) tell(ctx context.Context, t Target, state *state) error {
 	q := &loomv1.NoticesRequest{Kinds: Kinds}
+	asked := len(c.Query.GetKinds()) > 0
 	if c.Query != nil {
 		q.Project, q.Team, q.Bead = c.Query.Project, c.Query.Team, c.Query.Bead
-		if len(c.Query.Kinds) > 0 {
+		if asked {
 			q.Kinds = c.Query.Kinds
 		}
 	}
@@ -125,6 +131,9 @@ func (c Config) tell(ctx context.Context, t Target, state *state) error {
 		return err
 	}
 	err = c.Source.Follow(ctx, q, c.Live, func(n *loomv1.Notice) error {
+		if s := n.GetEvent().GetSessionAdvanced(); s != nil && !asked && !intent.AsksPerson(s.GetFact()) {
+			return state.told(t.Name(), n.GetPosition())
+		}
 		m := messageOf(n)
 		if a := n.GetEvent().GetApprovalRequested().GetApproval(); a != nil && c.Waits != nil && !c.Waits(ctx, m.Project, a.Id) {
 			c.Log.Info("not told: it waits no more", "target", t.Name(), "id", m.ID, "approval", a.Id)

@@ -4466,7 +4466,9 @@ type LifecycleEntered struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Phase LifecyclePhase         `protobuf:"varint,1,opt,name=phase,proto3,enum=loom.v1.LifecyclePhase" json:"phase,omitempty"`
 	// The step that it is about; 0 for none.
-	Step          uint32 `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
+	Step uint32 `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
+	// The session waits here for the operator.
+	Waits         bool `protobuf:"varint,3,opt,name=waits,proto3" json:"waits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4513,6 +4515,13 @@ func (x *LifecycleEntered) GetStep() uint32 {
 		return x.Step
 	}
 	return 0
+}
+
+func (x *LifecycleEntered) GetWaits() bool {
+	if x != nil {
+		return x.Waits
+	}
+	return false
 }
 
 // QuestionAsked is a question that a person is asked.
@@ -5670,10 +5679,11 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"taken_back\x18  \x01(\v2\x11.loom.v1.TakeBackH\x00R\ttakenBack\x12/\n" +
 	"\x06struck\x18! \x01(\v2\x15.loom.v1.StrikeAnswerH\x00R\x06struck\x120\n" +
 	"\x06passed\x18\" \x01(\v2\x16.loom.v1.QuestionAskedH\x00R\x06passedB\x06\n" +
-	"\x04fact\"U\n" +
+	"\x04fact\"k\n" +
 	"\x10LifecycleEntered\x12-\n" +
 	"\x05phase\x18\x01 \x01(\x0e2\x17.loom.v1.LifecyclePhaseR\x05phase\x12\x12\n" +
-	"\x04step\x18\x02 \x01(\rR\x04step\"\xd2\x01\n" +
+	"\x04step\x18\x02 \x01(\rR\x04step\x12\x14\n" +
+	"\x05waits\x18\x03 \x01(\bR\x05waits\"\xd2\x01\n" +
 	"\rQuestionAsked\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12*\n" +

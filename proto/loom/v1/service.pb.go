@@ -2014,7 +2014,8 @@ type View struct {
 	Text string `protobuf:"bytes,23,opt,name=text,proto3" json:"text,omitempty"`
 	// Of the view inbox, where it is a list: how many wait for an answer in all.
 	Waiting uint32 `protobuf:"varint,24,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	// Of the view session, the newest first.
+	// Of the view session, the newest first; of the view inbox, where it is a list, those that
+	// wait for a person.
 	Sessions []*PatternSession `protobuf:"bytes,43,rep,name=sessions,proto3" json:"sessions,omitempty"`
 	// Of an execution that was asked for by id, where others work for it: what they used
 	// together. Unset where the tables do not follow the journal just now.
