@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/agents/model"
@@ -183,10 +184,20 @@ func (v *interviewer) named(calls []*loomv1.ToolCall) (list []*loomv1.ToolCall) 
 func (v *interviewer) request() *model.Request {
 	req := &model.Request{System: interviewSystem, Tools: interviewTools(), MaxTokens: v.output(), Thinking: v.thinking()}
 	req.Messages = say(req.Messages, model.Message{Role: model.RoleUser, Text: v.Secrets.Text(v.opening())})
-	answers := answersTo(v.b)
-	for i, q := range v.b.Asked {
-		a := answers[i]
-		if a == nil || q.OfPattern {
+	heard := map[uint32]string{} // by question
+	for i, a := range answersTo(v.b) {
+		if a != nil {
+			heard[v.b.Asked[i].Number] = fmt.Sprintf("Answer %d:\n", a.Number) + turn.AsData(a.Text)
+		}
+	}
+	for _, q := range v.b.Passed {
+		heard[q.Number] = v.standing(q)
+	}
+	list := slices.Concat(v.b.Asked, v.b.Passed)
+	slices.SortFunc(list, func(a, b *loomv1.QuestionAsked) int { return cmp.Compare(a.Number, b.Number) })
+	for _, q := range list {
+		answer := heard[q.Number]
+		if answer == "" || q.OfPattern {
 			continue
 		}
 		args, err := json.Marshal(map[string]string{"question": q.Text, "about": intent.FieldName(q.About)})
@@ -196,10 +207,21 @@ func (v *interviewer) request() *model.Request {
 		id := fmt.Sprintf("q%d", q.Number)
 		req.Messages = append(req.Messages,
 			model.Message{Role: model.RoleAssistant, Calls: []*loomv1.ToolCall{{Id: id, Tool: askClarifying, Arguments: string(args)}}},
-			model.Message{Role: model.RoleTool, Call: id, Text: v.Secrets.Text(fmt.Sprintf("Answer %d:\n", a.Number) + turn.AsData(a.Text))})
+			model.Message{Role: model.RoleTool, Call: id, Text: v.Secrets.Text(answer)})
 	}
 	req.Messages = append(req.Messages, v.tries...)
 	return req
+}
+
+// standing is what the model hears where the person has nothing to add to what was said.
+func (v *interviewer) standing(q *loomv1.QuestionAsked) string {
+	said := "The person has nothing to add. What was said about " + intent.FieldName(q.About) + " stands:\n"
+	for _, a := range v.b.Answers {
+		if a.About == q.About {
+			said += fmt.Sprintf("Answer %d:\n", a.Number) + turn.AsData(a.Text)
+		}
+	}
+	return said
 }
 
 // answersTo returns the answer to each question that was asked, nil for one without: the
@@ -251,9 +273,6 @@ func (v *interviewer) opening() string {
 			fmt.Fprintf(&p, "Answer %d, about %s:\n", a.Number, intent.FieldName(a.About))
 			p.data(a.Text)
 		}
-	}
-	for _, q := range v.b.Passed {
-		fmt.Fprintf(&p, "To the question %q the person has nothing to add.\n", q.Text)
 	}
 	return p.String()
 }

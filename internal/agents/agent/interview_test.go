@@ -220,3 +220,29 @@ func TestBYD05_ARolesLimitsHoldAcrossAnInterview(t *testing.T) {
 		}
 	}
 }
+
+// A question to which the person has nothing to add is one that was asked, with what was said
+// about its field.
+func TestPAT02_AnInterviewerHearsThatAQuestionIsPassed(t *testing.T) {
+	b := newBench(t, nil)
+	var asked *model.Request
+	b.worker.Model = &mind{answer: func(r *model.Request) (*model.Response, error) {
+		asked = r
+		return says(call("ask_clarifying", map[string]any{"question": "Who reads it?", "about": "audience"})), nil
+	}}
+	about := &loomv1.InterviewBrief{
+		Session: "s1", Request: "A name", Pattern: &loomv1.Pattern{Name: "naming"}, WithoutJudge: true,
+		Answers: []*loomv1.IntentAnswer{{Number: 1, About: intent.Constraints, Text: "No puns"}},
+		Passed:  []*loomv1.QuestionAsked{{Number: 1, About: intent.Constraints, Text: "What must it not be?"}},
+	}
+	b.seat.answer = func(*loomv1.InterviewTurn) *loomv1.InterviewBrief {
+		return &loomv1.InterviewBrief{Session: "s1", Waits: true, Heard: 1}
+	}
+	if _, err := b.worker.Work(t.Context(), interviewBrief(about), b.seat); !errors.Is(err, actors.ErrParked) {
+		t.Fatal(err)
+	}
+	last := asked.Messages[len(asked.Messages)-1]
+	if !strings.Contains(last.Text, "nothing to add") || !strings.Contains(last.Text, "No puns") {
+		t.Errorf("the model hears %q", last.Text)
+	}
+}

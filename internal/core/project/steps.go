@@ -29,7 +29,7 @@ var carrier = &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_HOST, Nam
 func (d *decision) followSession(e *loomv1.Event) {
 	id := e.GetSessionAdvanced().GetSession()
 	f := e.GetSessionAdvanced().GetFact()
-	if f.GetEntered() != nil || f.GetAnswered() != nil || f.GetPatternAsks() != nil || f.GetAborted() != nil || f.GetRevised() != nil || f.GetEnded() != nil {
+	if f.GetEntered() != nil || f.GetAnswered() != nil || f.GetPassed() != nil || f.GetPatternAsks() != nil || f.GetAborted() != nil || f.GetRevised() != nil || f.GetEnded() != nil {
 		d.later(func() error { return d.carryOn(id) })
 	}
 }
