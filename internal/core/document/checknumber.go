@@ -50,6 +50,36 @@ func (v *validation) totals() {
 	})
 }
 
+// totalWords begin a row that adds up those before it.
+var totalWords = lazy.Compile(`(?i)^(grand |sub)?(total|totals|sum|summe|gesamt|insgesamt)\b`)
+
+// totalRow: a last row that says that it is the total has what the rows before it make,
+// by some way of making it; and what is asked to be aggregated has its total.
+func (v *validation) totalRow() {
+	v.tables(func(path string, t *loomv1.SpecTable) {
+		for _, header := range slices.Sorted(maps.Keys(t.Aggregates)) {
+			if _, said := t.Totals[header]; !said {
+				v.found(join(path+".aggregates", header), "", "the %s of %q is asked for, and totals has no value for it: no row of totals is shown", t.Aggregates[header], header)
+			}
+		}
+		last := len(t.Rows) - 1
+		if last < 2 || len(t.Totals) > 0 || !totalWords.MatchString(strings.TrimSpace(CellText(t.Rows[last].Values[0]))) {
+			return
+		}
+		for j := 1; j < len(t.Headers); j++ {
+			said, ok := cellNumber(t.Rows[last].Values[j])
+			sum, none := Total("", t.Rows[:last], j)
+			if !ok || none || slices.ContainsFunc([]string{"", "average", "min", "max", "count"}, func(how string) bool {
+				made, _ := Total(how, t.Rows[:last], j)
+				return near(said, made, bound(v.rule.Max, 0.005))
+			}) {
+				continue
+			}
+			v.found(fmt.Sprintf("%s.rows[%d][%d]", path, last, j), "", "the row of totals has %v for %q, and the rows above add up to %v; totals would have the program add them", said, t.Headers[j], sum)
+		}
+	})
+}
+
 // numberAsText: a column of numbers has no numbers that are texts, which no program
 // would add up.
 func (v *validation) numberAsText() {

@@ -23,6 +23,7 @@ func init() {
 		"figure-place":    {area: "structure", run: (*validation).figurePlace},
 		"outline":         {area: "structure", run: (*validation).outlineKept},
 		"slide-length":    {area: "structure", run: (*validation).slideLength},
+		"markup":          {area: "structure", run: (*validation).markup},
 
 		"flesch":          {area: "readability", words: true, run: (*validation).flesch},
 		"sentence-length": {area: "readability", words: true, run: (*validation).sentenceLength},
@@ -41,6 +42,7 @@ func init() {
 		"units":        {area: "style", run: (*validation).units},
 
 		"totals":         {area: "tables", run: (*validation).totals},
+		"total-row":      {area: "tables", run: (*validation).totalRow},
 		"number-as-text": {area: "tables", run: (*validation).numberAsText},
 		"percent-sum":    {area: "tables", run: (*validation).percentSum},
 		"date-range":     {area: "tables", run: (*validation).dateRange},

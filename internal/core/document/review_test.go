@@ -63,6 +63,8 @@ func TestDOC03_EachCheckFindsWhatItIsFor(t *testing.T) {
 		{"structure/missing-alt", `remove figures[0].alt`, "figures[0]", false},
 		{"structure/heading-number", `replace sections[1].heading = "7. Passengers"`, "sections[1].heading", true},
 		{"structure/figure-place", `replace figures[0].section = "nowhere"`, "figures[0].section", false},
+		{"structure/markup", "append sections[0].bullets = \"as follows\\n## Passengers\\nmany\"", "sections[0].bullets[2]", false},
+		{"structure/markup", "append sections[0].bullets = \"as follows\\n| a | b |\\n|---|---|\\n| 1 | 2 |\"", "sections[0].bullets[2]", false},
 		{"readability/flesch", `replace sections[0].body = "Organizational restructuring necessitates comprehensive reconsideration of established administrative responsibilities. Interdepartmental communication infrastructure modernization facilitates operational efficiency improvements. Environmental sustainability considerations increasingly determine procurement decisions. Continuous professional development opportunities demonstrably strengthen employee retention. Regulatory compliance documentation requirements substantially complicate international distribution. Northern Ferry Ltd [1] Table 1 Figure 1."`, "", false},
 		{"readability/sentence-length", `replace sections[2].body = "One two three four five six seven eight nine ten one two three four five six seven eight nine ten one two three four five six seven eight nine ten. One two three four five six seven eight nine ten one two three four five six seven eight nine ten Table 2 three."`, "sections[2].body", false},
 		{"readability/long-sentence", `replace sections[0].bullets[0] = "one two three four five six seven eight nine ten one two three four five six seven eight nine ten one two three four five six seven eight nine ten one two three four five six seven eight nine ten one two three four five six"`, "sections[0].bullets[0]", false},
@@ -124,6 +126,35 @@ func TestDOC03_EachCheckFindsWhatItIsFor(t *testing.T) {
 		again := Review{}.Run(mended)
 		if tt.mended && slices.ContainsFunc(again.Findings, func(f *loomv1.ReviewFinding) bool { return f.Rule == tt.rule && f.Path == tt.path && f.Patch != "" }) {
 			t.Errorf("%s: %s is found again after its own patch: %q", tt.patch, tt.rule, summary(again))
+		}
+	}
+}
+
+// TestDOC03_ARowOfTotalsAddsUp looks at totals that were written as a row, and at those
+// that were asked for and are not there.
+func TestDOC03_ARowOfTotalsAddsUp(t *testing.T) {
+	for _, tt := range []struct{ name, rest, want string }{
+		{"wrong", `"rows": [["Paper", 1200], ["Ink", 1800], ["Total", 3500]]`, "sections[0].table.rows[2][1]"},
+		{"right", `"rows": [["Paper", 1200], ["Ink", 1800], ["Total", 3000]]`, ""},
+		{"an average", `"rows": [["Paper", 1200], ["Ink", 1800], ["Total", 1500]]`, ""},
+		{"in German", `"rows": [["Papier", 1200], ["Tinte", 1800], ["Summe", 1]]`, "sections[0].table.rows[2][1]"},
+		{"no row of totals", `"rows": [["Paper", 1200], ["Ink", 1800], ["Totality", 3500]]`, ""},
+		{"of one row", `"rows": [["Paper", 1200], ["Total", 3500]]`, ""},
+		{"as totals", `"rows": [["Paper", 1200], ["Ink", 1800], ["Total loss", 5]], "totals": {"Amount": 3005}`, ""},
+		{"asked for and not there", `"rows": [["Paper", 1200], ["Ink", 1800]], "aggregates": {"Amount": "sum"}`, "sections[0].table.aggregates.Amount"},
+	} {
+		m, err := Read("", []byte(`{"version": "0.2", "title": "T", "sections": [{"id": "a", "outlineId": "a", "heading": "Costs", "table": {"caption": "Costs", "headers": ["What", "Amount"], `+tt.rest+`}}]}`), "document")
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		got := ""
+		for _, f := range (Review{}).Run(m.(*loomv1.DocumentSpec)).Findings {
+			if f.Rule == "numeric/total-row" {
+				got += f.Path
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: found at %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }
