@@ -128,8 +128,8 @@ func (w *world) ofRun() (list []*loomv1.IntentFact) {
 	return list
 }
 
-// round are the answers since the last revision: an envelope is made of them
-// where they say anything about a field.
+// round are the answers since the last revision that hold: an envelope is made of
+// them where they say anything about a field.
 func (w *world) round() (list []*loomv1.IntentAnswer) {
 	for _, f := range w.facts {
 		switch {
@@ -139,7 +139,10 @@ func (w *world) round() (list []*loomv1.IntentAnswer) {
 			list = append(list, f.GetAnswered())
 		}
 	}
-	return list
+	holds := w.Answers()
+	return slices.DeleteFunc(list, func(a *loomv1.IntentAnswer) bool {
+		return !slices.ContainsFunc(holds, func(h *loomv1.IntentAnswer) bool { return h.Number == a.Number })
+	})
 }
 
 // finish brings a session to its end from wherever it is; one that was aborted before
