@@ -65,6 +65,10 @@ func (j *job) stepText(ctx context.Context) (string, error) {
 		}
 		p.WriteString(what + turn.Marked("goal", s.Text))
 	}
+	if len(b.Again) > 0 {
+		p.WriteString("The operator has it done once more, because of this:\n")
+		p.data(strings.Join(b.Again, "\n"))
+	}
 	p.listOf("The operator has accepted that this is not met; it is no reason to refuse the work:", b.Gaps)
 	p.listOf("The pattern demands:", b.Constraints)
 	p.listOf("The outcome is marked by:", b.Rubric)

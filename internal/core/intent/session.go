@@ -99,7 +99,9 @@ type Session struct {
 	unmet   []string
 	gaps    []string
 	ended   bool
-	failing bool // unmet is what was to be delivered, and was not
+	failing bool     // unmet is what was to be delivered, and was not
+	reasons []string // of what is not met, or was not delivered
+	again   []string // the reasons for which the person had a step done again, until it is judged
 }
 
 // ID returns the id of the session.
@@ -242,6 +244,22 @@ func (s *Session) Active() int { return len(s.active) }
 
 // Unmet returns the items of the completion check that wait for a choice.
 func (s *Session) Unmet() []string { return s.unmet }
+
+// Again returns why a step is done once more by the person's choice: what was not met, or
+// why it was not delivered. It is empty once that is judged anew.
+func (s *Session) Again() []string { return s.again }
+
+// notMet says of an item of the completion check that it is not met, and why.
+func notMet(e *loomv1.IntentEnvelope, v *loomv1.CompletionVerdict) string {
+	said := v.Item
+	if words := Criterion(e, v.Item); words != "" {
+		said += ", " + words
+	}
+	if v.Evidence == "" {
+		return said + ": not met"
+	}
+	return said + ": not met: " + v.Evidence
+}
 
 // DeliveryFailed says whether a choice is awaited because what was to be delivered was not.
 // It is delivered all the same where it proves to have landed before the choice is made.
@@ -437,16 +455,20 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 		s.aborted = nil
 	case *loomv1.IntentFact_DeliveryFailed:
 		s.unmet, s.back, s.failing = s.undelivered(), Completion, true
+		s.reasons = []string{"What was judged did not come to its place: " + f.DeliveryFailed.Reason}
 	case *loomv1.IntentFact_Judged:
-		s.unmet, s.gaps, s.failing = nil, nil, false
+		s.unmet, s.gaps, s.failing, s.reasons, s.again = nil, nil, false, nil, nil
 		for _, v := range f.Judged.Verdicts {
 			if !v.Met {
+				s.reasons = append(s.reasons, notMet(s.envelope, v))
 				s.unmet = append(s.unmet, v.Item)
 			}
 		}
 	case *loomv1.IntentFact_Chosen:
 		if f.Chosen.Choice == loomv1.CompletionChoice_COMPLETION_CHOICE_GAP {
 			s.gaps = slices.Concat(s.gaps, s.unmet)
+		} else {
+			s.again = s.reasons
 		}
 		s.unmet = nil
 	case *loomv1.IntentFact_Ended:

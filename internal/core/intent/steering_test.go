@@ -2,6 +2,7 @@ package intent_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,6 +132,19 @@ func TestPAT04_SteeringReachesAStepThatIsDoneAgain(t *testing.T) {
 	w.do(ann, choose(loomv1.CompletionChoice_COMPLETION_CHOICE_STEP, 3))
 	if got := told(w); !slices.Equal(got, []string{"The bread is of rye.", "One word less.", "Mend what was found."}) {
 		t.Errorf("step 3, chosen again, is told %v", got)
+	}
+	if again := w.Again(); len(again) != 1 || !strings.HasSuffix(again[0], ": not met") {
+		t.Errorf("it is done again because of %q", again)
+	}
+	w.carryOut()
+	w.do(host, judge(met()...))
+	if w.Again() != nil {
+		t.Errorf("all is met, and something is done again because of %q", w.Again())
+	}
+	w.do(host, failDelivery())
+	w.do(ann, choose(loomv1.CompletionChoice_COMPLETION_CHOICE_STEP, 3))
+	if again := w.Again(); len(again) != 1 || !strings.HasSuffix(again[0], ": it did not land") {
+		t.Errorf("after a failed delivery it is done again because of %q", again)
 	}
 }
 

@@ -361,7 +361,7 @@ func (s *State) stepBrief(x *loomv1.Execution, a *loomv1.Attempt) *loomv1.StepBr
 	b := &loomv1.StepBrief{Session: on.ID(), Request: on.Request(), Envelope: envelope, Inputs: s.p.Sessions[on.ID()].Inputs}
 	if run := on.Running(); run != nil && on.Pattern().Steps[run.Step-1].Name == a.Node {
 		step := on.Pattern().Steps[run.Step-1]
-		b.Run, b.Steering, b.Writes = run, on.Steered(run.Run), step.Writes
+		b.Run, b.Steering, b.Writes, b.Again = run, on.Steered(run.Run), step.Writes, on.Again()
 		for _, name := range step.Deliverables {
 			b.Deliverables = append(b.Deliverables, path.Join(intent.Folder(on.ID()), name))
 		}

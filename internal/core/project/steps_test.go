@@ -98,7 +98,11 @@ func TestPAT03_StepsAreWorkBetweenStops(t *testing.T) {
 
 	// A step that is chosen runs again, and all is judged anew.
 	d.speak(s.Id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Choose{Choose: &loomv1.ChooseCompletion{Choice: loomv1.CompletionChoice_COMPLETION_CHOICE_STEP, Step: 2}}})
-	d.work("analyst", leaves("findings.md"))
+	again, who := d.claim("analyst")
+	if why := strings.Join(again.Step.Again, "|"); !strings.HasPrefix(why, "success/1, ") || !strings.Contains(why, ": not met") {
+		t.Errorf("it is done again because of %q", why)
+	}
+	d.answers(again, who, leaves("findings.md"))
 	d.speak(s.Id, proceeds(0))
 	d.work("qa-engineer", outcome(success, map[string]any{"success_1": true, "evidence_1": "notes 1 and 3", "broken": ""}))
 	if s = d.sessionNow(s.Id); s.Phase != pattern.Delivery || len(d.s.Queued()) != 1 {

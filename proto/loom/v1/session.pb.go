@@ -524,9 +524,12 @@ type StepBrief struct {
 	Writes []SessionLayer `protobuf:"varint,10,rep,packed,name=writes,proto3,enum=loom.v1.SessionLayer" json:"writes,omitempty"`
 	// What the operator has accepted as it is, in words, and what the pattern asks of its
 	// outcome: its constraints, and the questions of its rubric. For whoever judges.
-	Gaps          []string `protobuf:"bytes,11,rep,name=gaps,proto3" json:"gaps,omitempty"`
-	Constraints   []string `protobuf:"bytes,12,rep,name=constraints,proto3" json:"constraints,omitempty"`
-	Rubric        []string `protobuf:"bytes,13,rep,name=rubric,proto3" json:"rubric,omitempty"`
+	Gaps        []string `protobuf:"bytes,11,rep,name=gaps,proto3" json:"gaps,omitempty"`
+	Constraints []string `protobuf:"bytes,12,rep,name=constraints,proto3" json:"constraints,omitempty"`
+	Rubric      []string `protobuf:"bytes,13,rep,name=rubric,proto3" json:"rubric,omitempty"`
+	// For a step that is done once more by the operator's choice: what was not met, or why
+	// it was not delivered.
+	Again         []string `protobuf:"bytes,14,rep,name=again,proto3" json:"again,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -648,6 +651,13 @@ func (x *StepBrief) GetConstraints() []string {
 func (x *StepBrief) GetRubric() []string {
 	if x != nil {
 		return x.Rubric
+	}
+	return nil
+}
+
+func (x *StepBrief) GetAgain() []string {
+	if x != nil {
+		return x.Again
 	}
 	return nil
 }
@@ -1467,7 +1477,7 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	" \x01(\tR\brevision\x12\"\n" +
 	"\x04used\x18\v \x01(\v2\x0e.loom.v1.UsageR\x04used\x12#\n" +
 	"\rwithout_judge\x18\f \x01(\bR\fwithoutJudge\x12.\n" +
-	"\x06passed\x18\r \x03(\v2\x16.loom.v1.QuestionAskedR\x06passed\"\xf2\x03\n" +
+	"\x06passed\x18\r \x03(\v2\x16.loom.v1.QuestionAskedR\x06passed\"\x88\x04\n" +
 	"\tStepBrief\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\tR\arequest\x123\n" +
@@ -1482,7 +1492,8 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	" \x03(\x0e2\x15.loom.v1.SessionLayerR\x06writes\x12\x12\n" +
 	"\x04gaps\x18\v \x03(\tR\x04gaps\x12 \n" +
 	"\vconstraints\x18\f \x03(\tR\vconstraints\x12\x16\n" +
-	"\x06rubric\x18\r \x03(\tR\x06rubric\"\xa4\x01\n" +
+	"\x06rubric\x18\r \x03(\tR\x06rubric\x12\x14\n" +
+	"\x05again\x18\x0e \x03(\tR\x05again\"\xa4\x01\n" +
 	"\fActInSession\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x120\n" +
 	"\acommand\x18\x02 \x01(\v2\x16.loom.v1.IntentCommandR\acommand\x12.\n" +
