@@ -205,13 +205,11 @@ func Takes(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// TakesSome returns a check for one argument or more.
-func TakesSome(name string) cobra.PositionalArgs {
+// TakesSome returns a check for these arguments, of which the last may be given again.
+func TakesSome(names ...string) cobra.PositionalArgs {
+	exactly := Takes(names...)
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return fault.New("usage/argument", "%s is missing", name).Want("%s", SeeHelp(cmd))
-		}
-		return nil
+		return exactly(cmd, args[:min(len(args), len(names))])
 	}
 }
 

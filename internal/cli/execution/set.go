@@ -25,12 +25,7 @@ value out. What the process declares of a value holds as at a submission. A
 value that files of the work are named by stays what it is. Who set what, and
 why, is on the record: "loom events --execution" shows it.`,
 		Example: "  loom execution set shop-1 budget_eur=20000 --reason \"the offer came\"\n  loom execution set shop-1 region=null",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return console.Takes(console.ExecutionArg, "KEY=VALUE")(cmd, args)
-			}
-			return nil
-		},
+		Args:    console.TakesSome(console.ExecutionArg, "KEY=VALUE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if err = console.CheckID(console.ExecutionArg, args[0]); err != nil {

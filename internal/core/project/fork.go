@@ -19,9 +19,9 @@ const maxFork = 512 << 10
 // fork begins a new bead and execution with the state that another has, or had,
 // at one of its nodes.
 func (d *decision) fork(c *loomv1.ForkExecution) (*loomv1.Answer, error) {
-	x := d.s.execution(c.GetExecution())
-	if x == nil {
-		return nil, fault.New("execution/unknown", "execution is not known in project %q", d.s.cfg.ID).At("execution").Got(c.GetExecution())
+	x, err := d.known(c.GetExecution())
+	if err != nil {
+		return nil, err
 	}
 	if err := d.checkFork(x, c); err != nil {
 		return nil, err

@@ -248,12 +248,21 @@ func nonceOf(c *loomv1.SignedCommand) string {
 	return cmd.Nonce
 }
 
+// known returns an execution that a command names.
+func (d *decision) known(id string) (*loomv1.Execution, error) {
+	x := d.s.execution(id)
+	if x == nil {
+		return nil, fault.New("execution/unknown", "execution is not known in project %q", d.s.cfg.ID).At("execution").Got(id)
+	}
+	return x, nil
+}
+
 // runningOne returns the running execution that an order is about.
 func (d *decision) runningOne(id string) (*loomv1.Execution, error) {
-	x := d.s.execution(id)
+	x, err := d.known(id)
 	switch {
-	case x == nil:
-		return nil, fault.New("execution/unknown", "execution is not known in project %q", d.s.cfg.ID).At("execution").Got(id)
+	case err != nil:
+		return nil, err
 	case x.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_RUNNING:
 		return nil, fault.New("override/ended", "execution %q is %s since %s", x.Id, Word(x.Status), asTime(x.EndedAt).Format("2006-01-02T15:04:05Z")).At("execution")
 	}

@@ -25,9 +25,9 @@ func (d *decision) tell(c *loomv1.TellExecution) (*loomv1.Answer, error) {
 	if err := d.mayTell(); err != nil {
 		return nil, err
 	}
-	x := d.s.execution(c.GetExecution())
-	if x == nil {
-		return nil, fault.New("execution/unknown", "execution is not known in project %q", d.s.cfg.ID).At("execution").Got(c.GetExecution())
+	x, err := d.known(c.GetExecution())
+	if err != nil {
+		return nil, err
 	}
 	if err := d.checkTold(x, c); err != nil {
 		return nil, err

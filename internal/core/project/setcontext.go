@@ -20,9 +20,9 @@ func (d *decision) setContext(c *loomv1.SetContext) (*loomv1.Answer, error) {
 	if err := d.mayTell(); err != nil {
 		return nil, err
 	}
-	x := d.s.execution(c.GetExecution())
-	if x == nil {
-		return nil, fault.New("execution/unknown", "execution is not known in project %q", d.s.cfg.ID).At("execution").Got(c.GetExecution())
+	x, err := d.known(c.GetExecution())
+	if err != nil {
+		return nil, err
 	}
 	if !d.s.open[x.Id] {
 		return nil, fault.New("override/ended", "execution %q has ended: nothing reads its context any more", x.Id).At("execution")

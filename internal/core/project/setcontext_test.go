@@ -40,17 +40,24 @@ func choosing() *loomv1.Definition {
 	return def
 }
 
+// choose has a qa-engineer at the first step of that process, of a small thing.
+func (d *desk) choose() (execution string, b *loomv1.Brief, who *loomv1.Claimant) {
+	d.t.Helper()
+	d.store(choosing())
+	context, err := structpb.NewStruct(map[string]any{"size": "small", "report": "findings"})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	execution = d.file(&loomv1.Submission{Process: "choosing", Context: context}).Execution
+	b, who = d.claim("qa-engineer")
+	return execution, b, who
+}
+
 // TestPROC18_AValueThatIsSetDecidesWhatComesNext has work go the way that an operator
 // set while it ran, on the record and also after a restart.
 func TestPROC18_AValueThatIsSetDecidesWhatComesNext(t *testing.T) {
 	d := newDesk(t)
-	d.store(choosing())
-	context, err := structpb.NewStruct(map[string]any{"size": "small", "report": "findings"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := d.file(&loomv1.Submission{Process: "choosing", Context: context}).Execution
-	b, who := d.claim("qa-engineer")
+	x, b, who := d.choose()
 	n := len(d.events)
 	if r := d.ok(sets(t, x, map[string]any{"size": "large", "limit": 3.0, "note": "by mail"})).GetSubmit(); r.Duplicate || r.Execution != x {
 		t.Errorf("set: %v", r)
@@ -75,13 +82,7 @@ func TestPROC18_AValueThatIsSetDecidesWhatComesNext(t *testing.T) {
 
 func TestPROC18_WhichValuesMayBeSet(t *testing.T) {
 	d := newDesk(t)
-	d.store(choosing())
-	context, err := structpb.NewStruct(map[string]any{"size": "small", "report": "findings"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := d.file(&loomv1.Submission{Process: "choosing", Context: context}).Execution
-	b, who := d.claim("qa-engineer")
+	x, b, who := d.choose()
 	by := func(kind loomv1.IdentityKind, c *loomv1.Command) *loomv1.Command {
 		c.Actor = &loomv1.Identity{Kind: kind, Name: "a"}
 		return c

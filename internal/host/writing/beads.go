@@ -27,9 +27,18 @@ func (w *Writer) update(ctx context.Context, q *loomv1.BeadRequest, c service.Ca
 		return nil, err
 	}
 	cmd.Actor = c.From
-	answer, err := w.config.Projects.Do(ctx, cmd)
+	reply, err := w.carryOut(ctx, cmd)
 	if err != nil {
 		return nil, w.config.Known.Suggest(err)
+	}
+	return reply, nil
+}
+
+// carryOut has a project carry out a command about a bead or its work.
+func (w *Writer) carryOut(ctx context.Context, cmd *loomv1.Command) (*loomv1.SubmitReply, error) {
+	answer, err := w.config.Projects.Do(ctx, cmd)
+	if err != nil {
+		return nil, err
 	}
 	return answer.GetSubmit(), nil
 }

@@ -21,9 +21,5 @@ func (w *Writer) fork(ctx context.Context, q *loomv1.ForkRequest, c service.Call
 		}
 		fork.State, fork.Number = state.Execution, state.Number
 	}
-	answer, err := w.config.Projects.Do(ctx, &loomv1.Command{Project: x.Project, Actor: c.From, Body: &loomv1.Command_ForkExecution{ForkExecution: fork}})
-	if err != nil {
-		return nil, err
-	}
-	return answer.GetSubmit(), nil
+	return w.carryOut(ctx, &loomv1.Command{Project: x.Project, Actor: c.From, Body: &loomv1.Command_ForkExecution{ForkExecution: fork}})
 }

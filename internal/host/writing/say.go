@@ -15,9 +15,5 @@ func (w *Writer) say(ctx context.Context, q *loomv1.SayRequest, c service.Call) 
 		return nil, err
 	}
 	tell := &loomv1.TellExecution{Execution: x.Id, Node: q.Node, Text: q.Text, Request: q.Request}
-	answer, err := w.config.Projects.Do(ctx, &loomv1.Command{Project: x.Project, Actor: c.From, Body: &loomv1.Command_TellExecution{TellExecution: tell}})
-	if err != nil {
-		return nil, err
-	}
-	return answer.GetSubmit(), nil
+	return w.carryOut(ctx, &loomv1.Command{Project: x.Project, Actor: c.From, Body: &loomv1.Command_TellExecution{TellExecution: tell}})
 }

@@ -14,9 +14,5 @@ func (w *Writer) set(ctx context.Context, q *loomv1.SetRequest, c service.Call) 
 		return nil, err
 	}
 	set := &loomv1.SetContext{Execution: x.Id, Values: q.Values, Reason: q.Reason}
-	answer, err := w.config.Projects.Do(ctx, &loomv1.Command{Project: x.Project, Actor: c.From, Body: &loomv1.Command_SetContext{SetContext: set}})
-	if err != nil {
-		return nil, err
-	}
-	return answer.GetSubmit(), nil
+	return w.carryOut(ctx, &loomv1.Command{Project: x.Project, Actor: c.From, Body: &loomv1.Command_SetContext{SetContext: set}})
 }
