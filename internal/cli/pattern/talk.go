@@ -348,11 +348,14 @@ func (t *talk) strike(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n, unread := strconv.ParseUint(line, 10, 32)
+	n, err := strconv.ParseUint(line, 10, 32)
+	if err != nil {
+		n = 0 // answers begin with 1
+	}
 	known := func(list []*loomv1.IntentAnswer) bool {
 		return slices.ContainsFunc(list, func(a *loomv1.IntentAnswer) bool { return uint64(a.Number) == n })
 	}
-	if unread != nil || !known(t.s.Answers) && !known(t.s.Struck) {
+	if !known(t.s.Answers) && !known(t.s.Struck) {
 		fmt.Fprintln(t.w, "there is no such answer")
 		return nil
 	}
