@@ -193,7 +193,7 @@ func (a *agentActor) work(ctx context.Context, s *seat, b *loomv1.Brief) (next *
 	case fault.Code(err) == "git/taken": // another host's files; the journal says who goes on
 		s.giveBack(ctx, "another host has the files")
 	case gone(err):
-		s.telling.released("it is no longer this agent's")
+		s.telling.released(noLonger)
 		a.pool.Logger.Info("attempt is no longer ours", "agent", a.name, "attempt", b.Attempt.Id, "error", err)
 	default:
 		if err != nil {
@@ -243,7 +243,7 @@ func (a *agentActor) answer(ctx context.Context, s *seat, b *loomv1.Brief, out *
 		_ = ticket.Nak(0)
 	}
 	if gone(err) {
-		s.telling.released("it is no longer this agent's")
+		s.telling.released(noLonger)
 		a.tellLanding(ctx, s, b, out.GetLanding())
 		return nil
 	}

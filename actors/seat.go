@@ -121,8 +121,11 @@ func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // answer tells the outcome. With a ticket it claims the next attempt of the role, and
-// returns its brief if there was one.
+// returns its brief if there was one. It is heard out: the host hears that the attempt
+// has ended, and may stop, before the answer is here.
 func (s *seat) answer(ctx context.Context, out *loomv1.Outcome, ticket Delivery) (*loomv1.Brief, error) {
+	ctx, cancel := outlast(ctx)
+	defer cancel()
 	cmd := &loomv1.AnswerAttempt{Attempt: s.attempt, Claimant: s.who, Outcome: out}
 	if ticket != nil {
 		cmd.Next = &loomv1.Ticket{Attempt: ticket.Assignment().Attempt, Generation: ticket.Assignment().Generation}
@@ -134,14 +137,19 @@ func (s *seat) answer(ctx context.Context, out *loomv1.Outcome, ticket Delivery)
 // giveBack releases the attempt, however long its project is away. When the
 // host stops, it has lastWord left; then the host's next start releases it.
 func (s *seat) giveBack(ctx context.Context, reason string) {
+	if gone(s.giveUp(ctx, &loomv1.ReleaseAttempt{Reason: reason})) {
+		reason = noLonger
+	}
 	s.telling.released(reason)
-	s.giveUp(ctx, &loomv1.ReleaseAttempt{Reason: reason})
 }
+
+// noLonger is told where the journal has taken the attempt from its agent.
+const noLonger = "it is no longer this agent's"
 
 // crashed gives the attempt back likewise, because of an error of Loom's own,
 // which the project counts.
 func (s *seat) crashed(ctx context.Context, message, stack string) {
-	s.giveUp(ctx, &loomv1.ReleaseAttempt{Reason: "agent failed", Crash: &loomv1.AgentCrash{
+	_ = s.giveUp(ctx, &loomv1.ReleaseAttempt{Reason: "agent failed", Crash: &loomv1.AgentCrash{
 		Message: sound(message, crashMessage), Stack: sound(stack, crashStack),
 	}})
 }
@@ -152,13 +160,13 @@ const (
 	crashStack   = 8 << 10
 )
 
-func (s *seat) giveUp(ctx context.Context, r *loomv1.ReleaseAttempt) {
+func (s *seat) giveUp(ctx context.Context, r *loomv1.ReleaseAttempt) error {
 	if err := s.release(ctx, r); err == nil || ctx.Err() == nil {
-		return
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
 	defer cancel()
-	_ = s.release(ctx, r)
+	return s.release(ctx, r)
 }
 
 func (s *seat) release(ctx context.Context, r *loomv1.ReleaseAttempt) error {
