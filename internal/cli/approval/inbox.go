@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/cli/console"
-	"github.com/loomrun/loom/internal/core/intent"
 	"github.com/loomrun/loom/internal/core/patchscan"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/core/workflow"
@@ -23,70 +23,89 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
+// inbox is what the command of that name is asked for.
+type inbox struct {
+	*loomv1.Query
+	interactive, watch, snoozed bool
+	kind, key                   string
+}
+
 // Inbox returns the command of that name.
 func (a *Commands) Inbox() *cobra.Command {
-	q := &loomv1.Query{}
-	var interactive bool
-	var keyPath string
+	in := inbox{Query: &loomv1.Query{}}
 	cmd := &cobra.Command{
-		Use: "inbox [APPROVAL] [flags]", Short: "what waits for the CEO", Args: console.Takes("[APPROVAL]"),
-		Long: `Inbox lists what waits for the CEO, in all projects unless one is named, the
-newest of each first, and says how many wait. With the id of an approval, or of
-the bead that it is about, it shows the whole proposal, its diff included, and
-what may be answered.
+		Use: "inbox [APPROVAL] [flags]", Short: "what waits for people", Args: console.Takes("[APPROVAL]"),
+		Long: `Inbox lists what waits for people in all projects, unless one is named: first
+what holds up the most beads, then what has waited longest. With the id of an
+approval, or of the bead that it is about, it shows the whole proposal, its diff
+included, and what may be answered. What you have snoozed is left out.
 
-With -i it goes through what waits, one after the other: summary, diff and
-question. Press a key, without a terminal a key and Enter; each answer is signed
-and sent at once. Where the CEO's key is not at hand, what agents ask is
-answered, as "loom answer" does:
-
-  a, y  approve          r, n  reject (asks why)
-  c     comment, which asks for changes
-  l, j  later, go on     k     go back
-  d     the whole proposal with its diff, in $PAGER
-  ?     what the keys do
-  q     end; nothing that was not answered is changed`,
-		Example: "  loom inbox\n  loom inbox shop-2\n  loom inbox --oldest --limit 10\n  loom inbox -i",
+With -i it goes through the approvals, one after the other, and asks for a key:
+a or y approve, r or n reject, c comment, j on, k back, d the whole, ? help.
+Each answer is signed and sent at once; where the CEO's key is not at hand, what
+agents ask is answered, as "loom answer" does.`,
+		Example: "  loom inbox\n  loom inbox --kind question --watch\n  loom inbox shop-2\n  loom inbox -i\n  loom inbox snooze shop-2 --for 4h",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				q.Id = args[0]
+				in.Id = args[0]
 			}
-			if err := checkInbox(cmd, q, interactive); err != nil {
+			if err := in.check(cmd); err != nil {
 				return err
 			}
-			q.Project = cmp.Or(q.Project, project.Of(q.Id))
-			if interactive {
-				return a.review(cmd.Context(), q, keyPath)
+			in.Project, in.Filter = cmp.Or(in.Project, project.Of(in.Id)), in.kind
+			switch {
+			case in.interactive:
+				return a.review(cmd.Context(), in.Query, in.key)
+			case in.watch:
+				return a.watch(cmd.Context(), in.Query)
 			}
-			return a.look(cmd, q)
+			return a.look(cmd, in)
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&interactive, "interactive", "i", false, "answer one after the other")
-	f.BoolVar(&q.Oldest, "oldest", false, "begin with what has waited longest")
-	f.Uint32Var(&q.Limit, "limit", 100, "at most `N`, up to 1000")
-	f.StringVar(&q.After, "after", "", "list on after this `APPROVAL`")
-	f.StringVar(&keyPath, "key", "", "with -i: the CEO's key `FILE` (default: in your configuration directory)")
+	f.BoolVarP(&in.interactive, "interactive", "i", false, "answer one after the other")
+	f.StringVar(&in.kind, "kind", "", "only of this `KIND`: "+strings.Join(project.WaitKinds(), ", "))
+	f.BoolVar(&in.Oldest, "oldest", false, "approvals alone, what has waited longest first")
+	f.BoolVar(&in.Newest, "newest", false, "approvals alone, the newest first")
+	f.Uint32Var(&in.Limit, "limit", 100, "at most `N`, up to 1000")
+	f.StringVar(&in.After, "after", "", "with --oldest or --newest: on after this `APPROVAL`")
+	f.BoolVar(&in.watch, "watch", false, "go on with what comes and what is answered")
+	f.BoolVar(&in.snoozed, "snoozed", false, "also what is snoozed")
+	f.StringVar(&in.key, "key", "", "with -i: the CEO's key `FILE` (default: in your configuration directory)")
 	f.BoolVar(&a.NoPager, "no-pager", false, "print a proposal at a terminal, too, without $PAGER")
-	console.ProjectFlag(cmd, &q.Project)
+	console.ProjectFlag(cmd, &in.Project)
+	cmd.AddCommand(a.snooze(), a.wake())
 	return cmd
 }
 
 // look shows a list, or one proposal whole, which is read in a pager.
-func (a *Commands) look(cmd *cobra.Command, q *loomv1.Query) (err error) {
+func (a *Commands) look(cmd *cobra.Command, in inbox) (err error) {
 	var text strings.Builder
-	bad := a.Look(cmd, client.Services.Inbox, q, func(w io.Writer, v *loomv1.View) {
-		if q.Id == "" {
-			inboxText(w, a.Width(), v, a.PaintDiff)
-			return
+	bad := a.With(cmd.Context(), func(c *client.Client) error {
+		v, err := c.Inbox(cmd.Context(), in.Query)
+		if err != nil {
+			return err
 		}
-		if err = a.lapsed(cmd.Context(), v.Approvals); err != nil {
-			return
+		asleep := snoozes{}
+		if in.Id == "" && !in.snoozed {
+			if asleep, err = a.asleep(cmd.Context(), c); err != nil {
+				return err
+			}
 		}
-		inboxText(&text, a.Width(), v, a.PaintDiff)
-		err = a.Page(cmd.Context(), text.String())
+		return a.Print(v, func(w io.Writer) {
+			if in.Id == "" {
+				listText(w, a.Width(), v, asleep)
+				return
+			}
+			if err = a.lapsed(cmd.Context(), v.Approvals); err == nil {
+				inboxText(&text, a.Width(), v, a.PaintDiff)
+			}
+		})
 	})
-	return cmp.Or(bad, err)
+	if err = cmp.Or(bad, err); err != nil || in.Id == "" {
+		return err
+	}
+	return a.Page(cmd.Context(), text.String())
 }
 
 // over are the statuses of a bead that has ended.
@@ -108,59 +127,46 @@ func (a *Commands) lapsed(ctx context.Context, list []*loomv1.Approval) error {
 	})
 }
 
-// checkInbox refuses what no inbox can show.
-func checkInbox(cmd *cobra.Command, q *loomv1.Query, interactive bool) error {
-	for _, id := range [][2]string{{"APPROVAL", q.Id}, {"--after", q.After}} {
+// check refuses what no inbox can show.
+func (in inbox) check(cmd *cobra.Command) error {
+	for _, id := range [][2]string{{"APPROVAL", in.Id}, {"--after", in.After}} {
 		if id[1] != "" || id[0] == "APPROVAL" && cmd.Flags().NArg() == 1 {
 			if err := console.CheckID(id[0], id[1]); err != nil {
 				return err
 			}
 		}
 	}
+	pages := in.Oldest || in.Newest
 	switch {
-	case q.Limit < 1 || q.Limit > project.MaxListed:
-		return fault.New("usage/argument", "not a number of approvals that a list can have").At("--limit").Got(strconv.Itoa(int(q.Limit))).Want("1 to %d", project.MaxListed)
-	case q.Id != "" && (q.Oldest || q.After != ""):
-		return fault.New("usage/argument", "--oldest and --after are for lists, and an id was given").Got(q.Id)
-	case cmd.Flags().Changed("key") && !interactive:
+	case in.Limit < 1 || in.Limit > project.MaxListed:
+		return fault.New("usage/argument", "not a number of approvals that a list can have").At("--limit").Got(strconv.Itoa(int(in.Limit))).Want("1 to %d", project.MaxListed)
+	case in.Id != "" && (pages || in.After != "" || in.kind != "" || in.watch):
+		return fault.New("usage/argument", "--oldest, --newest, --after, --kind and --watch are for lists, and an id was given").Got(in.Id)
+	case in.Oldest && in.Newest:
+		return fault.New("usage/argument", "a list has one order").At("--newest").Want("--oldest or --newest")
+	case in.After != "" && !pages:
+		return fault.New("usage/argument", "a list by what is held up has no pages").At("--after").Want("--oldest or --newest")
+	case in.kind != "" && !slices.Contains(project.WaitKinds(), in.kind):
+		return fault.New("usage/argument", "no such kind of what waits").At("--kind").Got(in.kind).Want("%s", suggest.Among(in.kind, project.WaitKinds()))
+	case in.kind != "" && pages:
+		return fault.New("usage/argument", "--kind is for the list by what is held up").At("--kind").Got(in.kind)
+	case in.watch && (pages || in.interactive):
+		return fault.New("usage/argument", "--watch is for the list by what is held up").At("--watch")
+	case cmd.Flags().Changed("key") && !in.interactive:
 		return fault.New("usage/argument", "a key is for answers").At("--key").Want("-i")
 	}
-	return console.CheckName("--project", q.Project)
+	return console.CheckName("--project", in.Project)
 }
 
-// inboxText is a list of approvals, or the only one there is, whole.
+// inboxText is what there is of an id: the approval whole, or those about a bead.
 func inboxText(w io.Writer, width int, v *loomv1.View, paint func(string) string) {
-	list := console.Folded(w, width, 2)
-	console.BlocksText(list, v.Blocks)
-	if len(v.Approvals)+len(v.Sessions) == 0 {
-		fmt.Fprintln(w, "nothing waits for you")
-	}
-	for _, s := range v.Sessions {
-		fmt.Fprintf(list, "%s %s: loom pattern resume %s\n", s.Pattern, intent.Standing(s), s.Id)
-	}
-	several, last := severalProjects(v.Approvals), ""
 	for _, p := range v.Approvals {
-		if of := project.Of(p.Id); several && of != last {
-			last = of
-			fmt.Fprintf(w, "project %s\n", of)
-		}
 		if v.Diff == "" && p.Change != nil || len(v.Approvals) > 1 {
-			approvalShort(list, p)
+			approvalShort(console.Folded(w, width, 2), p)
 		} else {
 			ApprovalText(w, width, p, v.Diff, paint)
 		}
 	}
-	if more := int(v.Waiting) > len(v.Approvals); more && len(v.Approvals) > 0 {
-		fmt.Fprintf(w, "%d of %d that wait are shown\n", len(v.Approvals), v.Waiting)
-	}
-	if v.Next != "" {
-		fmt.Fprintf(w, "there is more: --after %s\n", v.Next)
-	}
-}
-
-// severalProjects reports whether approvals are of more than one project.
-func severalProjects(list []*loomv1.Approval) bool {
-	return slices.ContainsFunc(list, func(p *loomv1.Approval) bool { return project.Of(p.Id) != project.Of(list[0].Id) })
 }
 
 // approvalShort is an approval as a list shows it.

@@ -21,7 +21,7 @@ func TestCLI01_TheInboxPagesBothWays(t *testing.T) {
 		due = any && !at.After(y.now)
 	}
 	pages := func(oldest bool) (ids []string) {
-		q := &loomv1.Query{Limit: 2, Oldest: oldest}
+		q := &loomv1.Query{Limit: 2, Oldest: oldest, Newest: !oldest}
 		for range 10 {
 			v, err := y.s.Look(project.Inbox, q)
 			if err != nil {

@@ -204,6 +204,14 @@ func (s *State) lookExecutions(out *loomv1.View, q *loomv1.Query, limit int) err
 }
 
 // lookInbox lists open approvals, or gives one by its id or its bead's.
+// byHolding says whether a query is for the inbox in the order of what holds up most.
+func byHolding(q *loomv1.Query) bool {
+	return q.Id == "" && q.After == "" && !q.Oldest && !q.Newest && q.Filter != allApprovals
+}
+
+// allApprovals is the filter of the inbox that has those that are answered, too.
+const allApprovals = "all"
+
 func (s *State) lookInbox(out *loomv1.View, q *loomv1.Query, limit int) error {
 	if q.Id == "" {
 		out.Blocks, out.Waiting = s.blocks(), uint32(len(s.index.asking))
@@ -211,36 +219,63 @@ func (s *State) lookInbox(out *loomv1.View, q *loomv1.Query, limit int) error {
 			out.Sessions = s.sessionsThatWait()
 		}
 	}
-	list := s.index.asking
-	if q.Id == "" && q.Filter == "all" {
-		list = s.index.approvals
+	var shown []*loomv1.Approval
+	switch {
+	case q.Id != "":
+		shown = s.approvalsOf(q.Id)
+		if len(shown) == 0 {
+			return fault.New("approval/unknown", "nothing to decide about %q in project %q", q.Id, s.cfg.ID).At("id")
+		}
+	case byHolding(q):
+		list := s.waits(q.Filter)
+		out.Waits, out.WaitsTotal = list[:min(len(list), limit)], uint32(len(list))
+		for _, w := range out.Waits {
+			if a := s.p.Approvals[w.Id]; a != nil {
+				shown = append(shown, a)
+			}
+		}
+	default:
+		shown, out.Next = s.approvalPage(q, limit)
 	}
-	if s.approval(q.Id) != nil {
-		list = idList{q.Id}
+	for _, a := range shown {
+		a = proto.CloneOf(a)
+		if len(shown) > 1 {
+			a.History, a.Change = nil, listedChange(a.Change)
+		} else {
+			a.Overlaps = s.overlaps(a)
+		}
+		out.Approvals = append(out.Approvals, a)
+	}
+	return nil
+}
+
+// approvalsOf returns the approval of an id, or those open that are about a bead.
+func (s *State) approvalsOf(id string) (list []*loomv1.Approval) {
+	if s.approval(id) != nil {
+		return []*loomv1.Approval{s.listedApproval(id)}
+	}
+	for _, one := range s.index.asking.onward("", false) {
+		if a := s.listedApproval(one); a.Bead == id {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// approvalPage returns a page of approvals, and the id to list on after where there is
+// more.
+func (s *State) approvalPage(q *loomv1.Query, limit int) (page []*loomv1.Approval, next string) {
+	list := s.index.asking
+	if q.Filter == allApprovals {
+		list = s.index.approvals
 	}
 	list = list.onward(q.After, q.Oldest)
 	for n, id := range list {
-		a := s.listedApproval(id)
-		if q.Id == "" || q.Id == a.Id || q.Id == a.Bead {
-			out.Approvals = append(out.Approvals, a)
-		}
-		if n < len(list)-1 && len(out.Approvals) == limit {
-			out.Next = id
-			break
+		if page = append(page, s.listedApproval(id)); len(page) == limit && n < len(list)-1 {
+			return page, id
 		}
 	}
-	for i, a := range out.Approvals {
-		out.Approvals[i] = proto.CloneOf(a)
-		if len(out.Approvals) > 1 {
-			out.Approvals[i].History, out.Approvals[i].Change = nil, listedChange(a.Change)
-		} else {
-			out.Approvals[i].Overlaps = s.overlaps(a)
-		}
-	}
-	if q.Id != "" && len(out.Approvals) == 0 {
-		return fault.New("approval/unknown", "nothing to decide about %q in project %q", q.Id, s.cfg.ID).At("id")
-	}
-	return nil
+	return page, ""
 }
 
 // What is listed leaves out what has no bound worth sending a hundred times;

@@ -170,8 +170,8 @@ func TestWF08_TheInboxListsWhatIsOpenNewestFirst(t *testing.T) {
 	if err := d.present(ceo, d.sign(v.Approvals[0], loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE, nil)); err != nil {
 		t.Fatal(err)
 	}
-	first, next := page(&loomv1.Query{Limit: 2})
-	rest, end := page(&loomv1.Query{Limit: 2, After: next})
+	first, next := page(&loomv1.Query{Limit: 2, Newest: true})
+	rest, end := page(&loomv1.Query{Limit: 2, Newest: true, After: next})
 	if got := append(first, rest...); !slices.Equal(got, []string{"shop-10", "shop-8", "shop-6", "shop-2"}) || end != "" {
 		t.Errorf("pages of the inbox: %v then %q, want the four that are open", got, end)
 	}

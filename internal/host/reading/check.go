@@ -76,7 +76,7 @@ func filters(v project.View) (words []string) {
 			words = append(words, project.Word(loomv1.ExecutionStatus(i)))
 		}
 	case project.Inbox:
-		words = []string{"all"}
+		words = append([]string{"all"}, project.WaitKinds()...)
 	case project.Talks:
 		words = []string{"open", "closed"}
 	}

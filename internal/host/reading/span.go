@@ -52,7 +52,7 @@ func (s *Views) span(ctx context.Context, v project.View, q *loomv1.Query, proje
 			continue
 		}
 		one := &loomv1.Query{
-			Project: id, Filter: q.Filter, Limit: left, Text: q.Text, Labels: q.Labels, Type: q.Type, Process: q.Process, Assignee: q.Assignee, Oldest: q.Oldest,
+			Project: id, Filter: q.Filter, Limit: left, Text: q.Text, Labels: q.Labels, Type: q.Type, Process: q.Process, Assignee: q.Assignee, Oldest: q.Oldest, Newest: q.Newest,
 			Namespace: q.Namespace, Tokens: q.Tokens,
 		}
 		if begin == id {
@@ -70,8 +70,8 @@ func (s *Views) span(ctx context.Context, v project.View, q *loomv1.Query, proje
 			return nil, s.Projects.Suggest(err)
 		}
 		addPage(all, page, id)
-		if q.Text != "" && v == project.Memories {
-			continue // each finds what it finds, and the best are chosen below
+		if q.Text != "" && v == project.Memories || len(page.Waits) > 0 {
+			continue // each has what it has, and the best are chosen below
 		}
 		if n := listed(page); n > 0 {
 			left -= n
@@ -88,6 +88,7 @@ func (s *Views) span(ctx context.Context, v project.View, q *loomv1.Query, proje
 	}
 	switch {
 	case v == project.Inbox:
+		chooseWaits(all, q)
 		return s.counted(ctx, all, projects)
 	case all.Found != nil:
 		chooseFound(all, q)
@@ -98,6 +99,26 @@ func (s *Views) span(ctx context.Context, v project.View, q *loomv1.Query, proje
 // listed is how many entries a page has of a list that is bounded.
 func listed(page *loomv1.View) uint32 {
 	return uint32(len(page.Beads) + len(page.Executions) + len(page.Approvals) + len(page.Memories) + len(page.Sessions) + len(page.Conversations) + len(page.Offers))
+}
+
+// chooseWaits leaves of what waits in several projects as many as one would have, and the
+// approvals among them in their order.
+func chooseWaits(all *loomv1.View, q *loomv1.Query) {
+	if len(all.Waits) == 0 {
+		return
+	}
+	project.SortWaits(all.Waits)
+	all.Waits = all.Waits[:min(len(all.Waits), int(min(cmp.Or(q.Limit, 100), project.MaxListed)))]
+	whole := map[string]*loomv1.Approval{}
+	for _, a := range all.Approvals {
+		whole[a.Id] = a
+	}
+	all.Approvals = nil
+	for _, w := range all.Waits {
+		if a := whole[w.Id]; a != nil {
+			all.Approvals = append(all.Approvals, a)
+		}
+	}
 }
 
 // chooseFound leaves of what several memories found the best, as many and as long as one
@@ -153,6 +174,7 @@ func addPage(all, page *loomv1.View, id string) {
 	all.Executions = append(all.Executions, page.Executions...)
 	all.Approvals = append(all.Approvals, page.Approvals...)
 	all.Conversations = append(all.Conversations, page.Conversations...)
+	all.Waits, all.WaitsTotal = append(all.Waits, page.Waits...), all.WaitsTotal+page.WaitsTotal
 	all.Locks = append(all.Locks, page.Locks...)
 	all.Claims = append(all.Claims, page.Claims...)
 	all.Pauses = append(all.Pauses, page.Pauses...)

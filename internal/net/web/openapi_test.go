@@ -56,7 +56,7 @@ func TestHTTP_TheDescriptionIsTheInterface(t *testing.T) {
 			for _, p := range o.Parameters {
 				if p.In == "query" {
 					query += p.Name + "=" + map[string]string{
-						"oldest": "true", "limit": "1", "tokens": "100", "number": "1", "at_least": "1", "line": "1", "from": "2026-01-02T12:00:00Z", "to": "2026-01-02T12:00:00Z", "time": "2026-01-02T12:00:00Z",
+						"oldest": "true", "newest": "true", "limit": "1", "tokens": "100", "number": "1", "at_least": "1", "line": "1", "from": "2026-01-02T12:00:00Z", "to": "2026-01-02T12:00:00Z", "time": "2026-01-02T12:00:00Z",
 						"since": "2026-01-02T12:00:00Z", "at": "0.1.1.0", "after": "",
 					}[p.Name] + "&"
 				}

@@ -24,7 +24,7 @@ var File_loom_v1_loom_proto protoreflect.FileDescriptor
 
 const file_loom_v1_loom_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x15loom/v1/reading.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\x8fx\n" +
+	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x15loom/v1/reading.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\x9dx\n" +
 	"\vHostService\x12\xf3\x01\n" +
 	"\aProject\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xc8\x01\x92\xb5\x18\xc3\x01\n" +
 	"\x01\x01\x1a\n" +
@@ -80,14 +80,14 @@ const file_loom_v1_loom_proto_rawDesc = "" +
 	"blobs/{id}@\x01\x12\xe2\x01\n" +
 	"\x05State\x12\x15.loom.v1.StateRequest\x1a\x13.loom.v1.StateReply\"\xac\x01\x92\xb5\x18\xa7\x01\n" +
 	"\x01\x01\x1a\texecution \x01*D`StateReply`: an execution as of any moment, folded from the journal2O\x1a\x1ban execution as of a moment\"\texecution*\x0eat time number\n" +
-	"\x15executions/{id}/state\x12\x94\x03\n" +
-	"\x05Inbox\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xeb\x02\x92\xb5\x18\xe6\x02\n" +
+	"\x15executions/{id}/state\x12\xa2\x03\n" +
+	"\x05Inbox\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xf9\x02\x92\xb5\x18\xf4\x02\n" +
 	"\x01\x01\x1a\n" +
-	"project id*2`View` with `approvals`; by id with the `diff` too2:\x1a\x0elist approvals*!project limit after filter oldest\n" +
+	"project id*2`View` with `approvals`; by id with the `diff` too2A\x1a\x0elist approvals*(project limit after filter oldest newest\n" +
 	"\x05inbox2+\x1a\x10one of approvals\"\x02id*\aproject\n" +
 	"\n" +
-	"inbox/{id}:\xb7\x01\n" +
-	"\x05inbox\x12\x1cShow what waits for a person\x1ajShow what waits for the person who owns this; with id, the change's diff too. Only that person can answer.*$project limit after filter oldest id\x12\x84\x04\n" +
+	"inbox/{id}:\xbe\x01\n" +
+	"\x05inbox\x12\x1cShow what waits for a person\x1ajShow what waits for the person who owns this; with id, the change's diff too. Only that person can answer.*+project limit after filter oldest newest id\x12\x84\x04\n" +
 	"\aNotices\x12\x17.loom.v1.NoticesRequest\x1a\x15.loom.v1.NoticesReply\"\xc8\x03\x92\xb5\x18\xc3\x03\n" +
 	"\x02\x01\x04\x10\x01\x1a\x1bproject bead execution team*9`NoticesReply`: a page of history, read from the journals2w\x1a'a page of what happened, after a cursor*Cafter project bead execution team role agent host kinds since limit\n" +
 	"\anotices:\xe7\x01\n" +

@@ -287,7 +287,10 @@ type Query struct {
 	Tokens uint32 `protobuf:"varint,13,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	// For the inbox: what has waited longest comes first, and after lists on to what is
 	// newer.
-	Oldest        bool `protobuf:"varint,14,opt,name=oldest,proto3" json:"oldest,omitempty"`
+	Oldest bool `protobuf:"varint,14,opt,name=oldest,proto3" json:"oldest,omitempty"`
+	// For the inbox: the newest comes first, as it does with after. Without any of these,
+	// what holds up the most beads comes first, and the list has no pages.
+	Newest        bool `protobuf:"varint,15,opt,name=newest,proto3" json:"newest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -416,6 +419,13 @@ func (x *Query) GetTokens() uint32 {
 func (x *Query) GetOldest() bool {
 	if x != nil {
 		return x.Oldest
+	}
+	return false
+}
+
+func (x *Query) GetNewest() bool {
+	if x != nil {
+		return x.Newest
 	}
 	return false
 }
@@ -2025,6 +2035,11 @@ type View struct {
 	Quarantined []string `protobuf:"bytes,45,rep,name=quarantined,proto3" json:"quarantined,omitempty"`
 	// Of the view conversation, the newest first.
 	Conversations []*Conversation `protobuf:"bytes,46,rep,name=conversations,proto3" json:"conversations,omitempty"`
+	// Of the view inbox, where it is a list that begins with what holds up the most beads:
+	// all that waits for a person, approvals (whose wholes are beside it, in this order),
+	// sessions of patterns and conversations, and how many there are.
+	Waits         []*Waiting `protobuf:"bytes,47,rep,name=waits,proto3" json:"waits,omitempty"`
+	WaitsTotal    uint32     `protobuf:"varint,48,opt,name=waits_total,json=waitsTotal,proto3" json:"waits_total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2283,6 +2298,120 @@ func (x *View) GetConversations() []*Conversation {
 	return nil
 }
 
+func (x *View) GetWaits() []*Waiting {
+	if x != nil {
+		return x.Waits
+	}
+	return nil
+}
+
+func (x *View) GetWaitsTotal() uint32 {
+	if x != nil {
+		return x.WaitsTotal
+	}
+	return 0
+}
+
+// Waiting is what waits for a person.
+type Waiting struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// An approval, a session or a conversation; a session's is of its project.
+	Id      string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Project string `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
+	// "approval", "escalation", "permission", "question", "vote", "session" or
+	// "conversation".
+	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The bead that it is about, if it is about one.
+	Bead string `protobuf:"bytes,4,opt,name=bead,proto3" json:"bead,omitempty"`
+	// What is asked, one line.
+	Question string                 `protobuf:"bytes,5,opt,name=question,proto3" json:"question,omitempty"`
+	Since    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=since,proto3" json:"since,omitempty"`
+	// How many beads cannot end before it is answered: its own, those that this one blocks,
+	// those that it is a part of, and theirs. Of a budget of a project all that are open.
+	Holds         uint32 `protobuf:"varint,7,opt,name=holds,proto3" json:"holds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Waiting) Reset() {
+	*x = Waiting{}
+	mi := &file_loom_v1_service_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Waiting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Waiting) ProtoMessage() {}
+
+func (x *Waiting) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
+func (*Waiting) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Waiting) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Waiting) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *Waiting) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Waiting) GetBead() string {
+	if x != nil {
+		return x.Bead
+	}
+	return ""
+}
+
+func (x *Waiting) GetQuestion() string {
+	if x != nil {
+		return x.Question
+	}
+	return ""
+}
+
+func (x *Waiting) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Waiting) GetHolds() uint32 {
+	if x != nil {
+		return x.Holds
+	}
+	return 0
+}
+
 // TreeUsage is what an execution and all that work for it have used, however deep.
 type TreeUsage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2295,7 +2424,7 @@ type TreeUsage struct {
 
 func (x *TreeUsage) Reset() {
 	*x = TreeUsage{}
-	mi := &file_loom_v1_service_proto_msgTypes[17]
+	mi := &file_loom_v1_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2307,7 +2436,7 @@ func (x *TreeUsage) String() string {
 func (*TreeUsage) ProtoMessage() {}
 
 func (x *TreeUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[17]
+	mi := &file_loom_v1_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2320,7 +2449,7 @@ func (x *TreeUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeUsage.ProtoReflect.Descriptor instead.
 func (*TreeUsage) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TreeUsage) GetExecutions() uint32 {
@@ -2373,7 +2502,7 @@ type NoticesRequest struct {
 
 func (x *NoticesRequest) Reset() {
 	*x = NoticesRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[18]
+	mi := &file_loom_v1_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2385,7 +2514,7 @@ func (x *NoticesRequest) String() string {
 func (*NoticesRequest) ProtoMessage() {}
 
 func (x *NoticesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[18]
+	mi := &file_loom_v1_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2398,7 +2527,7 @@ func (x *NoticesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoticesRequest.ProtoReflect.Descriptor instead.
 func (*NoticesRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *NoticesRequest) GetAfter() *Cursor {
@@ -2496,7 +2625,7 @@ type NoticesReply struct {
 
 func (x *NoticesReply) Reset() {
 	*x = NoticesReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[19]
+	mi := &file_loom_v1_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2508,7 +2637,7 @@ func (x *NoticesReply) String() string {
 func (*NoticesReply) ProtoMessage() {}
 
 func (x *NoticesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[19]
+	mi := &file_loom_v1_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2521,7 +2650,7 @@ func (x *NoticesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoticesReply.ProtoReflect.Descriptor instead.
 func (*NoticesReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *NoticesReply) GetError() *Error {
@@ -2571,7 +2700,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[20]
+	mi := &file_loom_v1_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2583,7 +2712,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[20]
+	mi := &file_loom_v1_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2596,7 +2725,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HistoryRequest) GetExecution() string {
@@ -2617,7 +2746,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[21]
+	mi := &file_loom_v1_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2629,7 +2758,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[21]
+	mi := &file_loom_v1_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2642,7 +2771,7 @@ func (x *HistoryReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryReply.ProtoReflect.Descriptor instead.
 func (*HistoryReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *HistoryReply) GetError() *Error {
@@ -2678,7 +2807,7 @@ type ArtifactsRequest struct {
 
 func (x *ArtifactsRequest) Reset() {
 	*x = ArtifactsRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2690,7 +2819,7 @@ func (x *ArtifactsRequest) String() string {
 func (*ArtifactsRequest) ProtoMessage() {}
 
 func (x *ArtifactsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2703,7 +2832,7 @@ func (x *ArtifactsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactsRequest.ProtoReflect.Descriptor instead.
 func (*ArtifactsRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ArtifactsRequest) GetProject() string {
@@ -2747,7 +2876,7 @@ type ArtifactsReply struct {
 
 func (x *ArtifactsReply) Reset() {
 	*x = ArtifactsReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2759,7 +2888,7 @@ func (x *ArtifactsReply) String() string {
 func (*ArtifactsReply) ProtoMessage() {}
 
 func (x *ArtifactsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2772,7 +2901,7 @@ func (x *ArtifactsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactsReply.ProtoReflect.Descriptor instead.
 func (*ArtifactsReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ArtifactsReply) GetError() *Error {
@@ -2813,7 +2942,7 @@ type Artifact struct {
 
 func (x *Artifact) Reset() {
 	*x = Artifact{}
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2825,7 +2954,7 @@ func (x *Artifact) String() string {
 func (*Artifact) ProtoMessage() {}
 
 func (x *Artifact) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2838,7 +2967,7 @@ func (x *Artifact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Artifact.ProtoReflect.Descriptor instead.
 func (*Artifact) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Artifact) GetProject() string {
@@ -2897,7 +3026,7 @@ type ArtifactVersion struct {
 
 func (x *ArtifactVersion) Reset() {
 	*x = ArtifactVersion{}
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2909,7 +3038,7 @@ func (x *ArtifactVersion) String() string {
 func (*ArtifactVersion) ProtoMessage() {}
 
 func (x *ArtifactVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2922,7 +3051,7 @@ func (x *ArtifactVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactVersion.ProtoReflect.Descriptor instead.
 func (*ArtifactVersion) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ArtifactVersion) GetNumber() uint32 {
@@ -3039,7 +3168,7 @@ type ArtifactRequest struct {
 
 func (x *ArtifactRequest) Reset() {
 	*x = ArtifactRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3051,7 +3180,7 @@ func (x *ArtifactRequest) String() string {
 func (*ArtifactRequest) ProtoMessage() {}
 
 func (x *ArtifactRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3064,7 +3193,7 @@ func (x *ArtifactRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactRequest.ProtoReflect.Descriptor instead.
 func (*ArtifactRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ArtifactRequest) GetProject() string {
@@ -3129,7 +3258,7 @@ type ArtifactReply struct {
 
 func (x *ArtifactReply) Reset() {
 	*x = ArtifactReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3141,7 +3270,7 @@ func (x *ArtifactReply) String() string {
 func (*ArtifactReply) ProtoMessage() {}
 
 func (x *ArtifactReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3154,7 +3283,7 @@ func (x *ArtifactReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactReply.ProtoReflect.Descriptor instead.
 func (*ArtifactReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ArtifactReply) GetError() *Error {
@@ -3224,7 +3353,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3236,7 +3365,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3249,7 +3378,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WhyRequest) GetProject() string {
@@ -3316,7 +3445,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3328,7 +3457,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3341,7 +3470,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WhyReply) GetError() *Error {
@@ -3482,7 +3611,7 @@ type WhyDecision struct {
 
 func (x *WhyDecision) Reset() {
 	*x = WhyDecision{}
-	mi := &file_loom_v1_service_proto_msgTypes[30]
+	mi := &file_loom_v1_service_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3494,7 +3623,7 @@ func (x *WhyDecision) String() string {
 func (*WhyDecision) ProtoMessage() {}
 
 func (x *WhyDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[30]
+	mi := &file_loom_v1_service_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3507,7 +3636,7 @@ func (x *WhyDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyDecision.ProtoReflect.Descriptor instead.
 func (*WhyDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WhyDecision) GetDecision() *DecisionNode {
@@ -3542,7 +3671,7 @@ type WhyOption struct {
 
 func (x *WhyOption) Reset() {
 	*x = WhyOption{}
-	mi := &file_loom_v1_service_proto_msgTypes[31]
+	mi := &file_loom_v1_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3554,7 +3683,7 @@ func (x *WhyOption) String() string {
 func (*WhyOption) ProtoMessage() {}
 
 func (x *WhyOption) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[31]
+	mi := &file_loom_v1_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3567,7 +3696,7 @@ func (x *WhyOption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyOption.ProtoReflect.Descriptor instead.
 func (*WhyOption) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WhyOption) GetOption() *DecisionNode {
@@ -3603,7 +3732,7 @@ type Transition struct {
 
 func (x *Transition) Reset() {
 	*x = Transition{}
-	mi := &file_loom_v1_service_proto_msgTypes[32]
+	mi := &file_loom_v1_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3615,7 +3744,7 @@ func (x *Transition) String() string {
 func (*Transition) ProtoMessage() {}
 
 func (x *Transition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[32]
+	mi := &file_loom_v1_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3628,7 +3757,7 @@ func (x *Transition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transition.ProtoReflect.Descriptor instead.
 func (*Transition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Transition) GetId() string {
@@ -3698,7 +3827,7 @@ type HostRequest struct {
 
 func (x *HostRequest) Reset() {
 	*x = HostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[33]
+	mi := &file_loom_v1_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3710,7 +3839,7 @@ func (x *HostRequest) String() string {
 func (*HostRequest) ProtoMessage() {}
 
 func (x *HostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[33]
+	mi := &file_loom_v1_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3723,7 +3852,7 @@ func (x *HostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRequest.ProtoReflect.Descriptor instead.
 func (*HostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{34}
 }
 
 // HostReply says what a host is.
@@ -3766,7 +3895,7 @@ type HostReply struct {
 
 func (x *HostReply) Reset() {
 	*x = HostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[34]
+	mi := &file_loom_v1_service_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3778,7 +3907,7 @@ func (x *HostReply) String() string {
 func (*HostReply) ProtoMessage() {}
 
 func (x *HostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[34]
+	mi := &file_loom_v1_service_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3791,7 +3920,7 @@ func (x *HostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostReply.ProtoReflect.Descriptor instead.
 func (*HostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *HostReply) GetError() *Error {
@@ -3927,7 +4056,7 @@ type TablesLag struct {
 
 func (x *TablesLag) Reset() {
 	*x = TablesLag{}
-	mi := &file_loom_v1_service_proto_msgTypes[35]
+	mi := &file_loom_v1_service_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3939,7 +4068,7 @@ func (x *TablesLag) String() string {
 func (*TablesLag) ProtoMessage() {}
 
 func (x *TablesLag) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[35]
+	mi := &file_loom_v1_service_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3952,7 +4081,7 @@ func (x *TablesLag) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TablesLag.ProtoReflect.Descriptor instead.
 func (*TablesLag) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TablesLag) GetBatches() uint64 {
@@ -3995,7 +4124,7 @@ type ProjectDisk struct {
 
 func (x *ProjectDisk) Reset() {
 	*x = ProjectDisk{}
-	mi := &file_loom_v1_service_proto_msgTypes[36]
+	mi := &file_loom_v1_service_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4007,7 +4136,7 @@ func (x *ProjectDisk) String() string {
 func (*ProjectDisk) ProtoMessage() {}
 
 func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[36]
+	mi := &file_loom_v1_service_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4020,7 +4149,7 @@ func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectDisk.ProtoReflect.Descriptor instead.
 func (*ProjectDisk) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ProjectDisk) GetProject() string {
@@ -4108,7 +4237,7 @@ type RoleCount struct {
 
 func (x *RoleCount) Reset() {
 	*x = RoleCount{}
-	mi := &file_loom_v1_service_proto_msgTypes[37]
+	mi := &file_loom_v1_service_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4120,7 +4249,7 @@ func (x *RoleCount) String() string {
 func (*RoleCount) ProtoMessage() {}
 
 func (x *RoleCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[37]
+	mi := &file_loom_v1_service_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4133,7 +4262,7 @@ func (x *RoleCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleCount.ProtoReflect.Descriptor instead.
 func (*RoleCount) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RoleCount) GetRole() string {
@@ -4216,7 +4345,7 @@ type GraphRequest struct {
 
 func (x *GraphRequest) Reset() {
 	*x = GraphRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[38]
+	mi := &file_loom_v1_service_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4228,7 +4357,7 @@ func (x *GraphRequest) String() string {
 func (*GraphRequest) ProtoMessage() {}
 
 func (x *GraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[38]
+	mi := &file_loom_v1_service_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4241,7 +4370,7 @@ func (x *GraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphRequest.ProtoReflect.Descriptor instead.
 func (*GraphRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GraphRequest) GetProject() string {
@@ -4395,7 +4524,7 @@ type GraphReply struct {
 
 func (x *GraphReply) Reset() {
 	*x = GraphReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[39]
+	mi := &file_loom_v1_service_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4407,7 +4536,7 @@ func (x *GraphReply) String() string {
 func (*GraphReply) ProtoMessage() {}
 
 func (x *GraphReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[39]
+	mi := &file_loom_v1_service_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4420,7 +4549,7 @@ func (x *GraphReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphReply.ProtoReflect.Descriptor instead.
 func (*GraphReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GraphReply) GetError() *Error {
@@ -4537,7 +4666,7 @@ type DecisionRequest struct {
 
 func (x *DecisionRequest) Reset() {
 	*x = DecisionRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[40]
+	mi := &file_loom_v1_service_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4549,7 +4678,7 @@ func (x *DecisionRequest) String() string {
 func (*DecisionRequest) ProtoMessage() {}
 
 func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[40]
+	mi := &file_loom_v1_service_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4562,7 +4691,7 @@ func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionRequest.ProtoReflect.Descriptor instead.
 func (*DecisionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DecisionRequest) GetProject() string {
@@ -4710,7 +4839,7 @@ type MemoryRequest struct {
 
 func (x *MemoryRequest) Reset() {
 	*x = MemoryRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[41]
+	mi := &file_loom_v1_service_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4722,7 +4851,7 @@ func (x *MemoryRequest) String() string {
 func (*MemoryRequest) ProtoMessage() {}
 
 func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[41]
+	mi := &file_loom_v1_service_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4735,7 +4864,7 @@ func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryRequest.ProtoReflect.Descriptor instead.
 func (*MemoryRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *MemoryRequest) GetProject() string {
@@ -4818,7 +4947,7 @@ type CostRequest struct {
 
 func (x *CostRequest) Reset() {
 	*x = CostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[42]
+	mi := &file_loom_v1_service_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4830,7 +4959,7 @@ func (x *CostRequest) String() string {
 func (*CostRequest) ProtoMessage() {}
 
 func (x *CostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[42]
+	mi := &file_loom_v1_service_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4843,7 +4972,7 @@ func (x *CostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostRequest.ProtoReflect.Descriptor instead.
 func (*CostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CostRequest) GetBy() CostGroup {
@@ -4890,7 +5019,7 @@ type CostReply struct {
 
 func (x *CostReply) Reset() {
 	*x = CostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[43]
+	mi := &file_loom_v1_service_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4902,7 +5031,7 @@ func (x *CostReply) String() string {
 func (*CostReply) ProtoMessage() {}
 
 func (x *CostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[43]
+	mi := &file_loom_v1_service_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4915,7 +5044,7 @@ func (x *CostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostReply.ProtoReflect.Descriptor instead.
 func (*CostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CostReply) GetError() *Error {
@@ -4996,7 +5125,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_loom_v1_service_proto_msgTypes[44]
+	mi := &file_loom_v1_service_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5008,7 +5137,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[44]
+	mi := &file_loom_v1_service_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5021,7 +5150,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Cost) GetName() string {
@@ -5159,7 +5288,7 @@ type RegisterRequest struct {
 
 func (x *RegisterRequest) Reset() {
 	*x = RegisterRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[45]
+	mi := &file_loom_v1_service_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5171,7 +5300,7 @@ func (x *RegisterRequest) String() string {
 func (*RegisterRequest) ProtoMessage() {}
 
 func (x *RegisterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[45]
+	mi := &file_loom_v1_service_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5184,7 +5313,7 @@ func (x *RegisterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterRequest.ProtoReflect.Descriptor instead.
 func (*RegisterRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RegisterRequest) GetChange() isRegisterRequest_Change {
@@ -5256,7 +5385,7 @@ type RegisterReply struct {
 
 func (x *RegisterReply) Reset() {
 	*x = RegisterReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[46]
+	mi := &file_loom_v1_service_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5268,7 +5397,7 @@ func (x *RegisterReply) String() string {
 func (*RegisterReply) ProtoMessage() {}
 
 func (x *RegisterReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[46]
+	mi := &file_loom_v1_service_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5281,7 +5410,7 @@ func (x *RegisterReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterReply.ProtoReflect.Descriptor instead.
 func (*RegisterReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RegisterReply) GetError() *Error {
@@ -5316,7 +5445,7 @@ var File_loom_v1_service_proto protoreflect.FileDescriptor
 
 const file_loom_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\xd1\x02\n" +
+	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\xe9\x02\n" +
 	"\x05Query\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
@@ -5332,7 +5461,8 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x05after\x18\v \x01(\tR\x05after\x12\x1c\n" +
 	"\tnamespace\x18\f \x01(\tR\tnamespace\x12\x16\n" +
 	"\x06tokens\x18\r \x01(\rR\x06tokens\x12\x16\n" +
-	"\x06oldest\x18\x0e \x01(\bR\x06oldest\"\xc8\x02\n" +
+	"\x06oldest\x18\x0e \x01(\bR\x06oldest\x12\x16\n" +
+	"\x06newest\x18\x0f \x01(\bR\x06newest\"\xc8\x02\n" +
 	"\x10StoredDefinition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
@@ -5478,7 +5608,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x03met\x18\x05 \x01(\bH\x01R\x03met\x88\x01\x01\x12\x12\n" +
 	"\x04unit\x18\x06 \x01(\tR\x04unitB\v\n" +
 	"\t_measuredB\x06\n" +
-	"\x04_met\"\xae\v\n" +
+	"\x04_met\"\xf7\v\n" +
 	"\x04View\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12#\n" +
 	"\x05beads\x18\x02 \x03(\v2\r.loom.v1.BeadR\x05beads\x122\n" +
@@ -5518,11 +5648,22 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\bsessions\x18+ \x03(\v2\x17.loom.v1.PatternSessionR\bsessions\x12&\n" +
 	"\x04tree\x18\x19 \x01(\v2\x12.loom.v1.TreeUsageR\x04tree\x12 \n" +
 	"\vquarantined\x18- \x03(\tR\vquarantined\x12;\n" +
-	"\rconversations\x18. \x03(\v2\x15.loom.v1.ConversationR\rconversations\x1a8\n" +
+	"\rconversations\x18. \x03(\v2\x15.loom.v1.ConversationR\rconversations\x12&\n" +
+	"\x05waits\x18/ \x03(\v2\x10.loom.v1.WaitingR\x05waits\x12\x1f\n" +
+	"\vwaits_total\x180 \x01(\rR\n" +
+	"waitsTotal\x1a8\n" +
 	"\n" +
 	"StaleEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"r\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbf\x01\n" +
+	"\aWaiting\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
+	"\aproject\x18\x02 \x01(\tR\aproject\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04bead\x18\x04 \x01(\tR\x04bead\x12\x1a\n" +
+	"\bquestion\x18\x05 \x01(\tR\bquestion\x120\n" +
+	"\x05since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x14\n" +
+	"\x05holds\x18\a \x01(\rR\x05holds\"r\n" +
 	"\tTreeUsage\x12\x1e\n" +
 	"\n" +
 	"executions\x18\x01 \x01(\rR\n" +
@@ -5839,7 +5980,7 @@ func file_loom_v1_service_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_loom_v1_service_proto_goTypes = []any{
 	(ArtifactForm)(0),             // 0: loom.v1.ArtifactForm
 	(GraphQuestion)(0),            // 1: loom.v1.GraphQuestion
@@ -5861,224 +6002,227 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*NodeMetrics)(nil),           // 17: loom.v1.NodeMetrics
 	(*Target)(nil),                // 18: loom.v1.Target
 	(*View)(nil),                  // 19: loom.v1.View
-	(*TreeUsage)(nil),             // 20: loom.v1.TreeUsage
-	(*NoticesRequest)(nil),        // 21: loom.v1.NoticesRequest
-	(*NoticesReply)(nil),          // 22: loom.v1.NoticesReply
-	(*HistoryRequest)(nil),        // 23: loom.v1.HistoryRequest
-	(*HistoryReply)(nil),          // 24: loom.v1.HistoryReply
-	(*ArtifactsRequest)(nil),      // 25: loom.v1.ArtifactsRequest
-	(*ArtifactsReply)(nil),        // 26: loom.v1.ArtifactsReply
-	(*Artifact)(nil),              // 27: loom.v1.Artifact
-	(*ArtifactVersion)(nil),       // 28: loom.v1.ArtifactVersion
-	(*ArtifactRequest)(nil),       // 29: loom.v1.ArtifactRequest
-	(*ArtifactReply)(nil),         // 30: loom.v1.ArtifactReply
-	(*WhyRequest)(nil),            // 31: loom.v1.WhyRequest
-	(*WhyReply)(nil),              // 32: loom.v1.WhyReply
-	(*WhyDecision)(nil),           // 33: loom.v1.WhyDecision
-	(*WhyOption)(nil),             // 34: loom.v1.WhyOption
-	(*Transition)(nil),            // 35: loom.v1.Transition
-	(*HostRequest)(nil),           // 36: loom.v1.HostRequest
-	(*HostReply)(nil),             // 37: loom.v1.HostReply
-	(*TablesLag)(nil),             // 38: loom.v1.TablesLag
-	(*ProjectDisk)(nil),           // 39: loom.v1.ProjectDisk
-	(*RoleCount)(nil),             // 40: loom.v1.RoleCount
-	(*GraphRequest)(nil),          // 41: loom.v1.GraphRequest
-	(*GraphReply)(nil),            // 42: loom.v1.GraphReply
-	(*DecisionRequest)(nil),       // 43: loom.v1.DecisionRequest
-	(*MemoryRequest)(nil),         // 44: loom.v1.MemoryRequest
-	(*CostRequest)(nil),           // 45: loom.v1.CostRequest
-	(*CostReply)(nil),             // 46: loom.v1.CostReply
-	(*Cost)(nil),                  // 47: loom.v1.Cost
-	(*RegisterRequest)(nil),       // 48: loom.v1.RegisterRequest
-	(*RegisterReply)(nil),         // 49: loom.v1.RegisterReply
-	nil,                           // 50: loom.v1.View.StaleEntry
-	nil,                           // 51: loom.v1.GraphReply.StaleEntry
-	(*timestamppb.Timestamp)(nil), // 52: google.protobuf.Timestamp
-	(*Definition)(nil),            // 53: loom.v1.Definition
-	(*UpdateBead)(nil),            // 54: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 55: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 56: loom.v1.ReopenBead
-	(*Position)(nil),              // 57: loom.v1.Position
-	(*structpb.Struct)(nil),       // 58: google.protobuf.Struct
-	(*Error)(nil),                 // 59: loom.v1.Error
-	(*Execution)(nil),             // 60: loom.v1.Execution
-	(Severity)(0),                 // 61: loom.v1.Severity
-	(*Bead)(nil),                  // 62: loom.v1.Bead
-	(*Approval)(nil),              // 63: loom.v1.Approval
-	(*DecisionGraph)(nil),         // 64: loom.v1.DecisionGraph
-	(*CommitLock)(nil),            // 65: loom.v1.CommitLock
-	(*ProjectConfig)(nil),         // 66: loom.v1.ProjectConfig
-	(*Pause)(nil),                 // 67: loom.v1.Pause
-	(*FileClaim)(nil),             // 68: loom.v1.FileClaim
-	(*Staffing)(nil),              // 69: loom.v1.Staffing
-	(*ModelBlock)(nil),            // 70: loom.v1.ModelBlock
-	(*Permission)(nil),            // 71: loom.v1.Permission
-	(*SigningKey)(nil),            // 72: loom.v1.SigningKey
-	(*KeyChange)(nil),             // 73: loom.v1.KeyChange
-	(*SignedCommand)(nil),         // 74: loom.v1.SignedCommand
-	(*Toolkit)(nil),               // 75: loom.v1.Toolkit
-	(*MemoryEntry)(nil),           // 76: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 77: loom.v1.MemoryContext
-	(*MemoryOffer)(nil),           // 78: loom.v1.MemoryOffer
-	(*PatternSession)(nil),        // 79: loom.v1.PatternSession
-	(*Conversation)(nil),          // 80: loom.v1.Conversation
-	(*Usage)(nil),                 // 81: loom.v1.Usage
-	(*Cursor)(nil),                // 82: loom.v1.Cursor
-	(*Notice)(nil),                // 83: loom.v1.Notice
-	(*JournalCut)(nil),            // 84: loom.v1.JournalCut
-	(*DecisionNode)(nil),          // 85: loom.v1.DecisionNode
-	(*Identity)(nil),              // 86: loom.v1.Identity
-	(*durationpb.Duration)(nil),   // 87: google.protobuf.Duration
-	(DecisionType)(0),             // 88: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 89: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 90: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 91: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 92: loom.v1.Narrative
-	(*Pulse)(nil),                 // 93: loom.v1.Pulse
-	(*Ballot)(nil),                // 94: loom.v1.Ballot
-	(*AddDecision)(nil),           // 95: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 96: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 97: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 98: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 99: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 100: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 101: loom.v1.ImportDecisions
-	(*KeepMemory)(nil),            // 102: loom.v1.KeepMemory
-	(*ChangeMemory)(nil),          // 103: loom.v1.ChangeMemory
-	(*ForgetMemory)(nil),          // 104: loom.v1.ForgetMemory
+	(*Waiting)(nil),               // 20: loom.v1.Waiting
+	(*TreeUsage)(nil),             // 21: loom.v1.TreeUsage
+	(*NoticesRequest)(nil),        // 22: loom.v1.NoticesRequest
+	(*NoticesReply)(nil),          // 23: loom.v1.NoticesReply
+	(*HistoryRequest)(nil),        // 24: loom.v1.HistoryRequest
+	(*HistoryReply)(nil),          // 25: loom.v1.HistoryReply
+	(*ArtifactsRequest)(nil),      // 26: loom.v1.ArtifactsRequest
+	(*ArtifactsReply)(nil),        // 27: loom.v1.ArtifactsReply
+	(*Artifact)(nil),              // 28: loom.v1.Artifact
+	(*ArtifactVersion)(nil),       // 29: loom.v1.ArtifactVersion
+	(*ArtifactRequest)(nil),       // 30: loom.v1.ArtifactRequest
+	(*ArtifactReply)(nil),         // 31: loom.v1.ArtifactReply
+	(*WhyRequest)(nil),            // 32: loom.v1.WhyRequest
+	(*WhyReply)(nil),              // 33: loom.v1.WhyReply
+	(*WhyDecision)(nil),           // 34: loom.v1.WhyDecision
+	(*WhyOption)(nil),             // 35: loom.v1.WhyOption
+	(*Transition)(nil),            // 36: loom.v1.Transition
+	(*HostRequest)(nil),           // 37: loom.v1.HostRequest
+	(*HostReply)(nil),             // 38: loom.v1.HostReply
+	(*TablesLag)(nil),             // 39: loom.v1.TablesLag
+	(*ProjectDisk)(nil),           // 40: loom.v1.ProjectDisk
+	(*RoleCount)(nil),             // 41: loom.v1.RoleCount
+	(*GraphRequest)(nil),          // 42: loom.v1.GraphRequest
+	(*GraphReply)(nil),            // 43: loom.v1.GraphReply
+	(*DecisionRequest)(nil),       // 44: loom.v1.DecisionRequest
+	(*MemoryRequest)(nil),         // 45: loom.v1.MemoryRequest
+	(*CostRequest)(nil),           // 46: loom.v1.CostRequest
+	(*CostReply)(nil),             // 47: loom.v1.CostReply
+	(*Cost)(nil),                  // 48: loom.v1.Cost
+	(*RegisterRequest)(nil),       // 49: loom.v1.RegisterRequest
+	(*RegisterReply)(nil),         // 50: loom.v1.RegisterReply
+	nil,                           // 51: loom.v1.View.StaleEntry
+	nil,                           // 52: loom.v1.GraphReply.StaleEntry
+	(*timestamppb.Timestamp)(nil), // 53: google.protobuf.Timestamp
+	(*Definition)(nil),            // 54: loom.v1.Definition
+	(*UpdateBead)(nil),            // 55: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 56: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 57: loom.v1.ReopenBead
+	(*Position)(nil),              // 58: loom.v1.Position
+	(*structpb.Struct)(nil),       // 59: google.protobuf.Struct
+	(*Error)(nil),                 // 60: loom.v1.Error
+	(*Execution)(nil),             // 61: loom.v1.Execution
+	(Severity)(0),                 // 62: loom.v1.Severity
+	(*Bead)(nil),                  // 63: loom.v1.Bead
+	(*Approval)(nil),              // 64: loom.v1.Approval
+	(*DecisionGraph)(nil),         // 65: loom.v1.DecisionGraph
+	(*CommitLock)(nil),            // 66: loom.v1.CommitLock
+	(*ProjectConfig)(nil),         // 67: loom.v1.ProjectConfig
+	(*Pause)(nil),                 // 68: loom.v1.Pause
+	(*FileClaim)(nil),             // 69: loom.v1.FileClaim
+	(*Staffing)(nil),              // 70: loom.v1.Staffing
+	(*ModelBlock)(nil),            // 71: loom.v1.ModelBlock
+	(*Permission)(nil),            // 72: loom.v1.Permission
+	(*SigningKey)(nil),            // 73: loom.v1.SigningKey
+	(*KeyChange)(nil),             // 74: loom.v1.KeyChange
+	(*SignedCommand)(nil),         // 75: loom.v1.SignedCommand
+	(*Toolkit)(nil),               // 76: loom.v1.Toolkit
+	(*MemoryEntry)(nil),           // 77: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 78: loom.v1.MemoryContext
+	(*MemoryOffer)(nil),           // 79: loom.v1.MemoryOffer
+	(*PatternSession)(nil),        // 80: loom.v1.PatternSession
+	(*Conversation)(nil),          // 81: loom.v1.Conversation
+	(*Usage)(nil),                 // 82: loom.v1.Usage
+	(*Cursor)(nil),                // 83: loom.v1.Cursor
+	(*Notice)(nil),                // 84: loom.v1.Notice
+	(*JournalCut)(nil),            // 85: loom.v1.JournalCut
+	(*DecisionNode)(nil),          // 86: loom.v1.DecisionNode
+	(*Identity)(nil),              // 87: loom.v1.Identity
+	(*durationpb.Duration)(nil),   // 88: google.protobuf.Duration
+	(DecisionType)(0),             // 89: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 90: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 91: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 92: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 93: loom.v1.Narrative
+	(*Pulse)(nil),                 // 94: loom.v1.Pulse
+	(*Ballot)(nil),                // 95: loom.v1.Ballot
+	(*AddDecision)(nil),           // 96: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 97: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 98: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 99: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 100: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 101: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 102: loom.v1.ImportDecisions
+	(*KeepMemory)(nil),            // 103: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 104: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 105: loom.v1.ForgetMemory
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
-	52,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
-	53,  // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
-	54,  // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
-	55,  // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
-	56,  // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
-	57,  // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
-	52,  // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
-	58,  // 7: loom.v1.SetRequest.values:type_name -> google.protobuf.Struct
-	57,  // 8: loom.v1.StateRequest.at:type_name -> loom.v1.Position
-	52,  // 9: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
-	59,  // 10: loom.v1.StateReply.error:type_name -> loom.v1.Error
-	60,  // 11: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
-	53,  // 12: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
-	52,  // 13: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
-	57,  // 14: loom.v1.StateReply.position:type_name -> loom.v1.Position
-	52,  // 15: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
-	52,  // 16: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
-	59,  // 17: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
+	53,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
+	54,  // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
+	55,  // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
+	56,  // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
+	57,  // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
+	58,  // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
+	53,  // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
+	59,  // 7: loom.v1.SetRequest.values:type_name -> google.protobuf.Struct
+	58,  // 8: loom.v1.StateRequest.at:type_name -> loom.v1.Position
+	53,  // 9: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
+	60,  // 10: loom.v1.StateReply.error:type_name -> loom.v1.Error
+	61,  // 11: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
+	54,  // 12: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
+	53,  // 13: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
+	58,  // 14: loom.v1.StateReply.position:type_name -> loom.v1.Position
+	53,  // 15: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
+	53,  // 16: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
+	60,  // 17: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
 	13,  // 18: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
-	52,  // 19: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
+	53,  // 19: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
 	16,  // 20: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
 	16,  // 21: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
 	17,  // 22: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
 	18,  // 23: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
 	15,  // 24: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
 	14,  // 25: loom.v1.WorkflowMetrics.runs:type_name -> loom.v1.RunCost
-	61,  // 26: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
+	62,  // 26: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
 	16,  // 27: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
-	59,  // 28: loom.v1.View.error:type_name -> loom.v1.Error
-	62,  // 29: loom.v1.View.beads:type_name -> loom.v1.Bead
-	60,  // 30: loom.v1.View.executions:type_name -> loom.v1.Execution
-	63,  // 31: loom.v1.View.approvals:type_name -> loom.v1.Approval
-	64,  // 32: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
-	65,  // 33: loom.v1.View.locks:type_name -> loom.v1.CommitLock
-	66,  // 34: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
-	53,  // 35: loom.v1.View.definition:type_name -> loom.v1.Definition
+	60,  // 28: loom.v1.View.error:type_name -> loom.v1.Error
+	63,  // 29: loom.v1.View.beads:type_name -> loom.v1.Bead
+	61,  // 30: loom.v1.View.executions:type_name -> loom.v1.Execution
+	64,  // 31: loom.v1.View.approvals:type_name -> loom.v1.Approval
+	65,  // 32: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
+	66,  // 33: loom.v1.View.locks:type_name -> loom.v1.CommitLock
+	67,  // 34: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
+	54,  // 35: loom.v1.View.definition:type_name -> loom.v1.Definition
 	4,   // 36: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
-	67,  // 37: loom.v1.View.pauses:type_name -> loom.v1.Pause
-	68,  // 38: loom.v1.View.claims:type_name -> loom.v1.FileClaim
-	69,  // 39: loom.v1.View.staffing:type_name -> loom.v1.Staffing
-	50,  // 40: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
-	42,  // 41: loom.v1.View.graphs:type_name -> loom.v1.GraphReply
-	70,  // 42: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
-	71,  // 43: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	72,  // 44: loom.v1.View.keys:type_name -> loom.v1.SigningKey
-	73,  // 45: loom.v1.View.key_changes:type_name -> loom.v1.KeyChange
-	74,  // 46: loom.v1.View.key_orders:type_name -> loom.v1.SignedCommand
-	75,  // 47: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
-	76,  // 48: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
-	77,  // 49: loom.v1.View.found:type_name -> loom.v1.MemoryContext
-	78,  // 50: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
-	79,  // 51: loom.v1.View.sessions:type_name -> loom.v1.PatternSession
-	20,  // 52: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
-	80,  // 53: loom.v1.View.conversations:type_name -> loom.v1.Conversation
-	81,  // 54: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
-	82,  // 55: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	52,  // 56: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	59,  // 57: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	83,  // 58: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	82,  // 59: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	84,  // 60: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	59,  // 61: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	35,  // 62: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	59,  // 63: loom.v1.ArtifactsReply.error:type_name -> loom.v1.Error
-	27,  // 64: loom.v1.ArtifactsReply.artifacts:type_name -> loom.v1.Artifact
-	28,  // 65: loom.v1.Artifact.versions:type_name -> loom.v1.ArtifactVersion
-	52,  // 66: loom.v1.ArtifactVersion.time:type_name -> google.protobuf.Timestamp
-	0,   // 67: loom.v1.ArtifactRequest.form:type_name -> loom.v1.ArtifactForm
-	59,  // 68: loom.v1.ArtifactReply.error:type_name -> loom.v1.Error
-	28,  // 69: loom.v1.ArtifactReply.version:type_name -> loom.v1.ArtifactVersion
-	59,  // 70: loom.v1.WhyReply.error:type_name -> loom.v1.Error
-	52,  // 71: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
-	62,  // 72: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
-	60,  // 73: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
-	63,  // 74: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
-	33,  // 75: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
-	85,  // 76: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
-	34,  // 77: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
-	34,  // 78: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
-	85,  // 79: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
-	52,  // 80: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	86,  // 81: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	59,  // 82: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	40,  // 83: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	52,  // 84: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	39,  // 85: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
-	70,  // 86: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
-	87,  // 87: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
-	59,  // 88: loom.v1.HostReply.damage:type_name -> loom.v1.Error
-	38,  // 89: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
-	87,  // 90: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
-	52,  // 91: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
-	1,   // 92: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	88,  // 93: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	89,  // 94: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	90,  // 95: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	52,  // 96: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	59,  // 97: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	64,  // 98: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	91,  // 99: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	92,  // 100: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	93,  // 101: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	94,  // 102: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	51,  // 103: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	42,  // 104: loom.v1.GraphReply.parts:type_name -> loom.v1.GraphReply
-	95,  // 105: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	96,  // 106: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	97,  // 107: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	98,  // 108: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	99,  // 109: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	100, // 110: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	101, // 111: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	102, // 112: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
-	103, // 113: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
-	104, // 114: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
-	2,   // 115: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	52,  // 116: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	52,  // 117: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	59,  // 118: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	47,  // 119: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	47,  // 120: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	52,  // 121: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	16,  // 122: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	66,  // 123: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
-	59,  // 124: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
-	66,  // 125: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
-	126, // [126:126] is the sub-list for method output_type
-	126, // [126:126] is the sub-list for method input_type
-	126, // [126:126] is the sub-list for extension type_name
-	126, // [126:126] is the sub-list for extension extendee
-	0,   // [0:126] is the sub-list for field type_name
+	68,  // 37: loom.v1.View.pauses:type_name -> loom.v1.Pause
+	69,  // 38: loom.v1.View.claims:type_name -> loom.v1.FileClaim
+	70,  // 39: loom.v1.View.staffing:type_name -> loom.v1.Staffing
+	51,  // 40: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
+	43,  // 41: loom.v1.View.graphs:type_name -> loom.v1.GraphReply
+	71,  // 42: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
+	72,  // 43: loom.v1.View.permissions:type_name -> loom.v1.Permission
+	73,  // 44: loom.v1.View.keys:type_name -> loom.v1.SigningKey
+	74,  // 45: loom.v1.View.key_changes:type_name -> loom.v1.KeyChange
+	75,  // 46: loom.v1.View.key_orders:type_name -> loom.v1.SignedCommand
+	76,  // 47: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
+	77,  // 48: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
+	78,  // 49: loom.v1.View.found:type_name -> loom.v1.MemoryContext
+	79,  // 50: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
+	80,  // 51: loom.v1.View.sessions:type_name -> loom.v1.PatternSession
+	21,  // 52: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
+	81,  // 53: loom.v1.View.conversations:type_name -> loom.v1.Conversation
+	20,  // 54: loom.v1.View.waits:type_name -> loom.v1.Waiting
+	53,  // 55: loom.v1.Waiting.since:type_name -> google.protobuf.Timestamp
+	82,  // 56: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
+	83,  // 57: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	53,  // 58: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	60,  // 59: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	84,  // 60: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	83,  // 61: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	85,  // 62: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	60,  // 63: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	36,  // 64: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	60,  // 65: loom.v1.ArtifactsReply.error:type_name -> loom.v1.Error
+	28,  // 66: loom.v1.ArtifactsReply.artifacts:type_name -> loom.v1.Artifact
+	29,  // 67: loom.v1.Artifact.versions:type_name -> loom.v1.ArtifactVersion
+	53,  // 68: loom.v1.ArtifactVersion.time:type_name -> google.protobuf.Timestamp
+	0,   // 69: loom.v1.ArtifactRequest.form:type_name -> loom.v1.ArtifactForm
+	60,  // 70: loom.v1.ArtifactReply.error:type_name -> loom.v1.Error
+	29,  // 71: loom.v1.ArtifactReply.version:type_name -> loom.v1.ArtifactVersion
+	60,  // 72: loom.v1.WhyReply.error:type_name -> loom.v1.Error
+	53,  // 73: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
+	63,  // 74: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
+	61,  // 75: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
+	64,  // 76: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
+	34,  // 77: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
+	86,  // 78: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
+	35,  // 79: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
+	35,  // 80: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
+	86,  // 81: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
+	53,  // 82: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	87,  // 83: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	60,  // 84: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	41,  // 85: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	53,  // 86: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	40,  // 87: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
+	71,  // 88: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
+	88,  // 89: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
+	60,  // 90: loom.v1.HostReply.damage:type_name -> loom.v1.Error
+	39,  // 91: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
+	88,  // 92: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
+	53,  // 93: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	1,   // 94: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	89,  // 95: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	90,  // 96: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	91,  // 97: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	53,  // 98: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	60,  // 99: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	65,  // 100: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	92,  // 101: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	93,  // 102: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	94,  // 103: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	95,  // 104: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	52,  // 105: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	43,  // 106: loom.v1.GraphReply.parts:type_name -> loom.v1.GraphReply
+	96,  // 107: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	97,  // 108: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	98,  // 109: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	99,  // 110: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	100, // 111: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	101, // 112: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	102, // 113: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	103, // 114: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
+	104, // 115: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
+	105, // 116: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
+	2,   // 117: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	53,  // 118: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	53,  // 119: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	60,  // 120: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	48,  // 121: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	48,  // 122: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	53,  // 123: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	16,  // 124: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	67,  // 125: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
+	60,  // 126: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
+	67,  // 127: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
+	128, // [128:128] is the sub-list for method output_type
+	128, // [128:128] is the sub-list for method input_type
+	128, // [128:128] is the sub-list for extension type_name
+	128, // [128:128] is the sub-list for extension extendee
+	0,   // [0:128] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -6110,9 +6254,9 @@ func file_loom_v1_service_proto_init() {
 	file_loom_v1_service_proto_msgTypes[10].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[14].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[15].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[29].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[38].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[40].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[30].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[39].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[41].OneofWrappers = []any{
 		(*DecisionRequest_Add)(nil),
 		(*DecisionRequest_Link)(nil),
 		(*DecisionRequest_Supersede)(nil),
@@ -6121,13 +6265,13 @@ func file_loom_v1_service_proto_init() {
 		(*DecisionRequest_Abandon)(nil),
 		(*DecisionRequest_Import)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[41].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[42].OneofWrappers = []any{
 		(*MemoryRequest_Keep)(nil),
 		(*MemoryRequest_Change)(nil),
 		(*MemoryRequest_Forget)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[44].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[45].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[45].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[46].OneofWrappers = []any{
 		(*RegisterRequest_Add)(nil),
 		(*RegisterRequest_Remove)(nil),
 	}
@@ -6137,7 +6281,7 @@ func file_loom_v1_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_service_proto_rawDesc), len(file_loom_v1_service_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   49,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
