@@ -41,7 +41,7 @@ func (j *job) phase(ctx context.Context) (*loomv1.Outcome, error) {
 	switch {
 	case j.brief.Node.Phase.Document != loomv1.DocumentStage_DOCUMENT_STAGE_UNSPECIFIED:
 		return j.document(ctx)
-	case !j.changes():
+	case !j.changes() && !j.bringsDraft():
 		return j.study(ctx)
 	}
 	return j.inTree(ctx, j.phaseTurn)

@@ -266,6 +266,12 @@ func (j *job) fetchEarlier(ctx context.Context, dir string) error {
 	return nil
 }
 
+// bringsDraft says whether the completion check is the first work of a bead: its session was
+// taken up when all steps were done, and what they left is what this bead has to land.
+func (j *job) bringsDraft() bool {
+	return j.brief.Attempt.Node == processes.CompletionNode && len(j.brief.Step.GetEarlier()) > 0 && workflow.Standing(j.brief.Execution).GetCommit() == ""
+}
+
 // leave keeps the contents of what a step has to leave with its outcome. What is not
 // there is left out: the session refuses a step without it.
 func (j *job) leave(ctx context.Context, dir string, out *loomv1.Outcome) error {

@@ -138,7 +138,7 @@ func workText(w io.Writer, s *loomv1.PatternSession) {
 		case *loomv1.IntentFact_Aborted:
 			fmt.Fprintf(w, "aborted at step %d%s, %s\n", f.Aborted.GetRecord().GetAbortedAtStep(), since(f.Aborted.GetRecord().GetReason()), draftText(f.Aborted))
 		case *loomv1.IntentFact_Resumed:
-			fmt.Fprintf(w, "taken up again at step %d\n", f.Resumed.Step)
+			fmt.Fprintf(w, "taken up again at %s\n", intent.TakenUpAt(f.Resumed))
 		case *loomv1.IntentFact_AbortAsked:
 			fmt.Fprintf(w, "an abort was asked for%s; it waits for the end of the step that runs\n", since(f.AbortAsked.Reason))
 		case *loomv1.IntentFact_Judged:

@@ -13,7 +13,7 @@ var follows = map[loomv1.LifecyclePhase][]loomv1.LifecyclePhase{
 	Capture:    {Meta},
 	Meta:       {Activation},
 	Activation: {Inputs},
-	Inputs:     {Execution},
+	Inputs:     {Execution, Completion},
 	Execution:  {Steering},
 	Steering:   {Execution, Completion},
 	Completion: {Delivery, Execution},
@@ -39,7 +39,7 @@ func (s *Session) impossible(f *loomv1.IntentFact) string {
 	case *loomv1.IntentFact_Entered:
 		if to := f.Entered.Phase; !slices.Contains(follows[s.phase], to) && (s.back == 0 || to != s.back) {
 			return PhaseName(to) + " does not come after " + PhaseName(s.phase)
-		} else if to >= Meta && s.seal == nil || to >= Activation && !s.passed || to >= Steering && (s.step == nil || s.running) {
+		} else if to >= Meta && s.seal == nil || to >= Activation && !s.passed || to >= Steering && (s.step == nil || s.running) || to == Completion && s.phase == Inputs && s.first > 0 {
 			return PhaseName(to) + " is entered before what has to be there"
 		}
 	case *loomv1.IntentFact_Asked:

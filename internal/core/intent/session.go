@@ -441,7 +441,10 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 	case *loomv1.IntentFact_Flushed:
 		clear(s.active)
 	case *loomv1.IntentFact_Resumed:
-		s.first, s.step, s.judged, s.passed, s.failed, s.unmet = f.Resumed.Step, nil, false, false, false, nil
+		s.first, s.judged, s.passed, s.failed, s.unmet = f.Resumed.Step, false, false, false, nil
+		if s.first > 0 { // else it goes on after the last one
+			s.step = nil
+		}
 		s.confirm, s.back = f.Resumed.Rerun, Meta
 		if s.confirm {
 			s.back = Capture

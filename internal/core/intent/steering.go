@@ -190,13 +190,17 @@ func (d *decision) resume(r *loomv1.ResumePattern) error {
 
 // outputsBefore are what the steps before the abort had to leave.
 func (d *decision) outputsBefore() (names []string) {
-	for order := uint32(1); order < d.takenUpAt(); order++ {
-		names = append(names, d.stepOf(order).Deliverables...)
+	at := d.takenUpAt()
+	for _, step := range d.pattern.Steps {
+		if at == 0 || step.Order < at {
+			names = append(names, step.Deliverables...)
+		}
 	}
 	return names
 }
 
-// takenUpAt is the first step whose work the abort has cut off.
+// takenUpAt is the first step whose work the abort has cut off, 0 for none: all were done,
+// and what is left is the completion check.
 func (d *decision) takenUpAt() uint32 {
 	switch {
 	case d.step == nil:
@@ -204,8 +208,5 @@ func (d *decision) takenUpAt() uint32 {
 	case d.failed:
 		return d.step.Step
 	}
-	if next := d.after(d.step.Step); next != 0 {
-		return next
-	}
-	return d.step.Step
+	return d.after(d.step.Step)
 }

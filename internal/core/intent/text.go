@@ -79,6 +79,14 @@ func WaitsFor(s *loomv1.PatternSession) string {
 	return "the host"
 }
 
+// TakenUpAt says where a session goes on that was taken up: "step 2".
+func TakenUpAt(r *loomv1.PatternResumed) string {
+	if r.GetStep() == 0 {
+		return "the completion check"
+	}
+	return "step " + strconv.Itoa(int(r.GetStep()))
+}
+
 // Standing is a sentence about where a session is and what it waits for.
 func Standing(s *loomv1.PatternSession) string {
 	return fmt.Sprintf("session %s is in %s and waits for %s", s.GetId(), PhaseName(s.GetPhase()), WaitsFor(s))

@@ -93,7 +93,7 @@ func worked(e *loomv1.Event, fact *loomv1.IntentFact) string {
 	case *loomv1.IntentFact_Flushed:
 		return fmt.Sprintf(": its own memory is empty, it had %d entries", f.Flushed.GetEntries())
 	case *loomv1.IntentFact_Resumed:
-		return fmt.Sprintf(" is taken up by %s at step %d", who(e), f.Resumed.GetStep())
+		return fmt.Sprintf(" is taken up by %s at %s", who(e), intent.TakenUpAt(f.Resumed))
 	case *loomv1.IntentFact_Judged:
 		return fmt.Sprintf(": %d criteria and outputs are judged, %d are not met", len(f.Judged.GetVerdicts()), unmet(f.Judged))
 	case *loomv1.IntentFact_Chosen:

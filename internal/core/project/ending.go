@@ -46,9 +46,9 @@ func (d *decision) undelivered(id, why string) error {
 	return err
 }
 
-// unjudged has a person choose where nobody could judge the criteria.
-func (d *decision) unjudged(id string) error {
-	return d.judged(id, &loomv1.Outcome{})
+// unjudged has a person choose where nobody could judge the criteria, and says why.
+func (d *decision) unjudged(id, why string) error {
+	return d.judged(id, &loomv1.Outcome{Summary: cut(why, MaxComment)})
 }
 
 // rememberSession keeps in the project's memory what a session was for and has left.

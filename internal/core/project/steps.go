@@ -97,6 +97,8 @@ func (d *decision) work(id string) error {
 		return d.deliver(id, x) // its attempt was over when that was known
 	case s.Phase() == intent.Delivery && x != nil && !running(x) && !workflow.Delivered(x.Status):
 		return d.undelivered(id, "its work has ended and landed nothing")
+	case run == nil && s.Phase() == intent.Completion && len(s.Unmet()) == 0 && !running(x):
+		return d.fileSteps(id, s, nil) // taken up after its last step
 	case run == nil:
 		return nil
 	case !running(x):
@@ -107,7 +109,7 @@ func (d *decision) work(id string) error {
 		return nil
 	}
 	defer d.about(x)()
-	return d.run(x).GoTo(node, sessionMove(id)+strconv.Itoa(int(run.Step)))
+	return d.run(x).GoTo(node, sessionMove(id)+"step "+strconv.Itoa(int(run.Step)))
 }
 
 func how(s *intent.Session) string {
@@ -117,17 +119,24 @@ func how(s *intent.Session) string {
 	return " was aborted"
 }
 
-// fileSteps files the bead of a session's steps, and begins its work at the one that runs.
+// fileSteps files the bead of a session's steps, and begins its work at the one that runs, or
+// at the completion check where none does.
 func (d *decision) fileSteps(id string, s *intent.Session, run *loomv1.StepStarted) error {
 	defer d.aside()()
+	cannot := func(err error) error {
+		if run == nil {
+			return d.unjudged(id, "Nobody can judge it: "+err.Error())
+		}
+		return d.stepEnded(id, run, nil, err.Error())
+	}
 	envelope, _, _ := s.Sealed()
 	def, err := processes.SessionWorkflow(s.Pattern(), len(envelope.Success), d.s.cfg.Roles)
 	if err != nil {
-		return d.stepEnded(id, run, nil, err.Error())
+		return cannot(err)
 	}
 	d.bead, d.execution, d.node, d.attempt = "", "", "", ""
 	if err := d.storeOwn(def); err != nil {
-		return d.stepEnded(id, run, nil, err.Error())
+		return cannot(err)
 	}
 	b := &loomv1.Bead{
 		Type: loomv1.BeadType_BEAD_TYPE_TASK, Goal: cut(oneLine(s.Pattern().Name+": "+s.Request()), MaxGoal), Session: id, Process: def.Name,
@@ -137,12 +146,15 @@ func (d *decision) fileSteps(id string, s *intent.Session, run *loomv1.StepStart
 	if _, err := d.file(b, filing{}); err != nil {
 		return err
 	}
-	if run.Step == 1 {
+	if run.GetStep() == 1 {
 		return nil
 	}
 	x := d.s.execution(d.s.bead(b.Id).Execution)
 	defer d.about(x)()
-	return d.run(x).GoTo(s.Pattern().Steps[run.Step-1].Name, sessionMove(id)+strconv.Itoa(int(run.Step)))
+	if run == nil {
+		return d.run(x).GoTo(processes.CompletionNode, sessionMove(id)+"the completion check")
+	}
+	return d.run(x).GoTo(s.Pattern().Steps[run.Step-1].Name, sessionMove(id)+"step "+strconv.Itoa(int(run.Step)))
 }
 
 // sessionOf returns the session that an execution works for, nil for none.
@@ -333,7 +345,8 @@ func (d *decision) followSteps(e *loomv1.Event) {
 			return d.undelivered(id, cmp.Or(e.GetExecutionEnded().GetReason(), "its work ended without success"))
 		})
 	case s.Phase() == intent.Completion && len(s.Unmet()) == 0:
-		d.later(func() error { return d.unjudged(id) })
+		why := cmp.Or(e.GetExecutionEnded().GetReason(), "its work ended before")
+		d.later(func() error { return d.unjudged(id, "Nobody has judged it: "+why) })
 	}
 }
 
@@ -405,8 +418,8 @@ func leavings(p *loomv1.Pattern) (names []string) {
 	return names
 }
 
-// sessionMove begins why a session has its work go on at a step.
-func sessionMove(id string) string { return "session " + id + " goes on at step " }
+// sessionMove begins why a session has its work go on at another place.
+func sessionMove(id string) string { return "session " + id + " goes on at " }
 
 // movedBySession says whether a session has had its work go on elsewhere, which no
 // person asked for.

@@ -5297,9 +5297,10 @@ func (x *ActiveFlushed) GetEntries() uint32 {
 
 // PatternResumed says that an aborted session goes on.
 type PatternResumed struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Step          uint32                 `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
-	Rerun         bool                   `protobuf:"varint,2,opt,name=rerun,proto3" json:"rerun,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 0 is the completion check: all steps were done.
+	Step          uint32 `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
+	Rerun         bool   `protobuf:"varint,2,opt,name=rerun,proto3" json:"rerun,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

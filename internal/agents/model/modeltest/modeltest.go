@@ -41,6 +41,10 @@ type Reply struct {
 	Headers map[string]string
 	Body    string
 
+	// After, when set, is waited for before anything is said, unless the client goes. Other
+	// requests are answered meanwhile.
+	After <-chan struct{}
+
 	// Raw, when set, is sent in place of the stream of events.
 	Raw string
 
@@ -170,6 +174,13 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, p protocol) {
 		return
 	}
 	reply := s.next(r, asked)
+	if reply.After != nil {
+		select {
+		case <-reply.After:
+		case <-r.Context().Done():
+			return
+		}
+	}
 	for k, v := range reply.Headers {
 		w.Header().Set(k, v)
 	}
