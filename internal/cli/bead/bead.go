@@ -228,7 +228,7 @@ func beadFields(b *loomv1.Bead) [][2]string {
 		fields = append(fields, [2]string{"landed", fmt.Sprintf("%.12s on %s: %s", l.Commit, strings.TrimPrefix(l.Ref, "refs/heads/"), l.Checkout)})
 	}
 	if d := b.Draft; d != nil {
-		fields = append(fields, [2]string{"draft", fmt.Sprintf("%d files, +%d -%d, of %s; go on with it: loom bead reopen %s --resume", d.Files, d.Added, d.Removed, d.Execution, b.Id)})
+		fields = append(fields, [2]string{"draft", fmt.Sprintf("%d files, +%d -%d, of %s; go on with it: %s", d.Files, d.Added, d.Removed, d.Execution, goOnWith(b))})
 	}
 	if b.BlockedSince != nil {
 		fields = append(fields, [2]string{"blocked", "since " + console.Stamp(b.BlockedSince)})
@@ -237,6 +237,15 @@ func beadFields(b *loomv1.Bead) [][2]string {
 		fields = append(fields, [2]string{"service", b.Report.Service}, [2]string{"occurrences", strconv.Itoa(int(b.Occurrences))})
 	}
 	return fields
+}
+
+// goOnWith is the command that goes on with the draft of a bead. That of a session is gone on
+// with there.
+func goOnWith(b *loomv1.Bead) string {
+	if b.Session != "" {
+		return "loom pattern resume " + b.Session
+	}
+	return "loom bead reopen " + b.Id + " --resume"
 }
 
 // some lists ids, a screen's worth of them.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loomrun/loom/internal/cli/console"
+	"github.com/loomrun/loom/internal/core/intent"
 	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -25,7 +26,14 @@ func (a *Commands) Status() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.Print(h, func(w io.Writer) { hostText(console.Prose(w, 2), h) })
+				waiting, err := c.Inbox(cmd.Context(), &loomv1.Query{Limit: 1})
+				if err != nil {
+					return err
+				}
+				return a.Print(h, func(w io.Writer) {
+					hostText(console.Prose(w, 2), h)
+					sessionsText(w, waiting.Sessions)
+				})
 			})
 		},
 	}
@@ -96,4 +104,15 @@ func roleTable(w io.Writer, list []*loomv1.RoleCount) {
 		rows = append(rows, []string{r.Role, strconv.Itoa(int(r.Desired)), strconv.Itoa(int(r.Actual)), strconv.Itoa(int(r.Busy)), console.Dash(r.Model)})
 	}
 	console.Table(w, []string{"role", "desired", "agents", "busy", "model"}, rows)
+}
+
+// sessionsText names the sessions of patterns that wait for a person, each with the command
+// that goes on with it.
+func sessionsText(w io.Writer, list []*loomv1.PatternSession) {
+	if len(list) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, s := range list {
+		fmt.Fprintf(w, "%s %s: loom pattern resume %s\n", s.Pattern, intent.Standing(s), s.Id)
+	}
 }

@@ -17,6 +17,10 @@ var BuiltinTypes = []string{
 	"model_failure", "pattern", "preference", "risk", "task_template", "tool_result",
 }
 
+// AbortType is the type of the record of an abort. It is for people and statistics: no attempt
+// is offered one, or finds one, that does not ask for the type.
+const AbortType = "pattern_abort"
+
 // claims are the types whose entries can contradict each other: the others tell what
 // happened at a time.
 var claims = map[string]bool{

@@ -387,6 +387,7 @@ func (m *Memory) offerTo(t *Turn, c *loomv1.OfferMemory) (*loomv1.Answer, error)
 	found := m.Retrieve(Question{
 		Text: text, Types: c.Types, Tags: c.WantedTags, Prefer: c.Tags,
 		Execution: t.Execution, Places: places, Now: t.Now, Tokens: int(cmp.Or(c.Tokens, defaultTokens)),
+		Without: []string{AbortType},
 	}, others...)
 	if len(found.Items) == 0 || c.Search {
 		return memories(found), nil

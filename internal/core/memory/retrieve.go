@@ -33,6 +33,8 @@ type Question struct {
 	// Types and Tags, if any, are those of the entries that are wanted; entries with
 	// one of the tags Prefer count double.
 	Types, Tags, Prefer []string
+	// Without, if any, are types that are left out unless Types has them.
+	Without []string
 	// Execution sees its own session.
 	Execution string
 	// Places are what may be read: [Session], [Project] and shared namespaces. Nil
@@ -119,7 +121,8 @@ func (q Question) sees(e *loomv1.MemoryEntry) bool {
 	switch {
 	case e.Layer == session && e.Execution != q.Execution,
 		q.Places != nil && !slices.Contains(q.Places, place(e)),
-		len(q.Types) > 0 && !slices.Contains(q.Types, e.Type):
+		len(q.Types) > 0 && !slices.Contains(q.Types, e.Type),
+		len(q.Types) == 0 && slices.Contains(q.Without, e.Type):
 		return false
 	}
 	return !slices.ContainsFunc(q.Tags, func(tag string) bool { return !slices.Contains(e.Tags, tag) })

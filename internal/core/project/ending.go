@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/loomrun/loom/internal/core/intent"
+	"github.com/loomrun/loom/internal/core/memory"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -172,9 +173,6 @@ func (d *decision) sealedOf(id string) *loomv1.IntentEnvelope {
 	return e
 }
 
-// abortMemory is the type of memory that has the record of an abort.
-const abortMemory = "pattern_abort"
-
 // rememberAbort keeps the record of an abort in the project's memory.
 func (d *decision) rememberAbort(e *loomv1.Event) error {
 	a := e.GetSessionAdvanced()
@@ -183,9 +181,9 @@ func (d *decision) rememberAbort(e *loomv1.Event) error {
 		return nil
 	}
 	t := d.ownTurn()
-	t.Types = []string{abortMemory}
+	t.Types = []string{memory.AbortType}
 	return d.rememberAs(t, e, &loomv1.MemoryEntry{
-		Type: abortMemory, Confidence: 100, Tags: tagged(r.PatternId, a.Session),
+		Type: memory.AbortType, Confidence: 100, Tags: tagged(r.PatternId, a.Session),
 		Text: fmt.Sprintf("type: %s, patternId: %s, abortedAtStep: %d, reason: %q, partialOutputSaved: %t (session %s)",
 			r.Type, r.PatternId, r.AbortedAtStep, cut(oneLine(r.Reason), mostSummary), r.PartialOutputSaved, a.Session),
 	})

@@ -46,7 +46,7 @@ func (d *decision) fork(c *loomv1.ForkExecution) (*loomv1.Answer, error) {
 
 func (d *decision) checkFork(x *loomv1.Execution, c *loomv1.ForkExecution) error {
 	def := d.s.defs[x.DefinitionHash]
-	if err := unsealed(def.Definition()); err != nil {
+	if err := d.s.ofSession(x.Bead, x.Definition); err != nil {
 		return err
 	}
 	switch {

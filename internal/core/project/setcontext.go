@@ -27,7 +27,7 @@ func (d *decision) setContext(c *loomv1.SetContext) (*loomv1.Answer, error) {
 	if !d.s.open[x.Id] {
 		return nil, fault.New("override/ended", "execution %q has ended: nothing reads its context any more", x.Id).At("execution")
 	}
-	if err := d.s.ofPattern(x.Definition); err != nil {
+	if err := d.s.ofSession(x.Bead, x.Definition); err != nil {
 		return nil, fault.From(err).At("execution")
 	}
 	if err := d.checkValues(x, c); err != nil {

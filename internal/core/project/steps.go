@@ -434,9 +434,26 @@ func (s *State) ofPattern(process string) error {
 	return unsealed(s.p.Definitions[s.p.Latest[process]])
 }
 
+// ofSession is ofPattern for what is done about a bead, which names its session.
+func (s *State) ofSession(bead, process string) error {
+	err := s.ofPattern(process)
+	on := s.sessions[s.bead(bead).GetSession()]
+	if err == nil || on == nil {
+		return err
+	}
+	next := "loom pattern resume " + on.ID()
+	if on.Ended() {
+		next = "loom pattern run " + on.Pattern().Name
+	}
+	return fault.New("intent/unsealed", "bead %q is the work of session %q of pattern %q, which begins with a sealed intent", bead, on.ID(), on.Pattern().Name).Want("%s", next)
+}
+
 func unsealed(def *loomv1.Definition) error {
-	if def.GetPattern() == "" {
+	switch def.GetPattern() {
+	case "":
 		return nil
+	case processes.InterviewProcess:
+		return fault.New("intent/unsealed", "%q asks what sessions of patterns are for, before their intent is sealed", def.Name).Want("one that \"loom pattern list\" lists: loom pattern run NAME")
 	}
 	return fault.New("intent/unsealed", "%q is the work of sessions of pattern %q, which begins with a sealed intent", def.Name, def.Pattern).
 		Want("loom pattern run %s", def.Pattern)

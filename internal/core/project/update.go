@@ -158,5 +158,5 @@ func (d *decision) checkReopen(b *loomv1.Bead) error {
 	if d.s.p.Latest[b.Process] == "" {
 		return fault.New("submit/unknown-process", "process of bead %q is not known in project %q", b.Id, d.s.cfg.ID).At("process").Got(b.Process)
 	}
-	return d.s.ofPattern(b.Process)
+	return d.s.ofSession(b.Id, b.Process)
 }
