@@ -33,3 +33,12 @@ func TestSUB02_NoBeadGetsABoundOfNothing(t *testing.T) {
 		}
 	}
 }
+
+// The draft of a session's bead is gone on with in the session: to reopen it is refused.
+func TestPAT04_TheDraftOfASessionIsGoneOnWithThere(t *testing.T) {
+	for session, want := range map[string]string{"": "loom bead reopen shop-1 --resume", "s3": "loom pattern resume s3"} {
+		if got := goOnWith(&loomv1.Bead{Id: "shop-1", Session: session}); got != want {
+			t.Errorf("of session %q: %q, want %q", session, got, want)
+		}
+	}
+}

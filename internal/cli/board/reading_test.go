@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/loomrun/loom/internal/core/intent"
 	"github.com/loomrun/loom/internal/core/notice"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -118,6 +119,23 @@ func TestCLI01_WhatWaitsIsOldestFirst(t *testing.T) {
 	v := &loomv1.View{Pauses: []*loomv1.Pause{{Scope: loomv1.PauseScope_PAUSE_SCOPE_EXECUTION, Project: "bank"}, {Scope: loomv1.PauseScope_PAUSE_SCOPE_PROJECT, Project: "shop"}}}
 	if got := pausedProjects(v); !slices.Equal(got, []string{"shop"}) {
 		t.Errorf("paused are %q, want shop", got)
+	}
+}
+
+// A session of a pattern that waits for a person is on the board, with what it waits for.
+func TestHUM01_ASessionThatWaitsIsOnTheBoard(t *testing.T) {
+	var s State
+	takeInbox(&s, &loomv1.View{
+		Waiting:   1,
+		Approvals: []*loomv1.Approval{{Id: "shop-2", Kind: loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION, Bead: "shop-1", AskedAt: at(time.Minute)}},
+		Sessions:  []*loomv1.PatternSession{{Id: "s1", Bead: "shop-4", Phase: intent.Completion, Unmet: []string{"success/1"}, ChangedAt: at(time.Hour)}},
+	})
+	want := []Ask{
+		{"s1", askSession, "shop-4", "session s1 is in completion-check and waits for a choice", noon.Add(-time.Hour)},
+		{"shop-2", "escalation", "shop-1", "", noon.Add(-time.Minute)},
+	}
+	if diff := cmp.Diff(want, s.Asks); diff != "" || s.Waiting != 2 {
+		t.Errorf("%d wait (-want +got):\n%s", s.Waiting, diff)
 	}
 }
 

@@ -368,6 +368,27 @@ func TestMEM01_AnOfferIsMadeOnce(t *testing.T) {
 	}
 }
 
+// The record of an abort is for people: no attempt is offered it, or finds it, that does not
+// ask for its type.
+func TestMEM01_PAT04_TheRecordOfAnAbortIsNotOffered(t *testing.T) {
+	w := newWorld(t)
+	w.keep(w.as(person), entry("context", "the deploy is on Monday"))
+	keeper := w.as(runtime)
+	keeper.Types = []string{memory.AbortType}
+	w.keep(keeper, entry(memory.AbortType, "the deploy was aborted at step 2"))
+	for _, c := range []*loomv1.OfferMemory{{Text: "the deploy"}, {Text: "deploy aborted at step", Search: true}} {
+		if got := ids(w.offer(w.as(agent), c).Items); !slices.Equal(got, []string{"m1"}) {
+			t.Errorf("%v is given %v", c, got)
+		}
+	}
+	if got := ids(w.offer(w.as(agent), &loomv1.OfferMemory{Text: "deploy", Search: true, Types: []string{memory.AbortType}}).Items); !slices.Equal(got, []string{"m2"}) {
+		t.Errorf("asked for by its type, it finds %v", got)
+	}
+	if got := w.Retrieve(memory.Question{Text: "aborted", Now: noon, Tokens: 100}).Items; len(got) != 1 {
+		t.Errorf("a person finds %v", got)
+	}
+}
+
 // Other projects' entries compete with the project's own, and carry their project.
 func TestMEM01_SharedEntriesAreOffered(t *testing.T) {
 	w := newWorld(t)

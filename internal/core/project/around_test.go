@@ -1,7 +1,9 @@
 package project_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	pattern "github.com/loomrun/loom/internal/core/intent"
@@ -44,6 +46,9 @@ func TestPAT02_WaysAroundPrimacyAreRefusedAndRecorded(t *testing.T) {
 		n := len(d.events)
 		if err := tt.try(); fault.Code(err) != tt.want {
 			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
+		}
+		if f := fault.From(tt.try()); tt.name == "reopen" && (!strings.Contains(f.Error(), `pattern "notes"`) || !strings.Contains(f.Error(), "loom pattern resume "+s.Id)) {
+			t.Errorf("%s names neither session nor pattern: %s", tt.name, f.Error())
 		}
 		recorded := false
 		for _, e := range d.events[n:] {
@@ -141,4 +146,39 @@ func TestPAT01_CriteriaThatNobodyJudgesAreAChoice(t *testing.T) {
 	if s = d.sessionNow(s.Id); s.Phase != pattern.Completion || len(s.Unmet) != 1 || s.Unmet[0] != "success/1" {
 		t.Errorf("after its work was closed: %v", s)
 	}
+	if why := verdictOn(s, "success/1"); !strings.Contains(why, "nobody judges") {
+		t.Errorf("that nobody has judged it is told as %q", why)
+	}
+}
+
+// A judge that comes to nothing says which attempt was the last, and with what it failed.
+func TestPAT01_AJudgeThatFailsIsTold(t *testing.T) {
+	d := newDesk(t)
+	s := d.sealed()
+	d.work("analyst", leaves("claims.md"))
+	d.speak(s.Id, proceeds(0))
+	d.work("analyst", leaves("findings.md"))
+	for tries := 0; len(d.sessionNow(s.Id).Unmet) == 0 && tries < 8; tries++ {
+		for len(d.s.Queued()) == 0 {
+			d.later(time.Minute)
+		}
+		out := outcome(failed, map[string]any{"success_1": false, "evidence_1": "", "broken": ""})
+		out.Summary = "the model asked for a tool that is not there"
+		d.work("qa-engineer", out)
+	}
+	if why := verdictOn(d.sessionNow(s.Id), "success/1"); !strings.Contains(why, "attempts") || !strings.Contains(why, "the model asked for a tool that is not there") {
+		t.Errorf("why nobody has judged it is told as %q", why)
+	}
+}
+
+// verdictOn is what was last said about an item.
+func verdictOn(s *loomv1.PatternSession, item string) (why string) {
+	for _, f := range s.Facts {
+		for _, v := range f.GetJudged().GetVerdicts() {
+			if v.Item == item {
+				why = v.Evidence
+			}
+		}
+	}
+	return why
 }

@@ -429,3 +429,36 @@ func TestHUM03_TargetsAreChecked(t *testing.T) {
 		t.Errorf("damaged state: %v", err)
 	}
 }
+
+// Of a session of a pattern those facts are told from which it waits for a person, each with
+// the command that goes on with it, and no others.
+func TestHUM01_ASessionThatWaitsIsTold(t *testing.T) {
+	r := newReceiver(t)
+	var j journal
+	for _, f := range []*loomv1.IntentFact{
+		{Fact: &loomv1.IntentFact_Asked{Asked: &loomv1.QuestionAsked{Number: 1, Text: "What for?"}}},
+		{Fact: &loomv1.IntentFact_Answered{Answered: &loomv1.IntentAnswer{Number: 1, Text: "For fun"}}},
+		{Fact: &loomv1.IntentFact_Entered{Entered: &loomv1.LifecycleEntered{Phase: loomv1.LifecyclePhase_LIFECYCLE_PHASE_STEERING_HOOKS, Step: 1}}},
+		{Fact: &loomv1.IntentFact_Entered{Entered: &loomv1.LifecycleEntered{Phase: loomv1.LifecyclePhase_LIFECYCLE_PHASE_STEERING_HOOKS, Step: 2, Waits: true}}},
+		{Fact: &loomv1.IntentFact_Judged{Judged: &loomv1.JudgeCompletion{Verdicts: []*loomv1.CompletionVerdict{{Item: "success/1", Met: true, Evidence: "words"}}}}},
+		{Fact: &loomv1.IntentFact_Judged{Judged: &loomv1.JudgeCompletion{Verdicts: []*loomv1.CompletionVerdict{{Item: "success/1"}}}}},
+		{Fact: &loomv1.IntentFact_Aborted{Aborted: &loomv1.PatternAborted{Record: &loomv1.PatternAbort{}}}},
+	} {
+		j = append(j, &loomv1.Notice{
+			Kind: "session-advanced", Position: &loomv1.Position{Epoch: 1, Sequence: uint64(len(j) + 1)},
+			Event: &loomv1.Event{Project: "shop", Time: timestamppb.New(noon), Fact: &loomv1.Event_SessionAdvanced{SessionAdvanced: &loomv1.SessionAdvanced{Session: "s1", Fact: f}}},
+		})
+	}
+	if err := config(t, j, target(t, "webhook="+r.URL)).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.ids(), []string{"0.1.1.0", "0.1.4.0", "0.1.6.0"}; !slices.Equal(got, want) {
+		t.Errorf("told are %q, want %q: a question, a stop and a choice", got, want)
+	}
+	for _, body := range r.bodies {
+		var m notify.Message
+		if err := json.Unmarshal([]byte(body), &m); err != nil || m.Title != "Loom waits for you: session s1" || m.Command != "loom pattern resume s1" {
+			t.Errorf("told is %q, %v", body, err)
+		}
+	}
+}
