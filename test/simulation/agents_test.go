@@ -35,6 +35,7 @@ const (
 	arriving
 	moving
 	answering
+	asking // for a session
 )
 
 // agent pulls work, claims it, records a turn, and answers: one thing a step.
@@ -60,9 +61,11 @@ type agent struct {
 	trains   []string              // that the holder of the lock is to find out about
 	riddles  []*loomv1.OpenLanding // that the holder of the lock is to find out about
 	out      *loomv1.Outcome
-	answered *loomv1.Command // the last answer that was taken
-	news     []*loomv1.Said  // mail that is to be heard
-	sent     []*loomv1.Event // what is to be recorded, while there is no answer to it
+	answered *loomv1.Command       // the last answer that was taken
+	news     []*loomv1.Said        // mail that is to be heard
+	sent     []*loomv1.Event       // what is to be recorded, while there is no answer to it
+	said     *loomv1.InterviewTurn // what was said in an interview, while there is no answer to it
+	kept     int                   // entries of memory
 }
 
 // begin is the start of an agent with its host.
@@ -127,6 +130,8 @@ func (a *agent) step() {
 		a.touch()
 	case answering:
 		a.answer()
+	case asking:
+		a.ask()
 	}
 }
 
@@ -164,7 +169,7 @@ func (a *agent) nap() int {
 }
 
 func (a *agent) rest() {
-	a.phase, a.item, a.brief, a.turn, a.out, a.token, a.ride, a.news, a.sent = idle, nil, nil, nil, nil, 0, nil, nil, nil
+	a.phase, a.item, a.brief, a.turn, a.out, a.token, a.ride, a.news, a.sent, a.said = idle, nil, nil, nil, nil, 0, nil, nil, nil, nil
 }
 
 func (a *agent) pull() {
@@ -225,6 +230,11 @@ func (a *agent) workOn(b *loomv1.Brief) {
 	if a.turn == nil {
 		a.turn = &loomv1.Turn{Attempt: a.brief.Attempt.Id}
 	}
+	if b.Interview != nil {
+		a.phase = asking
+		return
+	}
+	a.w.oracle.briefed(b)
 	if turn.Started(a.turn) {
 		a.w.see("turn resumed")
 	}
@@ -240,6 +250,9 @@ func (a *agent) record() {
 	switch {
 	case a.leads():
 		a.phase = leading
+		return
+	case a.brief.Step.GetRun() != nil && a.w.one(3):
+		a.keep()
 		return
 	case a.w.one(6):
 		a.decide()
@@ -446,6 +459,10 @@ func (a *agent) move() (*loomv1.Outcome, error) {
 	x, id := a.brief.Execution, a.brief.Attempt.Id
 	out := succeeded(a)
 	if a.brief.Node.Kind == loomv1.NodeKind_NODE_KIND_COMMIT {
+		if !a.asJudged() {
+			a.w.see("not as it was judged")
+			return failed(a, "intent/delivery"), nil
+		}
 		if x.Change == nil {
 			out.Candidate = &loomv1.Candidate{Commit: a.w.git.head, Base: a.w.git.head, Token: a.token, Present: true}
 			return out, nil

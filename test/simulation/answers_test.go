@@ -73,6 +73,9 @@ func (a *agent) release() {
 
 // outcome draws what an agent says of ordinary work and of verification.
 func (a *agent) outcome() *loomv1.Outcome {
+	if out := a.sessionOutcome(); out != nil {
+		return out
+	}
 	switch {
 	case a.w.chance(agentFails):
 		return failed(a, "tool/failed")

@@ -34,6 +34,7 @@ func (x *execution) asks(node string) *nodeOracle {
 // escalated wants one escalation for each limit.
 func (o *oracle) escalated(x *execution, n *nodeOracle, a *loomv1.Approval) {
 	o.w.see("escalation")
+	x.stranded = o.now
 	code, _, _ := strings.Cut(a.Reason, ":")
 	o.w.see("escalation: " + code)
 	if a.Halts {

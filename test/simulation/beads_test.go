@@ -44,6 +44,7 @@ func (o *oracle) filed(f *loomv1.BeadFiled) {
 	if b.Type != loomv1.BeadType_BEAD_TYPE_APPROVAL {
 		o.works = append(o.works, b.Id)
 		o.openBeads++
+		o.ofSession(b)
 		o.relinked(b.Id, b)
 	}
 	if f.Governed != "" {
@@ -153,7 +154,7 @@ func (o *oracle) status(e *loomv1.Event, s loomv1.BeadStatus) {
 }
 
 // left counts what has not ended.
-func (o *oracle) left() int { return o.running + o.openBeads + len(o.polled) }
+func (o *oracle) left() int { return o.running + o.openBeads + len(o.polled) + o.talking() }
 
 func (o *oracle) started(e *loomv1.Event, f *loomv1.ExecutionStarted) {
 	x := o.begin(e, o.defs[f.DefinitionHash])
@@ -215,6 +216,7 @@ func (o *oracle) begin(e *loomv1.Event, def *loomv1.Definition) *execution {
 		x.nodes[n.Id] = newNodeOracle(n)
 	}
 	o.executions[x.id], o.worked[x.bead] = x, x
+	o.begunForSession(x)
 	o.begun = append(o.begun, x)
 	o.running++
 	return x

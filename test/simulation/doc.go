@@ -3,10 +3,11 @@
 // whose appends are lost, whose acknowledgements are lost, who dies before and
 // after an append; a work queue that loses, doubles, delays and re-orders;
 // agents that fail, lie, die, sleep past deadlines and leases, wake with stale
-// claims and tokens, make plans that nobody can carry out and give work to each
-// other; a target branch that moves; a CEO who is slow,
+// claims and tokens, make plans that nobody can carry out, give work to each
+// other and ask what a session is for; a target branch that moves; a CEO who is slow,
 // clicks twice, contradicts herself, pauses, moves, closes and redefines, and
-// forgers; operators that link, close, reopen and fork; roles whose agents go;
+// forgers; operators that link, close, reopen and fork, open sessions of patterns, steer, revise and
+// abort them, and try to go around their primacy; roles whose agents go;
 // publishers that repeat themselves; hosts that start again; time that jumps.
 //
 // A run is a seed. It draws which kinds of trouble there are, half of them on
@@ -82,7 +83,26 @@
 //   - 43 what is closing takes no attempt from whoever is in the middle of a step of
 //     it, or of what works for it, and ends once nobody is;
 //   - 44 what is detached is set aside when its time has come, and begins with the end of
-//     what was delivered, all of it, once, and nothing else.
+//     what was delivered, all of it, once, and nothing else;
+//   - 45 of a session of a pattern nothing is handed out before its intent is sealed and
+//     validated, and then only the step that runs, for the very envelope that it began for;
+//   - 46 an envelope quotes what a person has said and holds, is sealed by a person as it
+//     was shown last, and never changes; another one supersedes it through primacy;
+//   - 47 phases come in the order of the lifecycle, each with what it needs;
+//   - 48 an abort acts at a boundary: one record in memory, the draft that was asked for is
+//     there when the session is taken up, and its own memory is emptied;
+//   - 49 what a step has to leave it leaves, what is met has evidence, and what lands and is
+//     delivered is what the completion check has judged;
+//   - 50 nothing begins, or turns, the work of a session around primacy: only persons speak
+//     in one, no submission, fork, reopening, move or child does its work, and nobody reads
+//     what a model says before the seal;
+//   - 51 a session that is over, or whose work goes on elsewhere, hands out nothing;
+//   - 52 a session always waits for somebody: for work in hand, or for a person, in whose
+//     inbox it stands;
+//   - 53 what is held back for a session is what there is beside what others that go on
+//     hold back: no more, and none of what ended sessions had;
+//   - 54 a step runs at the tempo that holds, stops where that says, is told what was said
+//     and not taken back, and writes to the layers that it declares.
 //
 // What must be seen at least now and then (the "sometimes" list) is in
 // simulation_test.go: a run that never gets there proves nothing. Which planted

@@ -31,7 +31,7 @@ func (o *oracle) pauses() []pause {
 // held says whether nothing of an execution may start: from events alone.
 func (o *oracle) held(x *execution) bool {
 	wide := func(p pause) bool { return p.scope == ofProject || p.name == x.def.Name }
-	return x.paused || x.closing || x.limit != "" || slices.ContainsFunc(o.wide, wide) || o.blocked(x.bead) ||
+	return x.paused || x.closing || x.limit != "" || slices.ContainsFunc(o.wide, wide) || o.blocked(x.bead) || x.session.holds(x) ||
 		x.parent != nil && (o.orphaned(x) || o.held(x.parent))
 }
 
@@ -84,6 +84,8 @@ func (o *oracle) allowed(x *execution) int64 {
 // before anything else begins.
 func (o *oracle) paid(x *execution, u *loomv1.Usage) {
 	x.spent += int64(u.GetInputTokens() + u.GetOutputTokens())
+	x.money += int64(u.GetCostMicroUsd())
+	o.spentMoney += int64(u.GetCostMicroUsd())
 	for ; x != nil; x = x.parent {
 		o.overNow(x)
 	}
@@ -127,7 +129,9 @@ func (o *oracle) sawSteering(x *execution, e *loomv1.Event) {
 		x.closing, x.why = true, f.ExecutionClosing.Reason
 	case *loomv1.Event_WorkPaused:
 		defer o.rehold()
-		o.follows(e, "pause")
+		if !o.leftOpen(x) {
+			o.follows(e, "pause")
+		}
 		o.w.see("pause")
 		if p := f.WorkPaused.Pause; p.Scope == ofExecution {
 			x.paused = true
@@ -145,7 +149,9 @@ func (o *oracle) sawSteering(x *execution, e *loomv1.Event) {
 		}
 		o.wide = slices.DeleteFunc(o.wide, func(p pause) bool { return p.scope == r.Scope && p.name == r.Name })
 	case *loomv1.Event_ExecutionMoved:
-		o.follows(e, "move")
+		if !o.movedBySession(x, e, f.ExecutionMoved) {
+			o.follows(e, "move")
+		}
 		o.moved(x, e, f.ExecutionMoved)
 	case *loomv1.Event_LimitLifted:
 		o.limitLifted(x, f.LimitLifted)

@@ -135,7 +135,7 @@ func (k *keeper) again(cmd *loomv1.Command, first *call) {
 		if e.GetAttemptClaimed() != nil && cmd.GetAnswerAttempt().GetNext() != nil && first.answer.GetBrief() == nil {
 			continue // nothing was queued the first time: what its outcome has led to, perhaps
 		}
-		if e.GetApprovalRefused() == nil && e.GetCommandRefused() == nil && e.GetLockCoupled() == nil { // a train is made anew
+		if e.GetApprovalRefused() == nil && e.GetCommandRefused() == nil && e.GetLockCoupled() == nil && e.GetSubmissionRejected() == nil { // a train is made anew
 			k.w.broken(7, "%s, sent again, adds %T", tellCommand(cmd), e.Fact)
 		}
 	}
@@ -247,6 +247,7 @@ func (k *keeper) commit(batch []entry) {
 	}
 	k.w.oracle.stillTrains()
 	k.w.oracle.stillAfterwards()
+	k.w.oracle.stillSessions()
 }
 
 // restart folds the log again, from nothing or from the snapshot, and compares.

@@ -34,8 +34,10 @@ func (o *oracle) sawMemory(e *loomv1.Event) {
 			o.broken(38, "%s is untrusted and durable", kept.Id)
 		}
 		o.memories[kept.Id], o.said[kept.Id] = true, 1
+		o.recorded(kept)
 	case *loomv1.Event_MemoryMerged:
 		living(f.MemoryMerged.Id)
+		o.recordedAgain(f.MemoryMerged.Id)
 		if n := f.MemoryMerged.Count; n <= o.said[f.MemoryMerged.Id] || f.MemoryMerged.Dropped == "" && n != o.said[f.MemoryMerged.Id]+1 {
 			o.broken(38, "%s was said %d times, and now %d", f.MemoryMerged.Id, o.said[f.MemoryMerged.Id], n)
 		}

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -64,9 +65,15 @@ type oracle struct {
 	letters    []*letter         // in order
 	polls      map[string]*poll  // by decision
 	polled     []string          // decisions whose votes have not ended
-	expected   []arrival         // that must come with the command that is followed
-	owing      []*execution      // that ended with it, and left something for afterwards
-	adopting   *loomv1.Event     // a plan, which the end of its attempt must follow
+	sessions   map[string]*session
+	talked     []*session            // in order
+	touched    []*session            // by what was appended
+	words      map[string]bool       // requests under which something was said in sessions
+	money      *loomv1.ProjectConfig // what the project and its beads may spend
+	spentMoney int64                 // micro-dollars
+	expected   []arrival             // that must come with the command that is followed
+	owing      []*execution          // that ended with it, and left something for afterwards
+	adopting   *loomv1.Event         // a plan, which the end of its attempt must follow
 }
 
 type execution struct {
@@ -114,6 +121,10 @@ type execution struct {
 	car        *loomv1.Car     // what a train has shown of a candidate
 	verified   map[string]bool // commits
 	owed       []string        // detached nodes that are to be done after its end
+	session    *session        // of a pattern, that it works for
+	money      int64           // micro-dollars that it has cost
+	sent       time.Time       // when its session had it go on at a step
+	stranded   time.Time       // when somebody was asked about a node that cannot go on
 }
 
 type nodeOracle struct {
@@ -169,7 +180,7 @@ func newOracle(w *world) *oracle {
 		beads: map[string]*loomv1.Bead{}, ended: map[string]bool{}, executions: map[string]*execution{},
 		attempts: map[string]*attempt{}, approvals: map[string]*asked{}, nonces: map[string]bool{}, answers: map[string]bool{},
 		tasks: map[string]*given{}, polls: map[string]*poll{}, requests: map[string]time.Time{}, gone: map[string]bool{}, links: map[string][]string{}, decisions: map[string]bool{},
-		memories: map[string]bool{}, said: map[string]uint32{}, keys: newKeys(),
+		memories: map[string]bool{}, said: map[string]uint32{}, keys: newKeys(), sessions: map[string]*session{}, words: map[string]bool{},
 	}
 	if w.careful {
 		o.twin = project.New(w.config(0))
@@ -184,6 +195,9 @@ func (o *oracle) broken(invariant int, format string, args ...any) {
 // saw checks the next event of the journal against all before it.
 func (o *oracle) saw(in entry) {
 	e := in.read()
+	if bytes.Contains(in.data, []byte(unspoken)) {
+		o.broken(50, "%s has what a model said and nobody may read", tellEvent(e))
+	}
 	if o.w.tell != nil {
 		o.w.note("    %d %s", e.Number, tellEvent(e))
 	}
@@ -245,7 +259,13 @@ func (o *oracle) sawFact(x *execution, e *loomv1.Event) {
 	case *loomv1.Event_RolesReported:
 		o.rolesReported(f.RolesReported)
 	case *loomv1.Event_ProjectRegistered:
-		o.governor = f.ProjectRegistered.Config.Governor
+		o.governor, o.money = f.ProjectRegistered.Config.Governor, f.ProjectRegistered.Config
+	case *loomv1.Event_SessionAdvanced:
+		o.sawSession(e)
+	case *loomv1.Event_SubmissionRejected:
+		o.w.see("way around primacy recorded: " + f.SubmissionRejected.Subject)
+	case *loomv1.Event_CallSettled:
+		o.paid(x, f.CallSettled.Usage)
 	case *loomv1.Event_OverrideGiven, *loomv1.Event_ExecutionClosing, *loomv1.Event_WorkPaused, *loomv1.Event_WorkResumed, *loomv1.Event_ExecutionMoved,
 		*loomv1.Event_LimitLifted:
 		o.sawSteering(x, e)

@@ -91,7 +91,7 @@ func (w *world) publish() {
 		w.submit(p.made[w.rng.IntN(len(p.made))])
 	case len(p.made) > 0 && p.made[len(p.made)-1].answer == nil && !p.made[len(p.made)-1].refused: // it repeats until it hears
 		w.submit(p.made[len(p.made)-1])
-	case len(p.made) < 4:
+	case len(p.made) < 4 && w.talks == nil, len(p.made) < 2:
 		s := &submission{cmd: w.work(len(p.made))}
 		p.made = append(p.made, s)
 		w.submit(s)

@@ -52,6 +52,13 @@ var sometimes = []string{
 	"key enrolled", "key revoked", "change of the keys waits for another", "answer waits for another key", "one key twice", "decided by two keys",
 	"vote ended", "vote ends early or with its time",
 	"train", "landed with its train", "train with a culprit", "refused by a train", "train settled",
+	"session opened", "a model asks", "question held back", "an answer is struck", "session sealed", "META validation stops a session", "money held back",
+	"a step is handed out", "step ends: done", "step ends: failed", "step ends: timed_out", "step ends: cancelled", "a step keeps something",
+	"commented", "redirected", "taken back", "tempo changed", "session refused: intent/outside", "session refused: intent/unsealed", "said again in a session",
+	"something is not met", "gap of a session", "delivery failed", "outputs landed", "session ended",
+	"session revised", "session aborted", "a draft is saved", "session taken up", "session run again",
+	"way around primacy refused: submission: intent/unsealed", "way around primacy recorded: fork", "way around primacy recorded: reopen", "a way around primacy by a child",
+	"order refused: intent/phase", "way around primacy refused: message: intent/phase", "way around primacy refused: context: intent/unsealed",
 	"set aside", "work after the end", "landed", "landing settled", "no landing settled", "completed", "rejected",
 }
 

@@ -43,7 +43,7 @@ func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
 			o.nothingLeft(x, n, e)
 			break
 		}
-		if o.ready(x, e.Node) && !n.gap && o.order.GetVerb() != "move" {
+		if o.ready(x, e.Node) && !n.gap && o.order.GetVerb() != "move" && !x.sent.Equal(o.now) {
 			o.broken(9, "%s is skipped though it can run", e.Node)
 		}
 	case *loomv1.Event_GateFailed:
@@ -101,7 +101,7 @@ func (o *oracle) executionEnded(x *execution, e *loomv1.Event, f *loomv1.Executi
 	x.ended, x.over, x.status = true, false, f.Status
 	o.running--
 	o.owes(x, f.Status)
-	if f.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED && x.parent == nil && !x.closing {
+	if f.Status == loomv1.ExecutionStatus_EXECUTION_STATUS_ABORTED && x.parent == nil && !x.closing && !o.closedBySession(x) {
 		o.follows(e, "close")
 	}
 	if a := o.attempts[x.worksFor]; a != nil && f.Status != loomv1.ExecutionStatus_EXECUTION_STATUS_COMPLETED {
@@ -175,6 +175,7 @@ func (o *oracle) dispatched(x *execution, n *nodeOracle, e *loomv1.Event, d *loo
 func (o *oracle) claimed(e *loomv1.Event, f *loomv1.AttemptClaimed) {
 	a := o.attempts[e.Attempt]
 	c := f.Claimant
+	o.handedOut(o.executions[e.Execution], e)
 	switch {
 	case a == nil || a.done:
 		o.broken(7, "%s is claimed and not outstanding", e.Attempt)
@@ -410,6 +411,7 @@ func (o *oracle) settled(x *execution, f *loomv1.LandingSettled) {
 
 func (o *oracle) landed(x *execution, e *loomv1.Event, l *loomv1.Landing) {
 	o.w.see("landed")
+	o.landsAsJudged(x)
 	switch {
 	case l.Commit != x.newest.GetCommit() && !x.rode(l.Commit):
 		o.broken(28, "%s landed, the candidate is %s", l.Commit, x.newest.GetCommit())

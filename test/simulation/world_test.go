@@ -80,6 +80,7 @@ type world struct {
 	leads      map[string]*lead   // by attempt
 	votes      bool               // whether people have roles vote
 	tender     *loomv1.Definition // whose phases are planned; nil in most worlds
+	talks      *talks             // of sessions; nil in most worlds
 }
 
 // carefulEvery is which part of the seeds are run with every event on the
@@ -109,6 +110,7 @@ func newWorld(r recipe, tell func(string)) *world {
 	if w.one(5) {
 		w.tender = tenders()[w.rng.IntN(len(tenders()))]
 	}
+	w.drawSessions()
 	w.oracle = newOracle(w)
 	w.keeper = newKeeper(w)
 	w.git = &repo{w: w, head: "b0", candidates: map[string]*made{}}
@@ -160,6 +162,9 @@ func (w *world) roles() []string {
 	if w.tender != nil {
 		list = append(list, "lead")
 	}
+	if w.talks != nil {
+		list = append(list, "analyst")
+	}
 	return list
 }
 
@@ -172,6 +177,9 @@ func (w *world) known() []*loomv1.Definition {
 	if w.delegates {
 		list = append(list, delegate)
 	}
+	if w.talks != nil {
+		list = append(list, wayAround())
+	}
 	return list
 }
 
@@ -183,6 +191,9 @@ func (w *world) registration() *loomv1.ProjectConfig {
 	}
 	if w.one(2) {
 		c.Grace = durationpb.New(30 * time.Second)
+	}
+	if w.talks != nil && w.one(2) {
+		c.Budget, c.BeadBudget = &loomv1.Budget{MicroUsd: 1_000_000}, &loomv1.Budget{MicroUsd: 400_000}
 	}
 	return c
 }
@@ -230,6 +241,9 @@ func (w *world) play() {
 	if w.train > 1 {
 		steps += 120 // it takes a while until several wait to land
 	}
+	if w.talks != nil {
+		steps += 120
+	}
 	for i := range steps {
 		if w.failure != "" {
 			return
@@ -259,6 +273,8 @@ func (w *world) act(do func()) {
 func (w *world) step() {
 	w.pass()
 	switch n := w.rng.IntN(100); {
+	case w.talks != nil && w.one(4):
+		w.talk()
 	case n < 74:
 		w.someAgent().step()
 	case n < 77:
@@ -372,6 +388,7 @@ func (w *world) calmStep(i int) {
 		}
 	}
 	w.ask()
+	w.closeTalks()
 	w.free()
 	w.hurry()
 	w.keeper.flush()

@@ -152,6 +152,9 @@ func (d *decision) answer(c *loomv1.AnswerAttempt) (*loomv1.Answer, error) {
 	if err := d.outcome(c); err != nil || c.Next == nil {
 		return nil, err
 	}
+	if err := d.catchUp(); err != nil { // what the outcome leads to: a session may stop here
+		return nil, err
+	}
 	next, err := d.claim(&loomv1.ClaimAttempt{Attempt: c.Next.Attempt, Generation: c.Next.Generation, Claimant: c.Claimant, Any: true})
 	if err != nil {
 		return nil, nil //nolint:nilerr // the outcome is taken all the same

@@ -133,14 +133,14 @@ func (d *decision) leaveQuestions(id, reason string) error {
 }
 
 // interview files the bead in which a model asks, where it is a model's turn, and has one
-// that waited for an answer go on. One of a session that was aborted is closed.
+// that waited for an answer go on. One of a session that goes on no more is closed.
 func (d *decision) interview(id string) error {
 	s, r := d.s.sessions[id], d.s.p.Sessions[id]
 	x := d.s.execution(d.s.bead(r.GetInterview()).GetExecution())
 	switch {
-	case running(x) && s.Aborted() != nil:
+	case running(x) && !goesOn(s):
 		defer d.about(x)()
-		return d.run(x).CloseNow("session " + id + " was aborted")
+		return d.run(x).CloseNow("session " + id + how(s))
 	case running(x) && (s.Pending() == nil || s.PatternAsks()):
 		return d.answered(x)
 	case running(x) || !s.AwaitsModel():

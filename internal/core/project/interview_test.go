@@ -204,6 +204,29 @@ func TestPAT02_InterviewsOfARevisionAndAnAbort(t *testing.T) {
 	}
 }
 
+// A session that has come to its end asks nothing: an interview that nobody has ended is
+// closed with it.
+func TestPAT02_AnInterviewEndsWithItsSession(t *testing.T) {
+	d := newDesk(t)
+	id := d.interviewed()
+	b, who := d.claim("analyst")
+	for _, q := range interviewQuestions {
+		cmd := says(id, 0, "Every finding names two notes")
+		cmd.GetActInSession().Command.GetAnswer().About = q.about
+		d.ok(cmd)
+	}
+	d.hears(b, who, b.Interview.Heard, &loomv1.InterviewTurn{Said: &loomv1.InterviewTurn_Finish{Finish: &loomv1.DraftIntent{}}})
+	d.ok(seals(id, d.sessionNow(id).Shown.Digest)) // and who has asked does not say that it is done
+	d.work("analyst", leaves("claims.md"))
+	d.speak(id, proceeds(0))
+	d.work("analyst", leaves("findings.md"))
+	d.work("qa-engineer", outcome(success, map[string]any{"success_1": true, "evidence_1": "notes 1 and 3", "broken": ""}))
+	d.work("engineering-manager", outcome(success, map[string]any{"files": 0}))
+	if s := d.sessionNow(id); !s.Ended || d.status(b.Bead.Id) != "aborted" {
+		t.Errorf("ended: %t, its interview is %s", s.Ended, d.status(b.Bead.Id))
+	}
+}
+
 // A turn whose answer was lost is sent again, and is heard once.
 func TestPAT02_ATurnIsHeardOnce(t *testing.T) {
 	d := newDesk(t)

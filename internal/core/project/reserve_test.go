@@ -440,3 +440,33 @@ func TestBYD05_AGENT03_ASummaryLeavesRoomForTheNextAnswer(t *testing.T) {
 		t.Errorf("all that is left: %s", v)
 	}
 }
+
+// What work has spent that has ended counts once after a restart from segments, also where
+// what goes on has waited for it.
+func TestBYD05_EndedWorkCountsOnceAfterARestart(t *testing.T) {
+	d := small(t)
+	store := &project.MemorySegments{}
+	d.budgeted(&loomv1.Budget{Tokens: 1000})
+	first := d.file(&loomv1.Submission{Process: "small"})
+	b, who := d.take(first.Bead+"-x1-a1", "h1")
+	d.reserve(b, who, "q1", 600)
+	d.answered(b, who, "q1", 600)
+	d.ok(&loomv1.Command{Body: &loomv1.Command_AnswerAttempt{AnswerAttempt: &loomv1.AnswerAttempt{Attempt: b.Attempt.Id, Claimant: who, Outcome: outcome(success, nil)}}})
+	second := d.file(&loomv1.Submission{Process: "small", BlockedBy: []string{first.Bead}})
+	d.cfg.Segments = store
+	d.restart()
+	d.s.Pack()
+	taken := d.s.Capture()
+	store.Put(taken.Divide(1)...)
+	remains, err := taken.State()
+	if err != nil || remains.Beads[first.Bead] != nil {
+		t.Fatalf("%s remains, %v", first.Bead, err)
+	}
+	if d.s, err = project.Restore(d.cfg, remains); err != nil {
+		t.Fatal(err)
+	}
+	b, who = d.take(second.Bead+"-x1-a1", "h1")
+	if v := d.reserve(b, who, "q1", 300); v != goes {
+		t.Errorf("300 of the 400 tokens that are left: %s", v)
+	}
+}

@@ -202,6 +202,7 @@ func (s *State) derive() error {
 			return err
 		}
 	}
+	s.deriveSpent(entries) // before anything is taken out of a segment, and would count twice
 	for id, x := range s.p.Executions {
 		if running(x) {
 			s.open[id] = true
@@ -226,7 +227,6 @@ func (s *State) derive() error {
 		}
 	}
 	s.recalls = sortedRecalls(s.p.Requests)
-	s.deriveSpent(entries)
 	s.queue, s.timers, s.deadlines = newQueue(), timers{}, timers{}
 	for id := range s.open { // in any order: queue and heap have their own
 		x := s.execution(id)

@@ -113,7 +113,10 @@ func (d *decision) work(id string) error {
 }
 
 func how(s *intent.Session) string {
-	if goesOn(s) {
+	switch {
+	case s.Ended():
+		return " has ended"
+	case goesOn(s):
 		return " is revised"
 	}
 	return " was aborted"

@@ -358,3 +358,26 @@ func TestPAT04_ASessionTakenUpTellsWhatStepsBeforeSaid(t *testing.T) {
 		}
 	}
 }
+
+// Whoever answers a step and asks for more gets nothing of a session that stops there, and
+// where it goes on what the next step is told.
+func TestPAT03_WhoEndsAStepTakesNoOtherBeforeTheSessionHasHeard(t *testing.T) {
+	for _, tt := range []struct {
+		tempo loomv1.Tempo
+		next  uint32 // step that is taken with the answer, 0 for none
+	}{{pattern.Adagio, 0}, {pattern.Allegro, 2}} {
+		d := newDesk(t)
+		s := d.sealed()
+		d.speak(s.Id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_SetTempo{SetTempo: &loomv1.SetTempo{Tempo: tt.tempo}}})
+		b, who := d.claim("analyst")
+		more := d.ok(&loomv1.Command{Body: &loomv1.Command_AnswerAttempt{AnswerAttempt: &loomv1.AnswerAttempt{
+			Attempt: b.Attempt.Id, Claimant: who, Outcome: leaves("claims.md"), Next: &loomv1.Ticket{Attempt: "another"},
+		}}}).GetBrief()
+		if got := more.GetStep().GetRun().GetStep(); (more != nil) != (tt.next > 0) || got != tt.next {
+			t.Errorf("at %s the answer brings step %d: %v", tt.tempo, got, more.GetStep())
+		}
+		if s = d.sessionNow(s.Id); s.Stopped != (tt.next == 0) {
+			t.Errorf("at %s the session stops: %t", tt.tempo, s.Stopped)
+		}
+	}
+}
