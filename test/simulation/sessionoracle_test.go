@@ -41,6 +41,8 @@ type session struct {
 	named    bool  // roles are named
 	prepared bool
 
+	afterLast bool // it was taken up after its last step
+
 	running      *loomv1.StepStarted
 	step         uint32 // of the newest run
 	runs         uint32
@@ -82,7 +84,7 @@ func (s *session) holds(x *execution) bool {
 // follows are the phases that may come after each, of themselves.
 var nextPhases = map[loomv1.LifecyclePhase][]loomv1.LifecyclePhase{
 	0: {intent.Primacy}, intent.Primacy: {intent.Capture}, intent.Capture: {intent.Meta}, intent.Meta: {intent.Activation},
-	intent.Activation: {intent.Inputs}, intent.Inputs: {intent.Execution}, intent.Execution: {intent.Steering},
+	intent.Activation: {intent.Inputs}, intent.Inputs: {intent.Execution, intent.Completion}, intent.Execution: {intent.Steering},
 	intent.Steering: {intent.Execution, intent.Completion}, intent.Completion: {intent.Delivery, intent.Execution},
 	intent.Delivery: {intent.Memory}, intent.Memory: {intent.Reintegration},
 }
@@ -204,6 +206,8 @@ func (o *oracle) entered(s *session, f *loomv1.LifecycleEntered) {
 		o.broken(47, "session %s enters %s before what it needs is there", s.id, intent.PhaseName(to))
 	case to == intent.Completion && !s.back && s.failed, to >= intent.Steering && s.running != nil:
 		o.broken(47, "session %s enters %s after a step that has not done its work", s.id, intent.PhaseName(to))
+	case to == intent.Completion && s.phase == intent.Inputs && !s.afterLast:
+		o.broken(47, "session %s enters %s, and no step has run since it was taken up", s.id, intent.PhaseName(to))
 	case to == intent.Memory && s.delivered == nil:
 		o.broken(47, "session %s enters %s, and nothing is delivered", s.id, intent.PhaseName(to))
 	}
@@ -477,7 +481,11 @@ func (o *oracle) movedBySession(x *execution, e *loomv1.Event, f *loomv1.Executi
 	if s == nil {
 		return false
 	}
-	if o.order.GetVerb() == "move" || s.running == nil || s.pattern.Steps[s.running.Step-1].Name != f.To {
+	to := processes.CompletionNode
+	if s.running != nil {
+		to = s.pattern.Steps[s.running.Step-1].Name
+	}
+	if o.order.GetVerb() == "move" || s.running == nil && s.phase != intent.Completion || f.To != to {
 		o.broken(50, "%s, and session %s has not sent it there", tellEvent(e), s.id)
 	}
 	x.sent = o.now

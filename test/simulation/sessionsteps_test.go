@@ -281,7 +281,11 @@ func (o *oracle) resumed(s *session, f *loomv1.IntentFact) {
 		}
 	}
 	s.aborted, s.confirm, s.judged, s.passed, s.named, s.prepared = nil, r.Rerun, false, false, false, false
-	s.failed, s.back, s.step, s.mayGoOn = false, true, 0, true
+	if s.failed, s.back, s.mayGoOn, s.afterLast = false, true, true, r.Step == 0; s.afterLast {
+		o.w.see("taken up at the completion check")
+	} else {
+		s.step = 0
+	}
 }
 
 // checked wants each success criterion and each output judged, what is met with evidence,
@@ -317,7 +321,11 @@ func (o *oracle) delivers(s *session, f *loomv1.DeliverOutputs) {
 	case x == nil || !x.ended:
 		o.broken(49, "session %s delivers before its work has ended", s.id)
 	}
+	there := o.w.targetFiles()
 	for _, out := range f.Outputs {
+		if has := there[intent.Folder(s.id)+"/"+out.Name]; has != out.Content.Sha256 {
+			o.broken(49, "session %s delivers %s as %s, and the target has %q", s.id, out.Name, out.Content.Sha256, has)
+		}
 		if s.checkedFiles[out.Name] != out.Content.Sha256 {
 			o.broken(49, "session %s delivers %s as %s, and %q was judged", s.id, out.Name, out.Content.Sha256, s.checkedFiles[out.Name])
 		}

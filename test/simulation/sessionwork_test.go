@@ -106,17 +106,19 @@ func (a *agent) sessionOutcome() *loomv1.Outcome {
 	case a.brief.Node.Kind == loomv1.NodeKind_NODE_KIND_VERIFY:
 		return nil
 	}
-	out := succeeded(a) // what was left is gathered
-	out.Fields.Fields["files"] = structpb.NewNumberValue(float64(len(a.brief.Execution.GetChange().GetFiles())))
+	out, files := succeeded(a), a.brief.Execution.GetChange().GetFiles() // what was left is gathered
+	if files == nil {
+		if out.Change = a.changeOf(earlier(st)); out.Change != nil {
+			files = out.Change.Files
+		}
+	}
+	out.Fields.Fields["files"] = structpb.NewNumberValue(float64(len(files)))
 	return out
 }
 
 // leaves is a step that has left its files: now and then others than it has to.
 func (a *agent) leaves(st *loomv1.StepBrief) *loomv1.Outcome {
-	out, has := succeeded(a), blobs{}
-	for _, o := range st.Earlier {
-		has[o.Name] = o.Content.Sha256
-	}
+	out, has := succeeded(a), earlier(st)
 	for _, name := range st.Deliverables {
 		if a.w.chance(agentLies) {
 			a.w.see("a step leaves less than it has to")
@@ -125,15 +127,42 @@ func (a *agent) leaves(st *loomv1.StepBrief) *loomv1.Outcome {
 		content := blob(fmt.Sprintf("%s of run %d", name, st.Run.Run/2)) // every second run leaves the same again
 		out.Left, has[name] = append(out.Left, &loomv1.NamedBlob{Name: name, Content: content}), content.Sha256
 	}
-	if len(has) > 0 && len(out.Left) > 0 {
-		patch := has.patchOf(a.brief.Execution.Id)
-		a.w.talks.files[patch] = has
-		out.Change = &loomv1.Change{Base: "b0", Commit: "w-" + patch, Tree: "t-" + patch, PatchDigest: patch}
-		for _, name := range slices.Sorted(maps.Keys(has)) {
-			out.Change.Files = append(out.Change.Files, &loomv1.ChangedFile{Path: name, Status: "modified"})
-		}
+	if len(out.Left) > 0 {
+		out.Change = a.changeOf(has)
 	}
 	return out
+}
+
+// earlier are the files that steps have left before.
+func earlier(st *loomv1.StepBrief) blobs {
+	has := blobs{}
+	for _, o := range st.Earlier {
+		has[o.Name] = o.Content.Sha256
+	}
+	return has
+}
+
+// changeOf is a change that consists of files, nil for none.
+func (a *agent) changeOf(has blobs) *loomv1.Change {
+	if len(has) == 0 {
+		return nil
+	}
+	patch := has.patchOf(a.brief.Execution.Id)
+	a.w.talks.files[patch] = has
+	c := &loomv1.Change{Base: "b0", Commit: "w-" + patch, Tree: "t-" + patch, PatchDigest: patch}
+	for _, name := range slices.Sorted(maps.Keys(has)) {
+		c.Files = append(c.Files, &loomv1.ChangedFile{Path: name, Status: "modified"})
+	}
+	return c
+}
+
+// targetFiles are the files of sessions that the target branch has.
+func (w *world) targetFiles() blobs {
+	all := blobs{}
+	for _, m := range w.git.landed {
+		maps.Copy(all, w.sessionFiles(m.candidate.PatchDigest))
+	}
+	return all
 }
 
 // keep has the agent of a step keep something in memory: in a layer that the step writes
