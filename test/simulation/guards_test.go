@@ -139,7 +139,7 @@ var guards = []guard{
 		whole, "TestPAT03_StepsAreWorkBetweenStops",
 	},
 	{
-		bug{"a session's work is forked", whole + "fork.go", `if err := unsealed(def.Definition()); err != nil {`, `if err := unsealed(def.Definition()); false {`, ""},
+		bug{"a session's work is forked", whole + "fork.go", `if err := d.s.ofSession(x.Bead, x.Definition); err != nil {`, `if err := d.s.ofSession(x.Bead, x.Definition); false {`, ""},
 		whole, "TestPAT02_WaysAroundPrimacyAreRefusedAndRecorded",
 	},
 	{
