@@ -134,9 +134,9 @@ func TestPROC03_NoRuleIsDroppedInSilence(t *testing.T) {
 	longtest.Skip(t)
 	for _, tt := range []struct{ name, rule, want string }{
 		{"aimed at what a phase delivers", `{name: r, type: regex, check: x, target: "*.md"}`, ""},
-		{"aimed at no file", `{name: r, type: regex, check: x, target: "*.txt"}`, `p.yaml:8:48 no phase that rule "r" is about delivers a file that it is aimed at; they deliver a.md, b.csv, c.pdf`},
-		{"aimed at no file of its phases", `{name: r, type: regex, check: x, target: a.md, phases: [b]}`, `p.yaml:8:48 no phase that rule "r" is about delivers a file that it is aimed at; they deliver b.csv, c.pdf`},
-		{"aimed at what cannot be looked into", `{name: r, type: regex, check: x}`, `p.yaml:8:14 rule "r" cannot look into c.pdf; aim it at files that it can look into, or leave it to a rule of type llm`},
+		{"aimed at no file", `{name: r, type: regex, check: x, target: "*.txt"}`, `p.yaml:8:48 no phase that rule "r" is about delivers a file that it is aimed at; they deliver a.md, b.csv, c.png`},
+		{"aimed at no file of its phases", `{name: r, type: regex, check: x, target: a.md, phases: [b]}`, `p.yaml:8:48 no phase that rule "r" is about delivers a file that it is aimed at; they deliver b.csv, c.png`},
+		{"aimed at what cannot be looked into", `{name: r, type: regex, check: x}`, `p.yaml:8:14 rule "r" cannot look into c.png; aim it at files that it can look into, or leave it to a rule of type llm`},
 		{"said", `{name: r, type: regex, check: x, target: output}`, ""},
 		{"judged by nobody", `{name: r, check: x, phases: [b]}`, `p.yaml:8:14 nobody judges rule "r": the verification tier of b is 1, and its severity is warning; verification_tier: 2, or severity: error, brings a verifier`},
 		{"judged in one of its phases", `{name: r, check: x}`, ""},
@@ -145,7 +145,7 @@ func TestPROC03_NoRuleIsDroppedInSilence(t *testing.T) {
 		t.Run("PROC03 "+tt.name, func(t *testing.T) {
 			r := read(t, `phases:
   - {id: a, description: A., verification_tier: 2, deliverables: [a.md]}
-  - {id: b, description: B., deliverables: [b.csv, c.pdf]}
+  - {id: b, description: B., deliverables: [b.csv, c.png]}
 verification:
   rules:
     - `+tt.rule+"\n")

@@ -23,7 +23,7 @@ var fileRead = &tool{
 	Spec: Spec{
 		Name:  "file_read",
 		Class: reads,
-		Description: "Read a text file, what a docx, xlsx or pptx says, whole or from line offset on, or look at a picture. Each line comes behind its number and a tab, " +
+		Description: "Read a text file, what a docx, xlsx, pptx or pdf says, whole or from line offset on, or look at a picture. Each line comes behind its number and a tab, " +
 			"which are no part of the file. The last line, in brackets, says whether there is more.",
 		Schema: schema(`"path"`, `
 			"path": {"type": "string", "minLength": 1},
@@ -59,7 +59,7 @@ func readFile(ctx context.Context, j job, a readArguments) (Result, error) {
 	if media := http.DetectContentType(head); pictures[media] {
 		return j.readPicture(p, media)
 	}
-	if foreignKind(head) {
+	if others.Known(head) {
 		return j.readForeign(ctx, p, a)
 	}
 	if binary(head) {
@@ -71,9 +71,6 @@ func readFile(ctx context.Context, j job, a readArguments) (Result, error) {
 	}
 	return w.result(p.path)
 }
-
-// foreignKind reports whether a file begins as packages of office programs do.
-func foreignKind(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
 // readForeign shows what a file of an office program says, as Markdown.
 func (j job) readForeign(ctx context.Context, p place, a readArguments) (Result, error) {

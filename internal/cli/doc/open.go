@@ -24,9 +24,9 @@ func (a *Commands) openDoc() *cobra.Command {
 spec that is in it. What was changed by hand in the file since is not in the
 spec: a record beside the file shows whether something was.
 
-Of a docx, xlsx or pptx that another program made it prints what the file says,
-as Markdown: headings, lists, tables, footnotes and notes, without looks; with
---json as a list of blocks. Other files, and pdf and md, have no spec.`,
+Of a docx, xlsx or pptx that another program made, and of any pdf, it prints
+what the file says, as Markdown: headings, lists, tables, footnotes and notes,
+without looks; with --json as a list of blocks. Other files have no spec.`,
 		Example: "  loom doc open plan.docx -o plan.spec.json\n  loom doc open contract-of-others.docx -o contract.md",
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.open(cmd.Context(), args[0], output) },
 	}

@@ -66,7 +66,7 @@ func kindOf(name string) string {
 // Blind says whether rules cannot look into a file of such a name, whatever it holds.
 func Blind(name string) bool {
 	switch kindOf(name) {
-	case "pdf", "png", "jpg", "gif", "webp", "zip", "doc", "xls", "ppt", "odt", "ods", "odp", "mp3", "mp4", "parquet":
+	case "png", "jpg", "gif", "webp", "zip", "doc", "xls", "ppt", "odt", "ods", "odp", "mp3", "mp4", "parquet":
 		return true
 	}
 	return false
@@ -129,12 +129,17 @@ func office(c *content, data []byte) {
 		c.not(0, "it is no %s: %s", c.kind, fault.From(err).Message)
 		return
 	}
-	c.blocks, c.left, c.cut = d.Blocks, d.Left, len(d.Left) > 0
-	c.text = d.Markdown()
-	c.bound()
+	c.says(d)
 	if d.Format == "xlsx" {
 		c.sheets(d)
 	}
+}
+
+// says takes what a file says.
+func (c *content) says(d *foreign.Document) {
+	c.blocks, c.left, c.cut = d.Blocks, d.Left, len(d.Left) > 0
+	c.text = d.Markdown()
+	c.bound()
 }
 
 // sheets takes the tables of a workbook, and what is wrong with its formulas.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/craft/foreign"
 	"github.com/loomrun/loom/internal/lang/strictyaml"
 )
 
@@ -134,9 +135,13 @@ func openFence(text string) (open int) {
 var crossReference = regexp.MustCompile(`startxref\s+(\d+)\s+%%EOF`)
 
 // pdf holds the frame of a PDF against what readers need: its first line, and at its end
-// where its table of objects is. What it says is not read.
+// where its table of objects is. What it says is looked into as far as it can be read.
 func pdf(c *content, data []byte) {
-	c.blind = "the text of a PDF is not read"
+	if d, err := foreign.Read(data, func() error { return nil }); err != nil {
+		c.blind = fault.From(err).Message
+	} else {
+		c.says(d)
+	}
 	head, tail := data[:min(len(data), 1024)], data[max(0, len(data)-2048):]
 	found := crossReference.FindAllSubmatch(tail, -1)
 	switch {

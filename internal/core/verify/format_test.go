@@ -149,7 +149,8 @@ func TestPROC05_RulesLookIntoOfficeFiles(t *testing.T) {
 		{"pptx", "r.pptx", sample(t, "pandoc.pptx"), []*loomv1.Rule{wanted}, []string{"error terns r.pptx: terns: nothing there matches Tern"}},
 		{"the rows of the sheet that has the columns", "b.xlsx", book, []*loomv1.Rule{rows}, []string{`error balance b.xlsx: sheet "Balance", row 5: balance: row.assets == row.owned does not hold for assets = 7, owned = 8`}},
 		{"no sheet has the columns", "b.xlsx", sample(t, "libreoffice.xlsx"), []*loomv1.Rule{rows}, []string{"error balance b.xlsx: balance: no sheet has all columns that the rule reads"}},
-		{"a pdf", "r.pdf", []byte(soundPDF), []*loomv1.Rule{found}, []string{"warning no-gulls r.pdf: not looked at: the text of a PDF is not read"}},
+		{"a pdf", "r.pdf", []byte(soundPDF), []*loomv1.Rule{found}, []string{"warning no-gulls r.pdf: not looked at: the pdf is damaged: it has no page"}},
+		{"a pdf with text", "r.pdf", sample(t, "libreoffice.pdf"), []*loomv1.Rule{found, wanted}, []string{`error no-gulls r.pdf:9: no-gulls: found "Gull"`, `error no-gulls r.pdf:15: no-gulls: found "Gull"`}},
 		{"what is no docx is told once", "r.docx", []byte("Gull"), []*loomv1.Rule{found}, []string{"error format r.docx: it is no docx: it is a text"}},
 		{"bytes", "r.bin", []byte("\x00\x01"), []*loomv1.Rule{found}, []string{"warning no-gulls r.bin: not looked at: a file of this kind is not read"}},
 	} {

@@ -37,7 +37,7 @@ func TestPROC05_ReportOfRules(t *testing.T) {
 	found := verify.Phase(files, "p", phase, rules, "", verify.Run{})
 	want := []string{
 		"deliverables held 1", "format held 1", `no-placeholders broken 1 a.md:1: no-placeholders: found "TBD"`, "sourced held 1",
-		"scanned not_judged 1 b.pdf: not looked at: the text of a PDF is not read", "balance not_judged 0 the phase delivers no file that it is aimed at",
+		"scanned not_judged 1 b.pdf: not looked at: the pdf is damaged: it has no page", "balance not_judged 0 the phase delivers no file that it is aimed at",
 	}
 	if diff := cmp.Diff(want, reported(verify.Report("p", phase, rules, found, true))); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)

@@ -1,9 +1,10 @@
 // Package foreign reads what office files say that somebody else made: text, headings and
-// tables of docx, xlsx and pptx, without their looks.
+// tables of docx, xlsx, pptx and pdf, without their looks.
 //
-// It promises an answer whatever the bytes are, in bounded time and memory: a package
-// unpacks to at most [MaxUnpacked] bytes, its XML is at most [MaxDepth] deep, no entity is
-// resolved and nothing outside of the file is read. What is left out at a bound is said.
+// It promises an answer whatever the bytes are, in bounded time and memory: a file
+// unpacks to at most [MaxUnpacked] bytes, its XML or objects are at most [MaxDepth] deep, no
+// entity is resolved and nothing outside of the file is read. What is left out at a bound is
+// said.
 package foreign
 
 import (
@@ -57,7 +58,7 @@ type CellError struct {
 
 // Document is what a file says.
 type Document struct {
-	// Format is docx, xlsx or pptx.
+	// Format is docx, xlsx, pptx or pdf.
 	Format string  `json:"format"`
 	Blocks []Block `json:"blocks"`
 	// Left says what was left out.
@@ -79,17 +80,34 @@ func (d *Document) RowNumber(block, row int) int {
 }
 
 // Formats are those that are read.
-var Formats = []string{"docx", "xlsx", "pptx"}
+var Formats = []string{"docx", "xlsx", "pptx", "pdf"}
 
-// Read reads a file. It returns document/limit for one that is too large, and
+// Known reports whether a file begins as those do that are read.
+func Known(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("PK\x03\x04")) || isPDF(head)
+}
+
+func isPDF(head []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(head, "\xEF\xBB\xBF\r\n "), []byte("%PDF-"))
+}
+
+// Read reads a file. It returns document/limit for one that is too large, document/encrypted
+// and document/no-text for a pdf that is encrypted or has only pictures of its text, and
 // document/foreign for what is no such file, or a damaged one. A large file may take
 // seconds: alive is asked again and again, and its first error ends the reading.
 func Read(data []byte, alive func() error) (*Document, error) {
 	if len(data) > MaxFile {
 		return nil, fault.New("document/limit", "the file has %d bytes; at most %d are read", len(data), MaxFile)
 	}
+	d := &Document{room: maxText, numbers: map[int][]int{}}
 	if !bytes.HasPrefix(data, []byte("PK")) {
-		return nil, fault.New("document/foreign", "it is no docx, xlsx or pptx")
+		if !isPDF(data) {
+			return nil, fault.New("document/foreign", "it is no docx, xlsx, pptx or pdf")
+		}
+		if err := d.pdf(data, alive); err != nil {
+			return nil, err
+		}
+		return d, nil
 	}
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -102,7 +120,6 @@ func Read(data []byte, alive func() error) (*Document, error) {
 	for _, f := range z.File {
 		p.files[strings.TrimPrefix(f.Name, "/")] = f
 	}
-	d := &Document{room: maxText, numbers: map[int][]int{}}
 	main, err := p.main()
 	if err != nil {
 		return nil, err

@@ -209,13 +209,14 @@ func TestDOC06_WhatIsLeftOutIsSaid(t *testing.T) {
 
 // Whatever the bytes are, there is an answer.
 func FuzzDOC06_Read(f *testing.F) {
-	for _, name := range []string{"pandoc.docx", "pandoc.pptx", "libreoffice.xlsx"} {
+	for _, name := range []string{"pandoc.docx", "pandoc.pptx", "libreoffice.xlsx", "libreoffice.pdf", "tagged.pdf"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(data)
 	}
+	f.Add(onePage(setLines(10, "text", "more")))
 	f.Add(docx(f, "<document><body><p><pPr><numPr><ilvl val='9'/></numPr></pPr></p></body></document>"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if d, err := Read(data, on); err == nil {
