@@ -1,5 +1,7 @@
 package simulation
 
+import "slices"
+
 const (
 	flow  = "internal/core/workflow/"
 	whole = "internal/core/project/"
@@ -9,8 +11,8 @@ const (
 	sessions = "internal/core/intent/"
 )
 
-// bugs are those of the cores that stand by themselves; see also projectBugs.
-var bugs = append([]bug{
+// bugs are those of the cores that stand by themselves; see also projectBugs and sessionBugs.
+var bugs = slices.Concat([]bug{
 	{"an attempt may be claimed that somebody holds", flow + "claim.go", `case a.Claimant != nil && !proto.Equal(a.Claimant, c):`, `case false:`, ""},
 	{"any role may claim", flow + "claim.go", `case roleOf(c) != a.Role:`, `case false:`, ""},
 	{"own work may be verified", flow + "claim.go", `case n.Kind == loomv1.NodeKind_NODE_KIND_VERIFY && r.madeBy(c):`, `case false:`, ""},
@@ -246,7 +248,7 @@ var bugs = append([]bug{
 	{"an answer of a model is recorded again", "internal/core/turn/decide.go", `	if old := answerTo(t, a.Request); old != nil {`, `	if old := answerTo(t, a.Request); old != nil && false {`, ""},
 	{"git knows no fence", "test/simulation/git_test.go", `	if token != g.fence {`, `	if false {`, ""},
 	{"git lets older tokens raise", "test/simulation/git_test.go", `	if token < g.fence {`, `	if false {`, ""},
-}, projectBugs...)
+}, projectBugs, sessionBugs)
 
 // projectBugs are those of what composes the cores.
 var projectBugs = []bug{

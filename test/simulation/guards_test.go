@@ -134,18 +134,6 @@ var guards = []guard{
 		bug{"a turn of a model counts again", whole + "interview.go", `s.Heard() == c.Heard`, `s.Heard() >= c.Heard`, ""},
 		whole, "TestPAT02_ATurnIsHeardOnce",
 	},
-	{
-		bug{"work goes on while its session waits", whole + "pause.go", `|| s.sessionHolds(x) ||`, `||`, ""},
-		whole, "TestPAT03_StepsAreWorkBetweenStops",
-	},
-	{
-		bug{"a session's work is forked", whole + "fork.go", `if err := d.s.ofSession(x.Bead, x.Definition); err != nil {`, `if err := d.s.ofSession(x.Bead, x.Definition); false {`, ""},
-		whole, "TestPAT02_WaysAroundPrimacyAreRefusedAndRecorded",
-	},
-	{
-		bug{"a child is a session's work", whole + "child.go", `case d.s.ofPattern(a.Process) != nil:`, `case false:`, ""},
-		whole, "TestPAT02_NoChildIsTheWorkOfASession",
-	},
 }
 
 // TestP21_EveryGuardHasItsPlace looks for the text and the test of each guard.

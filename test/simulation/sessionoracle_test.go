@@ -52,6 +52,8 @@ type session struct {
 	mayGoOn      bool // after the newest run, without a person
 	tempo        loomv1.Tempo
 	said         []*loomv1.Steered
+	tookBack     uint32 // run during which something was taken back
+	failing      bool   // what was judged did not come to its place
 	active       map[string]bool
 	outputs      blobs // of finished steps
 	checkedFiles blobs // as the completion check has judged them
@@ -208,6 +210,8 @@ func (o *oracle) entered(s *session, f *loomv1.LifecycleEntered) {
 		o.broken(47, "session %s enters %s after a step that has not done its work", s.id, intent.PhaseName(to))
 	case to == intent.Completion && s.phase == intent.Inputs && !s.afterLast:
 		o.broken(47, "session %s enters %s, and no step has run since it was taken up", s.id, intent.PhaseName(to))
+	case to == intent.Delivery && len(s.unmet) > 0 && !s.failing:
+		o.broken(47, "session %s enters %s, and %v is not met", s.id, intent.PhaseName(to), s.unmet)
 	case to == intent.Memory && s.delivered == nil:
 		o.broken(47, "session %s enters %s, and nothing is delivered", s.id, intent.PhaseName(to))
 	}
@@ -327,7 +331,7 @@ func (o *oracle) briefed(b *loomv1.Brief) {
 		has[strings.TrimPrefix(out.Name, intent.Folder(s.id)+"/")] = out.Content.Sha256
 	}
 	switch {
-	case len(s.said) == len(st.Steering) && !slices.Equal(want, told):
+	case s.tookBack != st.Run.Run && !slices.Equal(want, told):
 		o.broken(54, "%s is told %q, and the operator has said %q", b.Attempt.Id, told, want)
 	case !maps.Equal(has, s.outputs):
 		o.broken(48, "%s begins with %v, and session %s has %v", b.Attempt.Id, has, s.id, s.outputs)
@@ -455,45 +459,4 @@ func (o *oracle) begunForSession(x *execution) {
 		o.broken(50, "%s does the work of pattern %s, and of no session", x.id, x.def.Pattern)
 	}
 	x.session = s
-}
-
-// talking counts the sessions that go on.
-func (o *oracle) talking() (n int) {
-	for _, s := range o.talked {
-		if s.goesOn() {
-			n++
-		}
-	}
-	return n
-}
-
-// closedBySession says whether a session has ended an execution of its own, which it may
-// where the step is over that it did.
-func (o *oracle) closedBySession(x *execution) bool {
-	s := x.session
-	return s != nil && (!s.goesOn() || s.digest == "" || s.running == nil || x.stranded.Equal(o.now))
-}
-
-// movedBySession says whether a session has had its work go on at the step that runs. No
-// order of the CEO has.
-func (o *oracle) movedBySession(x *execution, e *loomv1.Event, f *loomv1.ExecutionMoved) bool {
-	s := x.session
-	if s == nil {
-		return false
-	}
-	to := processes.CompletionNode
-	if s.running != nil {
-		to = s.pattern.Steps[s.running.Step-1].Name
-	}
-	if o.order.GetVerb() == "move" || s.running == nil && s.phase != intent.Completion || f.To != to {
-		o.broken(50, "%s, and session %s has not sent it there", tellEvent(e), s.id)
-	}
-	x.sent = o.now
-	return true
-}
-
-// leftOpen says whether an execution is of what a session has left open, and waits for
-// somebody to have it go on.
-func (o *oracle) leftOpen(x *execution) bool {
-	return x != nil && x.dispatches <= 1 && slices.Contains(o.beads[x.bead].GetLabels(), "open-end")
 }

@@ -326,13 +326,13 @@ func (w *world) closeTalks() {
 		w.say(w.talks.unheard)
 		w.keeper.flush()
 	}
+	w.oracle.toldOfSessions()
 	for _, s := range w.oracle.talked {
 		if cmd := w.calmWord(s); cmd != nil {
 			w.sayIn(s.id, cmd)
 			w.keeper.flush()
 		}
 	}
-	w.oracle.toldOfSessions()
 }
 
 // usual are answers with which META validation passes.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/loomrun/loom/internal/core/intent"
+	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -43,6 +44,9 @@ func (o *oracle) sawSteps(s *session, f *loomv1.IntentFact) bool {
 		s.said = append(s.said, g.Steered)
 	case *loomv1.IntentFact_TakenBack:
 		o.w.see("taken back")
+		if s.running != nil {
+			s.tookBack = s.running.Run
+		}
 		s.said = slices.DeleteFunc(s.said, func(st *loomv1.Steered) bool { return st.Number == g.TakenBack.Number })
 	case *loomv1.IntentFact_TempoSet:
 		o.onlyPerson(s, f, "the tempo is changed")
@@ -192,7 +196,7 @@ func (o *oracle) sawEnding(s *session, f *loomv1.IntentFact) {
 		s.try(o.w)
 	case *loomv1.IntentFact_DeliveryFailed:
 		o.w.see("delivery failed")
-		s.unmet, s.back = nil, true
+		s.unmet, s.back, s.failing = nil, true, true
 		for _, out := range s.pattern.Outputs {
 			if item := "output/" + out.Name; !slices.Contains(s.gaps, item) {
 				s.unmet = append(s.unmet, item)
@@ -291,7 +295,7 @@ func (o *oracle) resumed(s *session, f *loomv1.IntentFact) {
 // checked wants each success criterion and each output judged, what is met with evidence,
 // and notes what the outputs are that were.
 func (o *oracle) checked(s *session, f *loomv1.JudgeCompletion) {
-	s.unmet, s.gaps = nil, nil
+	s.unmet, s.gaps, s.failing = nil, nil, false
 	seen := map[string]bool{}
 	for _, v := range f.Verdicts {
 		name, is := strings.CutPrefix(v.Item, "output/")
@@ -354,4 +358,45 @@ func (o *oracle) landsAsJudged(x *execution) {
 			o.broken(49, "%s lands %s as %q, and the completion check of session %s has judged %q", x.id, name, has[intent.Folder(s.id)+"/"+name], s.id, sum)
 		}
 	}
+}
+
+// talking counts the sessions that go on.
+func (o *oracle) talking() (n int) {
+	for _, s := range o.talked {
+		if s.goesOn() {
+			n++
+		}
+	}
+	return n
+}
+
+// closedBySession says whether a session has ended an execution of its own, which it may
+// where the step is over that it did.
+func (o *oracle) closedBySession(x *execution) bool {
+	s := x.session
+	return s != nil && (!s.goesOn() || s.digest == "" || s.running == nil || x.stranded.Equal(o.now))
+}
+
+// movedBySession says whether a session has had its work go on at the step that runs. No
+// order of the CEO has.
+func (o *oracle) movedBySession(x *execution, e *loomv1.Event, f *loomv1.ExecutionMoved) bool {
+	s := x.session
+	if s == nil {
+		return false
+	}
+	to := processes.CompletionNode
+	if s.running != nil {
+		to = s.pattern.Steps[s.running.Step-1].Name
+	}
+	if o.order.GetVerb() == "move" || s.running == nil && s.phase != intent.Completion || f.To != to {
+		o.broken(50, "%s, and session %s has not sent it there", tellEvent(e), s.id)
+	}
+	x.sent = o.now
+	return true
+}
+
+// leftOpen says whether an execution is of what a session has left open, and waits for
+// somebody to have it go on.
+func (o *oracle) leftOpen(x *execution) bool {
+	return x != nil && x.dispatches <= 1 && slices.Contains(o.beads[x.bead].GetLabels(), "open-end")
 }
