@@ -134,6 +134,10 @@ var guards = []guard{
 		bug{"a turn of a model counts again", whole + "interview.go", `s.Heard() == c.Heard`, `s.Heard() >= c.Heard`, ""},
 		whole, "TestPAT02_ATurnIsHeardOnce",
 	},
+	{
+		bug{"a session's work is forked", whole + "fork.go", `if err := d.s.ofSession(x.Bead, x.Definition); err != nil {`, `if err := d.s.ofSession(x.Bead, x.Definition); false {`, ""},
+		whole, "TestPAT02_WaysAroundPrimacyAreRefusedAndRecorded",
+	},
 }
 
 // TestP21_EveryGuardHasItsPlace looks for the text and the test of each guard.
