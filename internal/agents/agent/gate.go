@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/loomrun/loom/internal/agents/tool"
@@ -299,6 +300,25 @@ func (r *run) proves(ctx context.Context, ws tool.Workspace, out *loomv1.Outcome
 		return nil, err
 	}
 	return nil, putBack(ctx)
+}
+
+// proved are the checks that were run on what the turn proposes, of its record: who
+// approves the change is shown them.
+func (r *run) proved() (runs []*loomv1.CheckRun) {
+	for i := 1; i <= workflow.MaxTried; i++ {
+		id := r.gate(strconv.Itoa(i))
+		at := slices.IndexFunc(r.t.Steps, func(s *loomv1.TurnStep) bool { return s.GetTool().GetCall().GetId() == id })
+		if at < 0 {
+			return runs
+		}
+		var args struct{ Command string }
+		step := r.t.Steps[at].GetTool()
+		if json.Unmarshal([]byte(step.Call.Arguments), &args) != nil {
+			return runs
+		}
+		runs = append(runs, &loomv1.CheckRun{Command: args.Command, ExitCode: step.Result.GetExitCode(), Output: step.Result.GetOutput(), Passed: turn.Passed(step.Result)})
+	}
+	return runs
 }
 
 // provesTogether does so for what a team has made, in a checkout of all of it.

@@ -47,6 +47,16 @@ func TestREAL04_RequiredChecksRunBeforeASuccessIsTaken(t *testing.T) {
 	if !strings.Contains(b.text(b.seat.turn.Prompt), "cat b.txt") {
 		t.Error("the prompt does not name the required checks")
 	}
+	var tried []string
+	for _, c := range out.Checks {
+		tried = append(tried, c.Command)
+		if !c.Passed || c.ExitCode != 0 || c.Commit != "" || b.text(c.Output) == "" {
+			t.Errorf("the outcome says of the check %v", c)
+		}
+	}
+	if got, want := strings.Join(tried, "; "), strings.Join(br.Execution.Checks, "; "); got != want {
+		t.Errorf("who approves is shown the checks %q, want those that were run: %q", got, want)
+	}
 }
 
 // TestREAL04_WhatAGateLeavesIsNoPartOfTheChange has a required check that builds

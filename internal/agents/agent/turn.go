@@ -138,6 +138,7 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 				return failed, nil
 			}
 			if err == nil && !r.refused() {
+				s.Outcome.Checks = r.proved()
 				return s.Outcome, nil
 			}
 		case turn.Rest:

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -49,6 +50,9 @@ func reasonText(w io.Writer, p *loomv1.Approval) {
 	for _, a := range p.Work {
 		workText(w, a)
 	}
+	if untried(p) {
+		fmt.Fprintln(w, "  Loom has run no check on this change yet")
+	}
 	if makers := p.Change.GetMakers(); len(makers) > 0 {
 		fmt.Fprintf(w, "  the change was made by: %s\n", whole(strings.Join(makers, ", ")))
 	}
@@ -60,6 +64,26 @@ func reasonText(w io.Writer, p *loomv1.Approval) {
 		fmt.Fprintf(w, "  used so far: %d tokens%s\n", u.InputTokens+u.OutputTokens, cost(u))
 	}
 }
+
+// untried says whether a person is asked for a change on which no check has run: neither
+// where it was made nor on its candidate.
+func untried(p *loomv1.Approval) bool {
+	if p.Kind != loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL || p.Change == nil {
+		return false
+	}
+	var made string // the patch that stood when an attempt ended
+	for _, a := range p.Work {
+		if d := cmp.Or(a.Outcome.GetChange().GetPatchDigest(), a.Outcome.GetCandidate().GetPatchDigest()); d != "" {
+			made = d
+		}
+		if made == p.Change.PatchDigest && len(a.Outcome.GetChecks()) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func short(commit string) string { return commit[:min(len(commit), 12)] }
 
 func cost(u *loomv1.Usage) string {
 	if !u.CostKnown {
@@ -107,7 +131,11 @@ func workText(w io.Writer, a *loomv1.Attempt) {
 		fmt.Fprintf(w, "    %s = %s\n", whole(name), whole(string(value)))
 	}
 	for _, c := range a.Outcome.GetChecks() {
-		fmt.Fprintf(w, "    %s %s (exit %d) on %.12s\n", map[bool]string{true: "passed:", false: "failed:"}[c.Passed], whole(c.Command), c.ExitCode, c.Commit)
+		on := "what it proposes"
+		if c.Commit != "" {
+			on = short(c.Commit)
+		}
+		fmt.Fprintf(w, "    %s %s (exit %d), run by Loom on %s\n", map[bool]string{true: "passed:", false: "failed:"}[c.Passed], whole(c.Command), c.ExitCode, on)
 	}
 	indented(w, "    ", a.Outcome.GetNotes())
 	documentText(w, a.Outcome.GetDocument())

@@ -52,3 +52,37 @@ func TestCLI01_NothingThatIsSignedIsCut(t *testing.T) {
 		t.Error("another text than the signed one is shown without a warning")
 	}
 }
+
+// Who approves a change is shown which checks Loom has run on it, and told where it has
+// run none: neither what another change passed nor a word of an agent is taken for that.
+func TestHUM01_AProposalSaysWhatWasRunOnIt(t *testing.T) {
+	const none = "Loom has run no check on this change yet"
+	work := func(node, patch string, checks ...*loomv1.CheckRun) *loomv1.Attempt {
+		out := &loomv1.Outcome{Status: loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, Summary: "all tests pass", Checks: checks}
+		if patch != "" {
+			out.Change = &loomv1.Change{PatchDigest: patch}
+		}
+		return &loomv1.Attempt{Node: node, Role: "engineer", Outcome: out}
+	}
+	ran := &loomv1.CheckRun{Command: "go test ./...", Passed: true}
+	onCandidate := &loomv1.CheckRun{Command: "go vet ./...", ExitCode: 2, Commit: strings.Repeat("ab", 20)}
+	for _, tt := range []struct {
+		name string
+		kind loomv1.ApprovalKind
+		work []*loomv1.Attempt
+		want string
+	}{
+		{"run where it was made", loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL, []*loomv1.Attempt{work("fix", "p2", ran)}, "    passed: go test ./... (exit 0), run by Loom on what it proposes\n"},
+		{"run on its candidate", loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL, []*loomv1.Attempt{work("fix", "p2"), work("verify", "", onCandidate)}, "    failed: go vet ./... (exit 2), run by Loom on abababababab\n"},
+		{"none", loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL, []*loomv1.Attempt{work("fix", "p2")}, none},
+		{"on another change", loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL, []*loomv1.Attempt{work("fix", "p1", ran), work("polish", "p2")}, none},
+		{"an escalation asks for no change", loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION, []*loomv1.Attempt{work("fix", "p2")}, ""},
+	} {
+		p := &loomv1.Approval{Id: "shop-2", Kind: tt.kind, Change: &loomv1.Change{PatchDigest: "p2"}, Work: tt.work}
+		var w bytes.Buffer
+		ApprovalText(&w, 0, p, "", plain)
+		if !strings.Contains(w.String(), tt.want) || strings.Contains(w.String(), none) != (tt.want == none) {
+			t.Errorf("%s:\n%s\nwant %q", tt.name, w.String(), tt.want)
+		}
+	}
+}

@@ -108,7 +108,7 @@ func shownOutcome(out *loomv1.Outcome, newest bool) *loomv1.Outcome {
 	}
 	if proto.Size(out) > historyOutcome {
 		out = &loomv1.Outcome{
-			Status: out.Status, Code: cut(out.Code, SummaryBytes), Summary: out.Summary, Notes: out.Notes, Refusal: cut(out.Refusal, SummaryBytes), Document: out.Document,
+			Status: out.Status, Code: cut(out.Code, SummaryBytes), Summary: out.Summary, Notes: out.Notes, Refusal: cut(out.Refusal, SummaryBytes), Document: out.Document, Checks: out.Checks,
 		}
 	}
 	return out

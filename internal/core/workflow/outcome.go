@@ -234,11 +234,30 @@ func fitsKind(n *node, out *loomv1.Outcome) error {
 		kind  loomv1.NodeKind
 	}{
 		{"candidate", out.Candidate != nil, loomv1.NodeKind_NODE_KIND_COMMIT},
-		{"checks", len(out.Checks) > 0, loomv1.NodeKind_NODE_KIND_VERIFY},
 		{"landing", out.Landing != nil, loomv1.NodeKind_NODE_KIND_LAND},
 	} {
 		if e.given && n.Kind != e.kind {
 			return invalid(e.field, "node %q is not of the kind that gives one", n.Id)
+		}
+	}
+	return fitsChecks(n, out)
+}
+
+// MaxTried is how many checks an outcome says were run on what its work proposes.
+const MaxTried = 64
+
+// fitsChecks takes checks of a candidate from a verify node, and from work only those that
+// it was held to before it was taken: of what it proposes, and passed.
+func fitsChecks(n *node, out *loomv1.Outcome) error {
+	switch {
+	case len(out.Checks) == 0 || n.Kind == loomv1.NodeKind_NODE_KIND_VERIFY:
+		return nil
+	case n.Kind != loomv1.NodeKind_NODE_KIND_UNSPECIFIED || len(out.Checks) > MaxTried:
+		return invalid("checks", "node %q is not of the kind that gives one, or it names more than %d", n.Id, MaxTried)
+	}
+	for i, c := range out.Checks {
+		if c.GetCommand() == "" || !c.GetPassed() || c.GetCommit() != "" {
+			return invalid(fmt.Sprintf("checks[%d]", i), "work has a check that passed, of no commit")
 		}
 	}
 	return nil

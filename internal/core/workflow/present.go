@@ -89,7 +89,7 @@ func (r Run) work(before string) []*loomv1.Attempt {
 	for i, a := range slices.Backward(list) {
 		if left -= proto.Size(a); left < 0 {
 			list[i] = &loomv1.Attempt{Id: a.Id, Node: a.Node, Visit: a.Visit, Number: a.Number, Role: a.Role, Outcome: &loomv1.Outcome{
-				Status: a.Outcome.GetStatus(), Summary: a.Outcome.GetSummary(), Code: a.Outcome.GetCode(), Document: a.Outcome.GetDocument(),
+				Status: a.Outcome.GetStatus(), Summary: a.Outcome.GetSummary(), Code: a.Outcome.GetCode(), Document: a.Outcome.GetDocument(), Checks: a.Outcome.GetChecks(),
 			}}
 		}
 	}

@@ -4335,7 +4335,8 @@ type Outcome struct {
 	Candidate *Candidate `protobuf:"bytes,6,opt,name=candidate,proto3" json:"candidate,omitempty"`
 	// Set by the runtime for a land node.
 	Landing *Landing `protobuf:"bytes,7,opt,name=landing,proto3" json:"landing,omitempty"`
-	// Checks that were run, set by the runtime for a verify node.
+	// Checks that were run, set by the runtime: for a verify node on the candidate, for
+	// work on what it proposes, before its success was taken. At most 64 of the latter.
 	Checks []*CheckRun `protobuf:"bytes,8,rep,name=checks,proto3" json:"checks,omitempty"`
 	// On failure: a code, "area/kebab".
 	Code string `protobuf:"bytes,9,opt,name=code,proto3" json:"code,omitempty"`
@@ -5585,7 +5586,7 @@ type CheckRun struct {
 	Command  string                 `protobuf:"bytes,1,opt,name=command,proto3" json:"command,omitempty"`
 	ExitCode int32                  `protobuf:"varint,2,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
 	Passed   bool                   `protobuf:"varint,3,opt,name=passed,proto3" json:"passed,omitempty"`
-	// Commit whose clean checkout it ran in.
+	// Commit whose clean checkout it ran in; empty for a worktree as it stood.
 	Commit        string   `protobuf:"bytes,4,opt,name=commit,proto3" json:"commit,omitempty"`
 	Output        *BlobRef `protobuf:"bytes,5,opt,name=output,proto3" json:"output,omitempty"`
 	unknownFields protoimpl.UnknownFields
