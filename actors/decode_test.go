@@ -26,7 +26,9 @@ func ExampleDecode() {
 func TestSUB03_DecodeSaysWhatIsWrong(t *testing.T) {
 	for _, tt := range []struct{ body, want string }{
 		{``, `body:1:1: body is not the JSON of Submission: not expected here (got "") [submit/malformed]`},
-		{`{`, `body: body is not the JSON of Submission: unexpected EOF [submit/malformed]`},
+		{`{`, `body: body is not the JSON of Submission: it ends before it is whole [submit/malformed]`},
+		{`{"goal":"\ud800"}`, `body: a text has half of a pair of surrogates, which is no character; both halves, as in \ud83d\ude00, or leave it out [submit/malformed]`},
+		{`{"goal":"\ud800\u0041 x"}`, `body: a text has half of a pair of surrogates, which is no character; both halves, as in \ud83d\ude00, or leave it out [submit/malformed]`},
 		{`nope`, `body:1:1: body is not the JSON of Submission: not expected here (got "nope") [submit/malformed]`},
 		{`[]`, `body:1:1: body is not the JSON of Submission: not expected here (got "[") [submit/malformed]`},
 		{`{"goal":"a"} x`, `body:1:14: body is not the JSON of Submission: not expected here (got "x") [submit/malformed]`},

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"encoding/json"
 	"regexp"
 	"strconv"
 	"strings"
@@ -21,8 +22,14 @@ func decodeJSON(data []byte, into proto.Message) error {
 	}
 	text := strings.ReplaceAll(err.Error(), "\u00a0", " ") // which the library puts in or not, as it likes
 	part := jsonError.FindStringSubmatch(text)
+	if json.Valid(data) && (part[2] == jsonCut || strings.HasPrefix(part[2], "invalid escape code")) {
+		return fault.New("submit/malformed", "a text has half of a pair of surrogates, which is no character").At("body").Want("both halves, as in \\ud83d\\ude00, or leave it out")
+	}
 	return explain(part[2], into).At(strings.TrimSuffix("body:"+part[1], ":"))
 }
+
+// jsonCut is what the library says of a text that is not whole.
+const jsonCut = "unexpected EOF"
 
 var (
 	jsonError  = regexp.MustCompile(`(?s)^(?:proto: )?(?:syntax error )?(?:\(line (\d+:\d+)\): )?(.*)$`)
@@ -50,6 +57,9 @@ func explain(text string, into proto.Message) *fault.Error {
 	}
 	if m := jsonSyntax.FindStringSubmatch(text); m != nil {
 		return fault.New("submit/malformed", "body is not the JSON of %s: not expected here", name(into)).Got(unquoted(m[1]))
+	}
+	if text == jsonCut {
+		return fault.New("submit/malformed", "body is not the JSON of %s: it ends before it is whole", name(into))
 	}
 	return fault.New("submit/malformed", "body is not the JSON of %s: %s", name(into), strings.Trim(fault.Echo(text), `"`))
 }

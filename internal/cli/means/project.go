@@ -165,6 +165,21 @@ func (p *Projects) One(arg string) (host.Project, error) {
 	return all[0], nil
 }
 
+// Fill adds what a repository's own file says of a project, for the flags of
+// [Projects.FlagsOfOne] that were not given, and returns which those are.
+func (p *Projects) Fill(name string, c *config.Config, given func(flag string) bool) (filled []string) {
+	for _, s := range settings {
+		if p.said[s.flag] == nil || given(s.flag) {
+			continue
+		}
+		if values := c.Arguments(s.flag, func(entry string) bool { return entry != name }); len(values) > 0 {
+			*p.said[s.flag] = values
+			filled = append(filled, s.flag)
+		}
+	}
+	return filled
+}
+
 // byProject sorts NAME=VALUE by the places of the projects, and returns all that is wrong.
 func (s *setting) byProject(given []string, projects []host.Project) (map[int][]string, []*fault.Error) {
 	of := map[int][]string{}

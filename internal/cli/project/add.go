@@ -14,6 +14,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/means"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/internal/ops/config"
 	"github.com/loomrun/loom/internal/place/setup"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -29,12 +30,17 @@ func (a *Commands) add() *cobra.Command {
 		Long: `Add registers a project, as "loom up --project" does, on a host that runs. It
 takes work at once, and after each restart. PATH is a git repository on the
 machine of the host that answers; work lands on BRANCH, or on the one that is
-checked out there. What is given is all that is said of the project: a project
-that is there gets it in the place of what it had, and the same changes nothing.
+checked out there. What its loom.toml says below [project.NAME] holds for the
+flags that are not given. That is all that is said of the project: one that is
+there gets it in the place of what it had, and the same changes nothing.
 For --setup-registry, --operators-answer and --push URL start the host anew.`,
 		Example: "  loom project add shop=../shop@main --check 'shop=go test ./...'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.toAdd(args[0], &said, routes)
+			arg, file, err := a.fromFile(args[0], &said, cmd.Flags().Changed)
+			if err != nil {
+				return err
+			}
+			p, err := a.toAdd(arg, &said, routes)
 			if err != nil {
 				return err
 			}
@@ -43,13 +49,47 @@ For --setup-registry, --operators-answer and --push URL start the host anew.`,
 				if err != nil {
 					return err
 				}
-				return a.Print(r, func(w io.Writer) { added(w, r, args[0]) })
+				return a.Print(r, func(w io.Writer) {
+					added(w, r, args[0])
+					if file != "" {
+						fmt.Fprintln(w, file)
+					}
+				})
 			})
 		},
 	}
 	said.FlagsOfOne(cmd.Flags())
 	cmd.Flags().StringArrayVar(&routes, "route-file", nil, "routing rules of error reports, `FILE`")
 	return cmd
+}
+
+// fromFile adds what the loom.toml of a repository says of the project that an argument
+// names. It returns the argument, with the branch of the file where it names none, and
+// what was taken over in words. Like every file of a workspace it is held to what a
+// stranger may say.
+func (a *Commands) fromFile(arg string, said *means.Projects, given func(flag string) bool) (whole, words string, err error) {
+	name, place, _ := strings.Cut(arg, "=")
+	path, at := console.CutBranch(place)
+	file := filepath.Join(path, config.Name)
+	if info, err := os.Stat(path); place == "" || err != nil || !info.IsDir() {
+		return arg, "", nil // of which the argument is told
+	}
+	c, err := a.Settings().Load(config.Places{Workspace: file}, nil)
+	if err != nil {
+		return "", "", err
+	}
+	taken := said.Fill(name, c, given)
+	if at == "" {
+		for _, s := range c.Get("branch") {
+			if s.Entry == name && s.Values[0] != "" {
+				arg, taken = arg+"@"+s.Values[0], append(taken, "branch")
+			}
+		}
+	}
+	if len(taken) == 0 {
+		return arg, "", nil
+	}
+	return arg, fmt.Sprintf("  as %s says: %s", console.Line(file, 200), strings.Join(taken, ", ")), nil
 }
 
 // toAdd is the project that an argument and flags say, read as those of "loom up" are.

@@ -384,11 +384,8 @@ func (d *decided) next(running bool) {
 	}
 	up := "loom up"
 	switch {
-	case running: // it was started elsewhere, and reads no loom.toml of this repository
+	case running: // it was started elsewhere
 		up = "loom project add " + suggest.Arg(d.Project+"="+d.Repository)
-		for _, check := range d.Checks {
-			up += " --check " + suggest.Arg(d.Project+"="+check)
-		}
 	case d.Model == "":
 		up += " --model MODEL"
 	}

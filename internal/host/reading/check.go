@@ -77,6 +77,10 @@ func filters(v project.View) (words []string) {
 		}
 	case project.Inbox:
 		words = append([]string{"all"}, project.WaitKinds()...)
+	case project.Graph:
+		for i := int32(1); loomv1.DecisionType_name[i] != ""; i++ {
+			words = append(words, project.Word(loomv1.DecisionType(i)))
+		}
 	case project.Talks:
 		words = []string{"open", "closed"}
 	}

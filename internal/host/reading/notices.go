@@ -48,6 +48,8 @@ func (n *Notices) check(ctx context.Context, q *loomv1.NoticesRequest) error {
 	}
 	view, id := project.Projects, ""
 	switch {
+	case owner == "":
+		return fault.New("id/malformed", "not an id of Loom's").At(aboutField(q)).Got(about).Want("PROJECT-NUMBER, for example shop-1")
 	case q.Execution != "":
 		view, id = project.Executions, q.Execution
 	case about != "":
@@ -55,4 +57,15 @@ func (n *Notices) check(ctx context.Context, q *loomv1.NoticesRequest) error {
 	}
 	_, err := n.States.Look(ctx, view, &loomv1.Query{Project: owner, Id: id})
 	return n.Projects.Suggest(err)
+}
+
+// aboutField is the field that says which work notices are about.
+func aboutField(q *loomv1.NoticesRequest) string {
+	switch {
+	case q.Execution != "":
+		return "execution"
+	case q.Bead != "":
+		return "bead"
+	}
+	return "team"
 }

@@ -78,6 +78,9 @@ func (s *Server) admit(r *http.Request) error {
 	if err := crossing.Check(r); err != nil {
 		return fault.New("request/origin", "request comes from a page of another origin").At("Sec-Fetch-Site").Got(r.Header.Get("Sec-Fetch-Site"))
 	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return fault.New("request/media-type", "body is encoded").At("Content-Encoding").Got(coding).Want("a body as it is")
+	}
 	return nil
 }
 

@@ -143,6 +143,9 @@ func TestSEC01_LimitsOfARequest(t *testing.T) {
 	if a := w.do("POST", "/api/v1/submissions", "{}", "Authorization: Bearer good-submit", "Content-Type: text/plain"); a.status != 415 || a.code() != "request/media-type" {
 		t.Errorf("a body that is not JSON: %d %s", a.status, a.body)
 	}
+	if a := w.do("POST", "/api/v1/submissions", "{}", "Authorization: Bearer good-submit", asJSON, "Content-Encoding: gzip"); a.status != 415 || a.code() != "request/media-type" || !strings.Contains(a.body, "gzip") {
+		t.Errorf("a body that is encoded: %d %s", a.status, a.body)
+	}
 	head := "GET /healthz HTTP/1.1\r\nHost: " + strings.TrimPrefix(w.s.URL(), "http://") + "\r\nConnection: close\r\nX: "
 	if got := w.raw(head + strings.Repeat("x", 12<<10) + "\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200") {
 		t.Errorf("headers of 12 KiB: %.60q", got)

@@ -129,6 +129,9 @@ func (r *Repository) content(ctx context.Context, commit, path string) ([]byte, 
 
 // blobAt finds the blob of a file as a commit has it, and its size.
 func (r *Repository) blobAt(ctx context.Context, commit, path string) (id string, size int64, there bool, err error) {
+	if strings.ContainsRune(path, 0) {
+		return "", 0, false, nil
+	}
 	out, err := r.git().run(ctx, "ls-tree", "-l", "-z", "--full-tree", commit, "--", path)
 	if exitCode(err) > 0 {
 		return "", 0, false, nil // such a path cannot be in a tree
