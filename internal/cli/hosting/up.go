@@ -45,7 +45,7 @@ and read notices; others need credentials.`,
 			}
 			live := board.New(a.Console, s.shown)
 			a.Err = live.Err()
-			c.Logger = a.logger(a.Err)
+			c.Logger = live.Logger(a.logger(a.Err))
 			s.with.Ready()
 			if s.leaf {
 				return a.upLeaf(cmd, c, live, said)
