@@ -3,7 +3,10 @@ package host
 import (
 	"context"
 	"maps"
+	"net/url"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
@@ -45,6 +48,23 @@ func checkAgents(agents map[string]int, set *roles.Set) []*fault.Error {
 			errs = append(errs, fault.New("usage/argument", "role %q is a person", name).At("agents"))
 		case n < 0 || n > maxAgents:
 			errs = append(errs, fault.New("usage/argument", "%d agents of role %q; there can be 0 to %d", n, name, maxAgents).At("agents"))
+		}
+	}
+	return errs
+}
+
+// checkNamed refuses what is named and cannot be: names of HTTP that no client could ask
+// for, and files of servers that are not there.
+func (c Config) checkNamed() (errs []*fault.Error) {
+	for _, name := range c.HTTPHosts {
+		at, err := url.Parse("http://" + name)
+		if err != nil || at.Host != name || at.Hostname() == "" || strings.ContainsAny(name, " *") {
+			errs = append(errs, fault.New("usage/argument", "not the name of a host").At("http-host").Got(name).Want("NAME or NAME:PORT, as clients ask for it"))
+		}
+	}
+	for _, file := range c.MCP {
+		if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+			errs = append(errs, fault.New("mcp/config", "no file that names servers of tools").At("mcp").Got(file).Want("a file as .mcp.json is"))
 		}
 	}
 	return errs

@@ -332,6 +332,7 @@ func (c Config) check() error {
 	if c.Train < 0 || c.Train > project.MaxTrain {
 		add(fault.New("usage/argument", "a train of %d changes, where 1 to %d are possible", c.Train, project.MaxTrain).At("train"))
 	}
+	errs = append(errs, c.checkNamed()...)
 	if c.HookTimeout < 0 {
 		add(fault.New("usage/argument", "a hook cannot have less than no time").At("hook timeout").Got(c.HookTimeout.String()))
 	}

@@ -93,6 +93,9 @@ func (m *Means) Fill(c *host.Config) error {
 	errs = append(errs, fault.All(err)...)
 	errs = append(errs, fault.All(m.models.Open(c, m.console.RoleSet()))...)
 	errs = append(errs, fault.All(m.budgets.fill(c))...)
+	if said.Train == 0 { // who says nothing has the flag's default
+		errs = append(errs, fault.New("usage/argument", "a train of no change, where 1 to %d are possible", project.MaxTrain).At("--train").Want("1 lands each change by itself"))
+	}
 	c.Sources, err = Sources(m.console, m.sources)
 	errs = append(errs, fault.All(err)...)
 	return fault.Join(errs)

@@ -71,8 +71,8 @@ func (a *Commands) fromFile(arg string, said *means.Projects, given func(flag st
 	name, place, _ := strings.Cut(arg, "=")
 	path, at := console.CutBranch(place)
 	file := filepath.Join(path, config.Name)
-	if info, err := os.Stat(path); place == "" || err != nil || !info.IsDir() {
-		return arg, "", nil // of which the argument is told
+	if _, err := os.Lstat(file); place == "" || err != nil {
+		return arg, "", nil //nolint:nilerr // there is none, and what is no repository is told of
 	}
 	c, err := a.Settings().Load(config.Places{Workspace: file}, nil)
 	if err != nil {

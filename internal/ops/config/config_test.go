@@ -134,6 +134,7 @@ func TestOPS02_WhatIsWrongIsAllNamedWithItsPlace(t *testing.T) {
 		{"errors before what is no TOML", "modle = 3\n=\n", []string{"f:1:1 config/unknown-key", "f:2:1 config/syntax"}},
 		{"a project's key outside", "check = [\"true\"]\n", []string{"f:1:1 config/unknown-key"}},
 		{"an outer key in a project", "[project.shop]\nrepository = \"x\"\nmodel = \"x\"\n", []string{"f:3:1 config/unknown-key"}},
+		{"a project of which nothing is said", "[project.shop]\n", []string{"f:1:10 config/value"}},
 		{"a project that is no table", "[project]\nshop = \"/src/shop\"\n", []string{"f:2:1 config/type"}},
 		{"an entry that is no name", "[agents]\n\"a=b\" = 3\n\"\" = 2\n", []string{"f:2:1 config/value", "f:3:1 config/value"}},
 		{"a secret", "anthropic-api-key = \"sk-ant-hunter2\"\n", []string{"f:1:1 config/secret"}},

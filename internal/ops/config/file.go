@@ -153,6 +153,9 @@ func (f *file) projects(n *node) {
 }
 
 func (f *file) project(name string, n *node) {
+	if len(n.fields) == 0 {
+		f.add(n.at, fault.New("config/value", "nothing is said of project %q", name).Want("repository = \"PATH\", or leave it out"))
+	}
 	for _, e := range n.fields {
 		k := f.schema.find(e.name)
 		switch {
