@@ -23,14 +23,15 @@ const builtinLayer = "built in"
 func (a *Commands) runPattern() *cobra.Command {
 	var project, answers string
 	var inputs []string
-	var own, alone bool
+	var own, alone, stay bool
 	var by signer
 	cmd := &cobra.Command{
 		Use: "run NAME|FILE REQUEST [flags]", Short: "open a session of a pattern, and talk it through", Args: console.Takes("NAME|FILE", "REQUEST"),
 		Long: `Run opens a session on the host and asks what it asks, one question at a time,
 with what was understood so far. Nothing is proposed, and nothing is done before
 you have sealed the envelope that is made of your words, and is shown whole.
-Ctrl-C leaves the session as it is; "loom pattern resume SESSION" goes on.
+Ctrl-C leaves the session as it is; "loom pattern resume SESSION" goes on. At a
+terminal, or with --stay, it goes on beside the steps: keys steer and abort.
 
 A model of the host asks, and can do nothing else; without one, with
 --own-questions, or where its questions are held back, the pattern asks its own.
@@ -58,7 +59,7 @@ file says, whole, and nothing else. It exits 10 where the session waits.`,
 			}
 			return a.With(cmd.Context(), func(c *client.Client) error {
 				t := a.talk(c, project, given)
-				t.by = &by
+				t.by, t.stay = &by, stay
 				if err := t.act(cmd.Context(), &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Open{Open: open}}); err != nil {
 					return err
 				}
@@ -68,6 +69,7 @@ file says, whole, and nothing else. It exits 10 where the session waits.`,
 		},
 	}
 	by.add(cmd)
+	cmd.Flags().BoolVar(&stay, "stay", false, "stay beside the steps, also without a terminal: a line is a key and its text")
 	cmd.Flags().StringVar(&answers, "intent", "", "answer from this `FILE`: lists of texts by field")
 	cmd.Flags().BoolVar(&own, "own-questions", false, "have the pattern ask its own questions, and no model")
 	cmd.Flags().BoolVar(&alone, "no-judge", false, "have no second model judge the questions of the first")
@@ -143,7 +145,7 @@ func (a *Commands) readIntent(file string) (map[loomv1.IntentField][]string, err
 
 func (a *Commands) resumeSession() *cobra.Command {
 	var project, answers string
-	var rerun bool
+	var rerun, stay bool
 	var by signer
 	cmd := &cobra.Command{
 		Use: "resume SESSION [flags]", Short: "go on with a session that was left, or aborted", Args: console.Takes("SESSION"),
@@ -165,7 +167,7 @@ envelope is shown again and needs its seal.`,
 			}
 			return a.With(cmd.Context(), func(c *client.Client) error {
 				t := a.talk(c, project, given)
-				t.by = &by
+				t.by, t.stay = &by, stay
 				if err := t.look(cmd.Context(), args[0]); err != nil {
 					return err
 				}
@@ -179,6 +181,7 @@ envelope is shown again and needs its seal.`,
 		},
 	}
 	by.add(cmd)
+	cmd.Flags().BoolVar(&stay, "stay", false, "stay beside the steps, also without a terminal: a line is a key and its text")
 	cmd.Flags().BoolVar(&rerun, "rerun", false, "begin an aborted session anew, with the same envelope")
 	cmd.Flags().StringVar(&answers, "intent", "", "answer from this `FILE`, as \"loom pattern run\" does")
 	console.ProjectFlag(cmd, &project)

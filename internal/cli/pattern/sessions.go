@@ -126,33 +126,38 @@ func workText(w io.Writer, s *loomv1.PatternSession) {
 		fmt.Fprintf(w, "its steps are the work of bead %s\n", s.Bead)
 	}
 	for _, fact := range s.Facts {
-		switch f := fact.Fact.(type) {
-		case *loomv1.IntentFact_StepEnded:
-			stepText(w, f.StepEnded)
-		case *loomv1.IntentFact_Steered:
-			fmt.Fprintf(w, "said %d, to the steps that begin from here on: %s\n", f.Steered.Number, console.Line(f.Steered.Text, 300))
-		case *loomv1.IntentFact_TakenBack:
-			fmt.Fprintf(w, "said %d was taken back\n", f.TakenBack.Number)
-		case *loomv1.IntentFact_Revised:
-			fmt.Fprintf(w, "revised%s; what was said for steps before ends with that envelope\n", since(f.Revised.Reason))
-		case *loomv1.IntentFact_Aborted:
-			fmt.Fprintf(w, "aborted at step %d%s, %s\n", f.Aborted.GetRecord().GetAbortedAtStep(), since(f.Aborted.GetRecord().GetReason()), draftText(f.Aborted))
-		case *loomv1.IntentFact_Resumed:
-			fmt.Fprintf(w, "taken up again at %s\n", intent.TakenUpAt(f.Resumed))
-		case *loomv1.IntentFact_AbortAsked:
-			fmt.Fprintf(w, "an abort was asked for%s; it waits for the end of the step that runs\n", since(f.AbortAsked.Reason))
-		case *loomv1.IntentFact_Judged:
-			verdictsText(w, s, f.Judged)
-		case *loomv1.IntentFact_DeliveryFailed:
-			fmt.Fprintf(w, "not delivered%s\n", since(f.DeliveryFailed.Reason))
-		case *loomv1.IntentFact_Delivered:
-			for _, o := range f.Delivered.Outputs {
-				fmt.Fprintf(w, "delivered %s: %s\n", o.Name, o.Place)
-			}
-		case *loomv1.IntentFact_Reintegrated:
-			for _, l := range f.Reintegrated.Lines {
-				fmt.Fprintln(w, l)
-			}
+		factText(w, s, fact)
+	}
+}
+
+// factText tells what a fact is to whoever follows the work.
+func factText(w io.Writer, s *loomv1.PatternSession, fact *loomv1.IntentFact) {
+	switch f := fact.Fact.(type) {
+	case *loomv1.IntentFact_StepEnded:
+		stepText(w, f.StepEnded)
+	case *loomv1.IntentFact_Steered:
+		fmt.Fprintf(w, "said %d, to the steps that begin from here on: %s\n", f.Steered.Number, console.Line(f.Steered.Text, 300))
+	case *loomv1.IntentFact_TakenBack:
+		fmt.Fprintf(w, "said %d was taken back\n", f.TakenBack.Number)
+	case *loomv1.IntentFact_Revised:
+		fmt.Fprintf(w, "revised%s; what was said for steps before ends with that envelope\n", since(f.Revised.Reason))
+	case *loomv1.IntentFact_Aborted:
+		fmt.Fprintf(w, "aborted at step %d%s, %s\n", f.Aborted.GetRecord().GetAbortedAtStep(), since(f.Aborted.GetRecord().GetReason()), draftText(f.Aborted))
+	case *loomv1.IntentFact_Resumed:
+		fmt.Fprintf(w, "taken up again at %s\n", intent.TakenUpAt(f.Resumed))
+	case *loomv1.IntentFact_AbortAsked:
+		fmt.Fprintf(w, "an abort was asked for%s; it waits for the end of the step that runs\n", since(f.AbortAsked.Reason))
+	case *loomv1.IntentFact_Judged:
+		verdictsText(w, s, f.Judged)
+	case *loomv1.IntentFact_DeliveryFailed:
+		fmt.Fprintf(w, "not delivered%s\n", since(f.DeliveryFailed.Reason))
+	case *loomv1.IntentFact_Delivered:
+		for _, o := range f.Delivered.Outputs {
+			fmt.Fprintf(w, "delivered %s: %s\n", o.Name, o.Place)
+		}
+	case *loomv1.IntentFact_Reintegrated:
+		for _, l := range f.Reintegrated.Lines {
+			fmt.Fprintln(w, l)
 		}
 	}
 }

@@ -28,6 +28,7 @@ type talk struct {
 	by      *signer // the CEO, where the seal is signed
 	w       io.Writer
 	s       *loomv1.PatternSession
+	stay    bool // beside the steps, also without a terminal
 }
 
 // talk begins a conversation. With --json it is held beside the answer.
@@ -75,6 +76,14 @@ func (t *talk) goOn(ctx context.Context) error {
 			err = t.await(ctx)
 		case s.Shown != nil:
 			err = t.seal(ctx)
+		case t.stays():
+			if err = t.work(ctx); errors.Is(err, errWorked) {
+				if t.s.Question != nil {
+					err = nil // it is revised
+					continue
+				}
+				return t.end(ctx, nil)
+			}
 		default:
 			return t.end(ctx, nil)
 		}
@@ -130,11 +139,15 @@ func (t *talk) end(ctx context.Context, err error) error {
 		return err
 	}
 	if left {
-		fmt.Fprintf(t.w, "\nsession %s waits: loom pattern resume %s\n", t.s.Id, t.s.Id)
+		does := "waits"
+		if t.s.Running != nil {
+			does = "goes on"
+		}
+		fmt.Fprintf(t.w, "\nsession %s %s: loom pattern resume %s\n", t.s.Id, does, t.s.Id)
 	} else {
 		fmt.Fprintln(t.w)
 		findingsText(t.w, t.s)
-		if waitsForPerson(t.s) {
+		if waitsForPerson(t.s) && !t.stays() {
 			if err := t.look(context.WithoutCancel(ctx), t.s.Id); err != nil {
 				return err
 			}
