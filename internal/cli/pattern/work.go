@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/intent"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -35,7 +34,7 @@ type beside struct {
 
 // stays says whether the conversation goes on after the seal.
 func (t *talk) stays() bool {
-	return !t.a.JSON && (t.stay || t.keys.Single() && console.Terminal(t.w))
+	return !t.a.JSON && (t.stay || t.keys.Single())
 }
 
 // work tells how the session goes on, and takes what the person says, until it has ended,
@@ -159,7 +158,7 @@ func (b *beside) show(ctx context.Context) error {
 // take does what a key or a line says. What is refused is told, and the conversation goes on.
 func (b *beside) take(ctx context.Context, line string) error {
 	key, text, _ := strings.Cut(line, " ")
-	if strings.Contains("pdg", key) && len(key) == 1 && !waitsForPerson(b.s) && !b.keys.Single() {
+	if (key == "p" || key == "d" || key == "g") && !waitsForPerson(b.s) && !b.keys.Single() {
 		b.waiting = line
 		return nil
 	}
