@@ -55,7 +55,8 @@ func SessionWorkflow(p *loomv1.Pattern, criteria int, rs *roles.Set) (*loomv1.De
 		ID: CompletionNode, Role: verifier, IsCriticalPath: proto.Bool(true), DependsOn: []string{p.Steps[len(p.Steps)-1].Name}, Outcome: map[string]string{BrokenField: "string"},
 		Description: "Judge each success criterion of the sealed intent, by its number and word for word, against the files that the steps have left. " +
 			"For one that is met, quote the words of a file that show it as its evidence; nothing is met without such words. For one that is not met, say in its place what is missing. " +
-			"Then look for constraints that what was left does not keep: name each on a line of the field " + BrokenField + ", as its number, a colon, and the words that break it; write added in place of a number for what the operator has added or the pattern demands. Leave it empty where all are kept. Change no file.",
+			"Then look for constraints, and for what the scope says, that what was left does not keep: name each on a line of the field " + BrokenField + ", as its number, a colon, and the words that break it; write scope before the number for one of the scope, and added in place of a number for what the operator has added or the pattern demands. " +
+			"Where the pattern demands what the sealed intent rules out, the intent holds. Leave the field empty where all are kept. Change no file.",
 	}
 	for i := range criteria {
 		check.Outcome[MetField(i+1)], check.Outcome[EvidenceField(i+1)] = "bool", "string"

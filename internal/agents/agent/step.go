@@ -106,7 +106,7 @@ func (j *job) intentText(p *prompt) {
 	b := j.brief.Step
 	whole := strings.TrimSpace(intent.Text(b.Envelope))
 	fmt.Fprintf(p, "session: %s\n", b.Session)
-	const what = "is the sealed intent of the session, in the person's own words. Work for it, and for nothing else"
+	const what = "is the sealed intent of the session, in the person's own words. Work for it, and for nothing else; where what the pattern or a step asks for goes against it, it holds"
 	if strings.Contains(j.brief.Bead.GetDescription(), whole) {
 		p.WriteString("What the bead's goal says " + what + ".\n")
 		return

@@ -13,11 +13,14 @@ import (
 // added since the seal.
 const Added = "constraint/added"
 
-// ConstraintItems returns the items of an envelope's constraints, and [Added]. A verdict on
-// one may be left out: then it counts as kept.
+// ConstraintItems returns the items of an envelope's constraints and of its scope, which binds
+// as they do, and [Added]. A verdict on one may be left out: then it counts as kept.
 func ConstraintItems(e *loomv1.IntentEnvelope) (items []string) {
 	for i := range e.GetConstraints() {
 		items = append(items, fmt.Sprintf("constraint/%d", i+1))
+	}
+	for i := range e.GetScope() {
+		items = append(items, fmt.Sprintf("scope/%d", i+1))
 	}
 	return append(items, Added)
 }

@@ -16,9 +16,9 @@ import (
 //
 //   - complete/FIELD: a field has no quotation, or one that says nothing ("I don't
 //     know"). It blocks for goal and success;
-//   - consistent/contradiction: two constraints, or a constraint and the goal, ask
-//     for opposite things: a bound from above that is below one from below, or the
-//     same thing demanded and forbidden. It blocks;
+//   - consistent/contradiction: two constraints, or one and the goal, the scope or a
+//     criterion, ask for opposite things: a bound from above that is below one from
+//     below, or the same thing demanded and forbidden. It blocks;
 //   - consistent/scope: what the scope leaves out is in the goal. It blocks;
 //   - consistent/criterion: a success criterion consists of words that nobody can
 //     judge by ("good", "schön"). It blocks where all do;
@@ -173,9 +173,7 @@ func shared(a, b vocabulary) string {
 
 func (m *meta) contradictions() {
 	var limits []bound
-	var rules []*loomv1.Quotation
-	rules = append(append(rules, m.envelope.GetConstraints()...), m.envelope.GetGoal()...)
-	rules = append(rules, m.envelope.GetSuccess()...)
+	rules := slices.Concat(m.envelope.GetConstraints(), m.envelope.GetScope(), m.envelope.GetGoal(), m.envelope.GetSuccess())
 	for _, q := range rules {
 		limits = append(limits, m.bounds(q)...)
 	}

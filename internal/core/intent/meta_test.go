@@ -70,6 +70,9 @@ func TestPAT01_MetaValidation(t *testing.T) {
 		{"bound against success", func(e *loomv1.IntentEnvelope, _ *loomv1.IntentMeans) {
 			e.Success = quote("Readers say that at least 40 pages are useful to them.")
 		}, []string{"consistent/contradiction"}, true},
+		{"bound against scope", func(e *loomv1.IntentEnvelope, _ *loomv1.IntentMeans) {
+			e.Constraints, e.Scope = quote("It has at least twelve beats."), quote("At most nine beats.")
+		}, []string{"consistent/contradiction"}, true},
 		{"forbidden and demanded", func(e *loomv1.IntentEnvelope, _ *loomv1.IntentMeans) {
 			e.Constraints = quote("No photographs.", "It must include photographs of the ward.")
 		}, []string{"consistent/contradiction"}, true},

@@ -99,9 +99,10 @@ type Session struct {
 	unmet   []string
 	gaps    []string
 	ended   bool
-	failing bool     // unmet is what was to be delivered, and was not
-	reasons []string // of what is not met, or was not delivered
-	again   []string // the reasons for which the person had a step done again, until it is judged
+	failing bool              // unmet is what was to be delivered, and was not
+	why     map[string]string // by item that is not met, or was not delivered, in the judge's words
+	reasons []reason          // of what is not met, or was not delivered
+	again   []reason          // the reasons for which the person had a step done again, until it is judged
 }
 
 // ID returns the id of the session.
@@ -247,18 +248,11 @@ func (s *Session) Unmet() []string { return s.unmet }
 
 // Again returns why a step is done once more by the person's choice: what was not met, or
 // why it was not delivered. It is empty once that is judged anew.
-func (s *Session) Again() []string { return s.again }
-
-// notMet says of an item of the completion check that it is not met, and why.
-func notMet(e *loomv1.IntentEnvelope, v *loomv1.CompletionVerdict) string {
-	said := v.Item
-	if words := Criterion(e, v.Item); words != "" {
-		said += ", " + words
+func (s *Session) Again() (list []string) {
+	for _, r := range s.again {
+		list = append(list, r.String())
 	}
-	if v.Evidence == "" {
-		return said + ": not met"
-	}
-	return said + ": not met: " + v.Evidence
+	return list
 }
 
 // DeliveryFailed says whether a choice is awaited because what was to be delivered was not.
@@ -362,6 +356,7 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 		s.noModel, s.noJudge = f.Opened.WithoutModel, f.Opened.WithoutJudge
 		s.struck = map[uint32]bool{}
 		s.outputs, s.done, s.active = map[string]*loomv1.StepOutput{}, map[uint32]*loomv1.StepEnded{}, map[string]bool{}
+		s.why = map[string]string{}
 	case *loomv1.IntentFact_Entered:
 		s.phase, s.back = f.Entered.Phase, 0
 		s.stopped = s.stopped && s.phase == Steering
@@ -430,7 +425,7 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 	case *loomv1.IntentFact_Steered:
 		s.steering, s.steers = append(s.steering, f.Steered), f.Steered.Number
 	case *loomv1.IntentFact_TakenBack:
-		s.steering = slices.DeleteFunc(slices.Clone(s.steering), func(st *loomv1.Steered) bool { return st.Number == f.TakenBack.Number })
+		s.takenBack(f.TakenBack.Number)
 	case *loomv1.IntentFact_TempoSet:
 		s.tempo = f.TempoSet.Tempo
 	case *loomv1.IntentFact_AbortAsked:
@@ -458,13 +453,17 @@ func (s *Session) Apply(f *loomv1.IntentFact) error {
 		s.aborted = nil
 	case *loomv1.IntentFact_DeliveryFailed:
 		s.unmet, s.back, s.failing = s.undelivered(), Completion, true
-		s.reasons = []string{"What was judged did not come to its place: " + f.DeliveryFailed.Reason}
+		s.reasons = []reason{{said: "What was judged did not come to its place", why: f.DeliveryFailed.Reason}}
+		for _, item := range s.unmet {
+			s.why[item] = f.DeliveryFailed.Reason
+		}
 	case *loomv1.IntentFact_Judged:
-		s.unmet, s.gaps, s.failing, s.reasons, s.again = nil, nil, false, nil, nil
+		s.unmet, s.gaps, s.failing, s.reasons, s.again, s.why = nil, nil, false, nil, nil, map[string]string{}
 		for _, v := range f.Judged.Verdicts {
 			if !v.Met {
 				s.reasons = append(s.reasons, notMet(s.envelope, v))
 				s.unmet = append(s.unmet, v.Item)
+				s.why[v.Item] = v.Evidence
 			}
 		}
 	case *loomv1.IntentFact_Chosen:

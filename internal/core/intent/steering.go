@@ -53,10 +53,12 @@ func (d *decision) outside(constraint string) string {
 			e.Constraints = append(e.Constraints, &loomv1.Quotation{Text: st.Text})
 		}
 	}
-	known := len((&meta{envelope: e, loosely: true}).all())
+	known := (&meta{envelope: e, loosely: true}).all()
 	e.Constraints = append(e.Constraints, &loomv1.Quotation{Text: constraint})
-	if all := (&meta{envelope: e, loosely: true}).all(); len(all) > known {
-		return all[len(all)-1].Text
+	for _, f := range (&meta{envelope: e, loosely: true}).all() {
+		if !slices.ContainsFunc(known, func(k *loomv1.IntentFinding) bool { return k.Text == f.Text }) {
+			return f.Text
+		}
 	}
 	for _, g := range e.Goal {
 		if words := shared(banned(constraint), content(g.Text)); words != "" && shared(banned(g.Text), banned(constraint)) == "" {
@@ -64,6 +66,9 @@ func (d *decision) outside(constraint string) string {
 		}
 	}
 	for _, s := range e.Scope {
+		if words := shared(named(forbids, s.Text), named(demands, constraint)); words != "" && shared(named(forbids, s.Text), banned(constraint)) == "" {
+			return fmt.Sprintf("it demands what the scope %q leaves out", cut(s.Text))
+		}
 		in := content(s.Text)
 		for _, what := range bans(constraint) {
 			if len(what) > 0 && contains(in, what) && shared(banned(s.Text), what) == "" {

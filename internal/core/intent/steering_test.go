@@ -166,6 +166,10 @@ func TestPAT04_ARedirectAgainstTheIntentInOtherWords(t *testing.T) {
 		{"Without the docs", "A child says it", "Nothing in the docs", true},
 		{"Die globalen Variablen", "Ein Kind sagt es", "Behandle die globalen Variablen nicht", false},
 		{"The docs alone", "A child says it", "Leave out adjectives", true},
+		{"At most nine beats", "A child says it", "At least twelve beats", false},
+		{"Höchstens neun Takte", "Ein Kind sagt es", "Mindestens zwölf Takte", false},
+		{"At most nine beats", "A child says it", "At least three beats", true},
+		{"Only the name, without a logo", "A child says it", "It must have a logo", false},
 	} {
 		w := newWorld(t)
 		w.do(ann, open(naming()))
@@ -387,4 +391,40 @@ func TestPAT04_SteeringIsTakenBack(t *testing.T) {
 	w.refused("intent/outside", ann, steer("At most 3 names.", true))
 	w.do(ann, back(4))
 	w.do(ann, steer("At most 3 names.", true))
+}
+
+// What is taken back is no reason any more to do a step again, and nobody who does it reads it.
+func TestPAT04_WhatIsTakenBackIsNoReason(t *testing.T) {
+	at := func() *world {
+		w := newWorld(t)
+		w.prepared(naming())
+		w.do(ann, steer("Name the rye", true))
+		w.carryOut()
+		w.carryOut()
+		w.do(ann, proceed(0))
+		w.carryOut()
+		unmet := met()
+		unmet[0].Met, unmet[0].Evidence = false, "nobody was asked\nthe operator said: name the rye"
+		w.do(host, judge(append(unmet, &loomv1.CompletionVerdict{Item: intent.Added, Evidence: "no name has a grain in it"})...))
+		return w
+	}
+	takeBack := &loomv1.IntentCommand{Body: &loomv1.IntentCommand_TakeBack{TakeBack: &loomv1.TakeBack{Number: 1}}}
+	want := []string{"success/1, Five people can spell it after one hearing.: not met: nobody was asked"}
+	w := at()
+	w.do(ann, takeBack)
+	w.do(ann, choose(loomv1.CompletionChoice_COMPLETION_CHOICE_STEP, 3))
+	if got := w.Again(); !slices.Equal(got, want) {
+		t.Errorf("taken back before the choice, it is done again because of %q", got)
+	}
+	w = at()
+	w.do(ann, choose(loomv1.CompletionChoice_COMPLETION_CHOICE_STEP, 1))
+	if got := w.Again(); len(got) != 2 {
+		t.Errorf("before it is taken back, it is done again because of %q", got)
+	}
+	w.carryOut()
+	w.carryOut()
+	w.do(ann, takeBack)
+	if got := w.Again(); !slices.Equal(got, want) {
+		t.Errorf("taken back after the choice, it is done again because of %q", got)
+	}
 }

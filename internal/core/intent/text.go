@@ -39,7 +39,8 @@ func Text(e *loomv1.IntentEnvelope) string {
 }
 
 // Criterion returns the words that an item of the completion check is about, a success
-// criterion ("success/1") or a constraint ("constraint/1"); "" for any other item.
+// criterion ("success/1"), a constraint ("constraint/1") or a line of the scope ("scope/1");
+// "" for any other item.
 func Criterion(e *loomv1.IntentEnvelope, item string) string {
 	for i, q := range e.GetSuccess() {
 		if item == fmt.Sprintf("success/%d", i+1) {
@@ -48,6 +49,11 @@ func Criterion(e *loomv1.IntentEnvelope, item string) string {
 	}
 	for i, q := range e.GetConstraints() {
 		if item == fmt.Sprintf("constraint/%d", i+1) {
+			return q.GetText()
+		}
+	}
+	for i, q := range e.GetScope() {
+		if item == fmt.Sprintf("scope/%d", i+1) {
 			return q.GetText()
 		}
 	}

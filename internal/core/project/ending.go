@@ -90,7 +90,7 @@ func resultOf(s *intent.Session, envelope *loomv1.IntentEnvelope, del *loomv1.De
 		fmt.Fprintf(&b, " Its last step said: %q.", cut(oneLine(last.Summary), mostSummary))
 	}
 	for i, gap := range s.Gaps() {
-		fmt.Fprintf(&b, "%s%s", []string{" Left open: ", "; "}[min(i, 1)], cut(oneLine(first(intent.Criterion(envelope, gap), gap)), mostSummary))
+		fmt.Fprintf(&b, "%s%s", []string{" Left open: ", "; "}[min(i, 1)], cut(oneLine(s.OpenEnd(gap)), mostSummary))
 	}
 	return b.String()
 }
@@ -128,7 +128,7 @@ func (d *decision) reintegrate(id string, x *loomv1.Execution, del *loomv1.Deliv
 		}
 	}
 	for _, gap := range s.Gaps() {
-		b, err := d.fileGap(id, x, gap, first(intent.Criterion(envelope, gap), gap))
+		b, err := d.fileGap(id, x, gap, s.OpenEnd(gap))
 		if err != nil {
 			return err
 		}
@@ -141,11 +141,31 @@ func (d *decision) reintegrate(id string, x *loomv1.Execution, del *loomv1.Deliv
 	if x.Landing != nil {
 		line("It left %s, on %s at %.12s.", namesOf(del), x.Landing.Target, x.Landing.Commit)
 	}
-	line("%d of %d criteria and outputs are met.", len(intent.Items(envelope, s.Pattern()))-len(s.Gaps()), len(intent.Items(envelope, s.Pattern())))
+	line("%s", metText(envelope, s))
 	if len(r.Beads) > 0 {
 		line("What stayed open is filed: %s.", strings.Join(r.Beads, ", "))
 	}
 	return d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Reintegrate{Reintegrate: r}})
+}
+
+// metText counts what a session had to meet and has met. Constraints are kept or not, and are
+// none of the items that are counted: where some are accepted as broken, it says how many.
+func metText(envelope *loomv1.IntentEnvelope, s *intent.Session) string {
+	items := intent.Items(envelope, s.Pattern())
+	met := len(items)
+	broken := 0
+	for _, gap := range s.Gaps() {
+		if slices.Contains(items, gap) {
+			met--
+		} else {
+			broken++
+		}
+	}
+	text := fmt.Sprintf("%d of %d criteria and outputs are met", met, len(items))
+	if broken > 0 {
+		text += fmt.Sprintf(", and constraints accepted as not kept: %d", broken)
+	}
+	return text + "."
 }
 
 // fileGap files a bead for what a session left open. It was accepted as it is, so its

@@ -1,6 +1,7 @@
 package project_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,6 +105,7 @@ func TestPAT06_BrokenConstraintsAreJudged(t *testing.T) {
 		"1: eight findings, \"8. The shop\"":   "constraint/1: eight findings, \"8. The shop\"",
 		"Constraint 1 - eight findings":        "constraint/1: eight findings",
 		"added: it names Ann\n1: eight\n1. so": "constraint/added: it names Ann; constraint/1: eight\nso",
+		"scope 1: it tells of July":            "scope/1: it tells of July",
 		"7: there is none of this number":      "constraint/added: 7: there is none of this number",
 		"It names Ann.":                        "constraint/added: It names Ann.",
 	} {
@@ -123,7 +125,7 @@ func TestPAT06_BrokenConstraintsAreJudged(t *testing.T) {
 		var broken []string
 		for _, f := range d.sessionFacts(s.Id) {
 			for _, v := range f.GetJudged().GetVerdicts() {
-				if strings.HasPrefix(v.Item, "constraint/") {
+				if strings.HasPrefix(v.Item, "constraint/") || strings.HasPrefix(v.Item, "scope/") {
 					broken = append(broken, v.Item+": "+v.Evidence)
 				}
 			}
@@ -139,5 +141,49 @@ func TestPAT06_BrokenConstraintsAreJudged(t *testing.T) {
 		if b, _ = d.claim("engineering-manager"); len(b.Step.Gaps) != len(broken) || len(b.Step.Steering) != 1 {
 			t.Errorf("who goes on is told of gaps %q and of %v", b.Step.Gaps, b.Step.Steering)
 		}
+		for i, gap := range b.Step.Gaps {
+			item, why, _ := strings.Cut(broken[i], ": ")
+			words := pattern.Criterion(s.Envelope, item)
+			if !strings.HasSuffix(gap, why) || !strings.Contains(gap, words) || gap == item+": "+item {
+				t.Errorf("who goes on is told of the gap %q, want %q and why: %q", gap, words, why)
+			}
+		}
+	}
+}
+
+// At its end a session counts what was met of criteria and outputs, and apart from that the
+// constraints that were accepted as not kept; the beads of what stays open have words.
+func TestPAT06_TheEndCountsWhatWasMet(t *testing.T) {
+	d := newDesk(t)
+	s := d.sealed()
+	d.work("analyst", leaves("claims.md"))
+	d.speak(s.Id, proceeds(0))
+	d.work("analyst", leaves("findings.md"))
+	d.work("qa-engineer", outcome(success, map[string]any{"success_1": true, "evidence_1": "notes 1 and 3", "broken": "added: it names Ann\nscope 1: it tells of July"}))
+	d.speak(s.Id, chooses(loomv1.CompletionChoice_COMPLETION_CHOICE_GAP, 0))
+	gathered := changing("p1", "claims.md", "findings.md")
+	gathered.Fields = outcome(success, map[string]any{"files": 2}).Fields
+	d.work("engineering-manager", gathered)
+	d.work("engineering-manager", candidate("p1", 1))
+	checked := verified("c-p1", true)
+	checked.Checks[0].Command = verify.Command
+	d.work("qa-engineer", checked)
+	d.work("engineering-manager", landed("c-p1"))
+	s = d.sessionNow(s.Id)
+	if !s.Ended {
+		t.Fatalf("it has not ended: %v", s)
+	}
+	var told []string
+	for _, f := range s.Facts {
+		told = append(told, f.GetReintegrated().GetLines()...)
+		for i, id := range f.GetReintegrated().GetBeads() {
+			want := []string{"it names Ann", "All of June: it tells of July"}[i]
+			if goal := d.bead(id).Goal; goal != "Left open by session s1: "+want {
+				t.Errorf("bead %s is for %q, want %q", id, goal, want)
+			}
+		}
+	}
+	if want := "3 of 3 criteria and outputs are met, and constraints accepted as not kept: 2."; !slices.Contains(told, want) {
+		t.Errorf("the operator is told %q, want %q", told, want)
 	}
 }

@@ -293,8 +293,9 @@ func (d *decision) judged(id string, out *loomv1.Outcome) error {
 	return d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Judge{Judge: j}})
 }
 
-// brokenLine is a line about a constraint that is broken: its number, or "added", and why.
-var brokenLine = regexp.MustCompile(`(?i)^\W*(?:constraint\W*)?(\d+|added)\s*[:.)-]\s*(.*)$`)
+// brokenLine is a line about a constraint that is broken, or the scope: its number, or "added",
+// and why.
+var brokenLine = regexp.MustCompile(`(?i)^\W*(?:(constraint|scope)\W*)?(\d+|added)\s*[:.)-]\s*(.*)$`)
 
 // brokenConstraints reads what a judge says of constraints that are not kept; a line that
 // names none is about what was added.
@@ -302,8 +303,10 @@ func brokenConstraints(e *loomv1.IntentEnvelope, said string) (list []*loomv1.Co
 	known := intent.ConstraintItems(e)
 	for line := range strings.Lines(said) {
 		item, why := intent.Added, strings.TrimSpace(line)
-		if m := brokenLine.FindStringSubmatch(why); m != nil && slices.Contains(known, "constraint/"+strings.ToLower(m[1])) {
-			item, why = "constraint/"+strings.ToLower(m[1]), m[2]
+		if m := brokenLine.FindStringSubmatch(why); m != nil {
+			if named := strings.ToLower(cmp.Or(m[1], "constraint") + "/" + m[2]); slices.Contains(known, named) {
+				item, why = named, m[3]
+			}
 		}
 		if why == "" || noneBroken.MatchString(why) {
 			continue
@@ -385,7 +388,7 @@ func (s *State) stepBrief(x *loomv1.Execution, a *loomv1.Attempt) *loomv1.StepBr
 	if b.Run == nil { // whoever judges is told what everybody agreed to
 		b.Steering, b.Constraints = on.Said(), on.Pattern().Constraints
 		for _, gap := range on.Gaps() {
-			b.Gaps = append(b.Gaps, gap+": "+first(intent.Criterion(envelope, gap), gap))
+			b.Gaps = append(b.Gaps, gap+": "+on.OpenEnd(gap))
 		}
 	}
 	for _, r := range on.Pattern().Rubric {
