@@ -3,6 +3,7 @@ package intent
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/lazy"
@@ -49,6 +50,19 @@ func (d *decision) prepare(p *loomv1.PrepareInputs) error {
 	}
 	d.emit(&loomv1.IntentFact{Fact: &loomv1.IntentFact_Prepared{Prepared: p}})
 	d.start(d.first)
+	return nil
+}
+
+// CheckInput refuses, with intent/input, a text that an input cannot be: nothing where it is
+// required, and words where it is a number.
+func CheckInput(in *loomv1.PatternInput, text string) error {
+	said := strings.TrimSpace(text)
+	switch n, isNumber := number(said); {
+	case said == "" && in.GetRequired():
+		return fault.New("intent/input", "input %q is required, and there is nothing in it", in.Name).At("inputs").Want("--input %s=FILE, with %s", in.Name, strings.TrimSuffix(in.Description, "."))
+	case said != "" && in.GetType() == "number" && (!isNumber || n-n != 0): // NaN, Inf
+		return fault.New("intent/input", "input %q is a number, and no text", in.Name).At("inputs").Got(cut(said)).Want("digits alone, as 7 or 2.5")
+	}
 	return nil
 }
 

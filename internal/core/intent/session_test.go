@@ -398,6 +398,24 @@ func TestPAT01_CompletionIsJudgedWithEvidence(t *testing.T) {
 	}
 }
 
+// An input that is required is not empty, and one that is a number is no prose.
+func TestPAT01_InputsHaveWhatTheyAreFor(t *testing.T) {
+	for text, codes := range map[string][3]string{ // of a required text, an optional list, a number
+		"":                         {"intent/input", "", ""},
+		" \n":                      {"intent/input", "", ""},
+		"7":                        {"", "", ""},
+		"2,5\n":                    {"", "", ""},
+		"The one after the sixth.": {"", "", "intent/input"},
+		"NaN":                      {"", "", "intent/input"},
+	} {
+		for i, in := range []*loomv1.PatternInput{{Name: "brief", Type: "text", Required: true}, {Name: "taken", Type: "list"}, {Name: "part", Type: "number"}} {
+			if err := intent.CheckInput(in, text); fault.Code(err) != codes[i] {
+				t.Errorf("%q for %s: %v, want %q", text, in.Type, err, codes[i])
+			}
+		}
+	}
+}
+
 // Inputs are those of the pattern, typed and hashed.
 func TestPAT01_InputsAreTypedAndHashed(t *testing.T) {
 	w := newWorld(t)

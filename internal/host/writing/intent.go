@@ -8,6 +8,7 @@ import (
 
 	"github.com/loomrun/loom/actors"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/intent"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/host/reading"
 	"github.com/loomrun/loom/internal/host/service"
@@ -100,19 +101,22 @@ func (w *Writer) openSession(ctx context.Context, act *loomv1.ActInSession, open
 		return err
 	}
 	act.Command.Body = &loomv1.IntentCommand_Open{Open: &loomv1.OpenSession{Pattern: p, Request: open.Request, WithoutModel: open.WithoutModel || !w.config.AsksModel, WithoutJudge: open.WithoutJudge}}
-	kinds := map[string]string{}
+	declared := map[string]*loomv1.PatternInput{}
 	for _, in := range p.Inputs {
-		kinds[in.Name] = in.Type
+		declared[in.Name] = in
 	}
 	for i, in := range open.Inputs {
 		if len(in.GetText()) > maxSessionInput || !utf8.ValidString(in.GetText()) {
 			return fault.New("intent/input", "an input is text of at most %d bytes", maxSessionInput).At(fmt.Sprintf("inputs[%d]", i)).Got(in.GetName())
 		}
+		if err := intent.CheckInput(declared[in.GetName()], in.GetText()); err != nil {
+			return err
+		}
 		ref, err := w.config.Blobs.Put(ctx, []byte(w.config.Secrets.Text(in.GetText())), "text/plain")
 		if err != nil {
 			return err
 		}
-		act.Inputs = append(act.Inputs, &loomv1.PreparedInput{Name: in.GetName(), Type: kinds[in.GetName()], Content: ref})
+		act.Inputs = append(act.Inputs, &loomv1.PreparedInput{Name: in.GetName(), Type: declared[in.GetName()].GetType(), Content: ref})
 	}
 	return nil
 }
