@@ -178,3 +178,24 @@ func (b *bench) text(ref *loomv1.BlobRef) string {
 	}
 	return string(data)
 }
+
+// Who claims success against a check that fails is ended after some refusals; whoever is
+// asked about it then sees which check that was, and the end of what it printed.
+func TestREAL04_WhatRefusedTheOutcomeIsTold(t *testing.T) {
+	longtest.Skip(t)
+	b := newBench(t, func(r *model.Request) (*model.Response, error) {
+		if answers(r) == 0 {
+			return says(call("file_write", map[string]any{"path": "b.txt", "content": "two\n"})), nil
+		}
+		return finish("success"), nil
+	})
+	br := brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+	br.Execution.Checks = []string{"true", "echo no such thing; exit 3"}
+	out := b.must(br)
+	if out.Code != "verify/failed" || !strings.Contains(out.Summary, "echo no s") || !strings.Contains(out.Notes, "no such thing\n") || strings.Contains(out.Notes, "<data>") {
+		t.Errorf("the outcome is %v", out)
+	}
+	if c := out.Checks; len(c) != 1 || c[0].Passed || c[0].Command != "echo no such thing; exit 3" || c[0].ExitCode != 3 || c[0].Output.GetSha256() == "" {
+		t.Errorf("its checks are %v", c)
+	}
+}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -89,7 +90,7 @@ func (r *run) finish(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, e
 		r.job.page = r.page(ctx) // which is asked for after the turn, too
 	}
 	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(limited), errTime) {
-		return r.stopped(turn.Stop{Code: "turn/time", Reason: fmt.Sprintf("the turn took %s, all that its role may", r.role.Limits.Time)}), nil
+		return r.stopped(ctx, turn.Stop{Code: "turn/time", Reason: fmt.Sprintf("the turn took %s, all that its role may", r.role.Limits.Time)})
 	}
 	return out, err
 }
@@ -120,7 +121,7 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 				case stop != nil && r.t.Converses:
 					err = r.halt(ctx, stop.Code, stop.Reason)
 				case stop != nil:
-					return r.stopped(*stop), nil
+					return r.stopped(ctx, *stop)
 				}
 			}
 		case turn.Compact:
@@ -151,9 +152,11 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 				err = r.halt(ctx, s.Code, s.Reason)
 				break
 			}
-			out := r.stopped(s)
-			out.Sources = r.sources()
-			return out, nil
+			out, err := r.stopped(ctx, s)
+			if err == nil {
+				out.Sources = r.sources()
+			}
+			return out, err
 		default:
 			err = fmt.Errorf("turn of attempt %q wants %T", r.brief.Attempt.Id, s)
 		}
@@ -182,10 +185,35 @@ func (j *job) spending() turn.Limits {
 	return turn.Limits{Tokens: j.role.Limits.Tokens, MicroUSD: j.role.Limits.MicroUSD}
 }
 
-func (r *run) stopped(s turn.Stop) *loomv1.Outcome {
+// stopped is the outcome of a turn that was ended. Where a check has refused what the agent
+// would have ended with, it has the check and the end of what that printed.
+func (r *run) stopped(ctx context.Context, s turn.Stop) (*loomv1.Outcome, error) {
 	out := s.Outcome()
 	out.Fields = r.outcome(out.Status, "", "", nil).Fields
-	return out
+	if s.Gate == nil {
+		return out, nil
+	}
+	output, err := r.text(ctx, s.Gate.Result.GetOutput())
+	if err != nil {
+		return nil, err
+	}
+	out.Notes = text(lastLines(printed(output), tailLines, tailBytes))
+	if command := commandOf(s.Gate.Call); command != "" {
+		out.Summary = cut(text(fmt.Sprintf("%s: %q", out.Summary, command)), turn.MaxSummary/4)
+		out.Checks = []*loomv1.CheckRun{{Command: command, ExitCode: s.Gate.Result.ExitCode, Output: s.Gate.Result.Output}}
+	}
+	return out, nil
+}
+
+// commandOf is the command line of a call of the runtime's own, or "" for another.
+func commandOf(c *loomv1.ToolCall) string {
+	var a struct {
+		Command string `json:"command"`
+	}
+	if err := json.Unmarshal([]byte(c.GetArguments()), &a); err != nil {
+		return ""
+	}
+	return a.Command
 }
 
 // record makes steps durable and folds them into the local copy.

@@ -41,9 +41,13 @@ func (s snoozes) first(list []*loomv1.Waiting) (at time.Time) {
 	return at
 }
 
-// asleep reads what is snoozed still, for the deployment of a client.
+// asleep reads what is snoozed still, for the deployment of a client. Where no host runs
+// that knows which one that is, nothing is left out.
 func (a *Commands) asleep(ctx context.Context, c *client.Client) (snoozes, error) {
 	path, err := snoozePath(ctx, c)
+	if fault.Status(err) == fault.Unavailable {
+		return snoozes{}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -42,5 +42,8 @@ func refused(all []*round) (Stop, bool) {
 	if n <= Refusals || last == nil {
 		return Stop{}, false
 	}
-	return Stop{cmp.Or(last.Result.GetCode(), "verify/failed"), fmt.Sprintf("the outcome was refused %d times, the last because: %s", n, last.Result.GetSummary())}, true
+	return Stop{
+		Code: cmp.Or(last.Result.GetCode(), "verify/failed"), Gate: last,
+		Reason: fmt.Sprintf("the outcome was refused %d times, the last because: %s", n, last.Result.GetSummary()),
+	}, true
 }

@@ -58,6 +58,9 @@ type Stop struct {
 	Code string
 	// Reason is a sentence for a person.
 	Reason string
+	// Gate is the call of the runtime's own that has refused the outcome last, where that
+	// is why it ends.
+	Gate *loomv1.ToolStep
 }
 
 func (Begin) step()    {}
@@ -109,16 +112,16 @@ func Next(t *loomv1.Turn, n *loomv1.NodeDefinition, l Limits) Step {
 func bound(t *loomv1.Turn, all []*round, n *loomv1.NodeDefinition, l Limits) (Stop, bool) {
 	if bad := useless(all, n); bad > l.repairs() {
 		_, problem := all[len(all)-1].verdict(n)
-		return Stop{"model/invalid-output", fmt.Sprintf("the model gave %s in a row, the last because: %s", count(bad, "useless answer"), firstLine(problem))}, true
+		return Stop{Code: "model/invalid-output", Reason: fmt.Sprintf("the model gave %s in a row, the last because: %s", count(bad, "useless answer"), firstLine(problem))}, true
 	}
 	if stop, ok := refused(all); ok {
 		return stop, true
 	}
 	if reason := loop(all); reason != "" {
-		return Stop{"turn/loop", reason}, true
+		return Stop{Code: "turn/loop", Reason: reason}, true
 	}
 	if given := len(all) - 1; given >= l.iterations() {
-		return Stop{"turn/iterations", fmt.Sprintf("the model gave %s without finishing, as many as it may", count(given, "answer"))}, true
+		return Stop{Code: "turn/iterations", Reason: fmt.Sprintf("the model gave %s without finishing, as many as it may", count(given, "answer"))}, true
 	}
 	return spent(t, l)
 }
@@ -139,9 +142,9 @@ func spent(t *loomv1.Turn, l Limits) (Stop, bool) {
 	tokens, money := used(t)
 	switch {
 	case l.Tokens > 0 && tokens >= l.Tokens:
-		return Stop{"turn/budget", fmt.Sprintf("the turn has used %d tokens, of the %d that its role may", tokens, l.Tokens)}, true
+		return Stop{Code: "turn/budget", Reason: fmt.Sprintf("the turn has used %d tokens, of the %d that its role may", tokens, l.Tokens)}, true
 	case l.MicroUSD > 0 && money >= l.MicroUSD:
-		return Stop{"turn/budget", fmt.Sprintf("the turn has cost %.6f USD, of the %.6f that its role may", float64(money)/1e6, float64(l.MicroUSD)/1e6)}, true
+		return Stop{Code: "turn/budget", Reason: fmt.Sprintf("the turn has cost %.6f USD, of the %.6f that its role may", float64(money)/1e6, float64(l.MicroUSD)/1e6)}, true
 	}
 	return Stop{}, false
 }
@@ -154,9 +157,9 @@ func Over(t *loomv1.Turn, l Limits, tokens, microUSD int64) (Stop, bool) {
 	tokens, microUSD = tokens+usedTokens, microUSD+usedMoney
 	switch {
 	case l.Tokens > 0 && tokens > l.Tokens:
-		return Stop{"turn/budget", fmt.Sprintf("with the next answer the turn can use %d tokens, of the %d that its role may", tokens, l.Tokens)}, true
+		return Stop{Code: "turn/budget", Reason: fmt.Sprintf("with the next answer the turn can use %d tokens, of the %d that its role may", tokens, l.Tokens)}, true
 	case l.MicroUSD > 0 && microUSD > l.MicroUSD:
-		return Stop{"turn/budget", fmt.Sprintf("with the next answer the turn can cost %.6f USD, of the %.6f that its role may", float64(microUSD)/1e6, float64(l.MicroUSD)/1e6)}, true
+		return Stop{Code: "turn/budget", Reason: fmt.Sprintf("with the next answer the turn can cost %.6f USD, of the %.6f that its role may", float64(microUSD)/1e6, float64(l.MicroUSD)/1e6)}, true
 	}
 	return Stop{}, false
 }

@@ -124,7 +124,7 @@ func (s *script) compact(room int) Step {
 	head, _ := raw.beginning()
 	history := room - Size(head) - perMessage
 	if history < leastHistory {
-		return Stop{"turn/context", fmt.Sprintf("the prompt is counted as %d tokens, and the model takes %d, of which %d are kept for its instructions, tools and answer",
+		return Stop{Code: "turn/context", Reason: fmt.Sprintf("the prompt is counted as %d tokens, and the model takes %d, of which %d are kept for its instructions, tools and answer",
 			Tokens(Size(head)), s.limits.Window.Tokens, s.limits.Window.Reserved)}
 	}
 	c := Compact{Bytes: history / summaryShare}

@@ -4,6 +4,7 @@ package service
 
 import (
 	"context"
+	"errors"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -45,7 +46,7 @@ func Of[Q, R any, QP message[Q], RP message[R]](answer func(ctx context.Context,
 			}
 		}
 		reply := RP(new(R))
-		refuse(reply, err)
+		refuse(ctx, reply, err)
 		return reply
 	}
 }
@@ -55,7 +56,12 @@ func Asked[Q, R any, QP message[Q], RP message[R]](answer func(ctx context.Conte
 	return Of(func(ctx context.Context, q QP, _ Call) (RP, error) { return answer(ctx, q) })
 }
 
-func refuse(reply proto.Message, err error) {
+// refuse has a reply say why there is none. What a stopping host breaks off is no fault of
+// its own: whoever asked asks again, and another host or the next start answers.
+func refuse(ctx context.Context, reply proto.Message, err error) {
+	if fault.Code(err) == "" && errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		err = fault.New("host/stopping", "the host is stopping; try again")
+	}
 	m := reply.ProtoReflect()
 	m.Set(m.Descriptor().Fields().ByName("error"), protoreflect.ValueOfMessage(fault.From(err).Proto().ProtoReflect()))
 }
