@@ -25,10 +25,15 @@ func listText(w io.Writer, width int, v *loomv1.View, asleep snoozes) {
 	}
 	whole, shown, several := wholes(v), 0, severalProjects(v)
 	for _, one := range v.Waits {
-		if !asleep.has(one) {
-			shown++
-			waitText(w, width, one, whole[one.Id], several)
+		if asleep.has(one) {
+			continue
 		}
+		shown++
+		if p := whole[one.Id]; p != nil && len(v.Waits) == 1 && p.Change == nil { // there is room for all of it
+			ApprovalText(w, width, p, "", nil)
+			continue
+		}
+		waitText(w, width, one, whole[one.Id], several)
 	}
 	if n := len(v.Waits) - shown; n > 0 {
 		fmt.Fprintf(w, "%d snoozed until %s or later: loom inbox --snoozed\n", n, console.Stamp(timestamppb.New(asleep.first(v.Waits))))
