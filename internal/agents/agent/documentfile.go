@@ -56,7 +56,7 @@ func (p *paper) review(ctx context.Context, tree *git.Worktree, conflicts []stri
 
 // mend carries out what the rules recommend for errors.
 func (p *paper) mend() {
-	found := p.byRules().Run(p.base)
+	found := p.byRules(p.base)
 	wanted := map[string]bool{}
 	for _, f := range found.Findings {
 		if f.Severity == "error" && f.Patch != "" {
@@ -74,7 +74,7 @@ func (p *paper) mend() {
 // judged is what rules and a model (nil for none) say of a spec, and which patches of a
 // person's could not be carried out.
 func (p *paper) judged(spec proto.Message, model *loomv1.ReviewReport) *loomv1.ReviewReport {
-	r := document.Merge(p.byRules().Run(spec), model)
+	r := document.Merge(p.byRules(spec), model)
 	for _, f := range p.theirs.findings() {
 		r.Findings = append(r.Findings, f)
 		if r.Severity == "ok" || r.Severity == "info" {
@@ -256,7 +256,7 @@ func (p *paper) report(spec proto.Message) *loomv1.ReviewReport {
 			}
 		}
 	}
-	return p.byRules().Run(spec)
+	return p.byRules(spec)
 }
 
 // postlog has the project remember that there is the document. It changes no file.

@@ -70,7 +70,7 @@ func (p *paper) writes(name string) bool {
 	})
 }
 
-const moveAway = "move it away or rename it, or have the document called otherwise with another artifact"
+const moveAway = "move it away or rename it and submit the work again, or have the document called otherwise with another artifact"
 
 // foreignFiles are the rendered files, and the Markdown that may take their place, that
 // are not those of the record.

@@ -1,10 +1,14 @@
 package agent
 
 import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/document"
+	"github.com/loomrun/loom/internal/craft/office"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -48,7 +52,25 @@ func readOwnRules(dir string, context *structpb.Struct) (h ownRules, err error) 
 	return h, nil
 }
 
-// byRules is the review by which the document is held against the rules.
-func (p *paper) byRules() document.Review {
-	return document.Review{Rules: p.own.rules, Clauses: p.own.clauses, Outline: p.outline()}
+// byRules holds a spec against the rules and, where it becomes pages, against the most of
+// them that the outline allows.
+func (p *paper) byRules(spec proto.Message) *loomv1.ReviewReport {
+	outline := p.outline()
+	r := document.Review{Rules: p.own.rules, Clauses: p.own.clauses, Outline: outline}.Run(spec)
+	most := int(outline.GetConstraints().GetMaxPages())
+	if most == 0 || p.format != "docx" && p.format != "pdf" {
+		return r
+	}
+	pages, err := office.Pages(spec, office.Options{Style: p.own.style, Image: p.image})
+	if err != nil || pages <= most { // what cannot be laid out is told when the file is made
+		return r
+	}
+	r.Findings = append(r.Findings, &loomv1.ReviewFinding{
+		Rule: "outline/pages", Severity: "warn", Path: "sections",
+		Message: fmt.Sprintf("it takes %d pages, and the outline allows %d: shorten it", pages, most),
+	})
+	if r.Severity == "ok" || r.Severity == "info" {
+		r.Severity = "warn"
+	}
+	return r
 }

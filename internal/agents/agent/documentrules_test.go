@@ -4,8 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/loomrun/loom/internal/core/document"
@@ -26,9 +28,42 @@ func TestDOC03_AReviewGoesByOwnRules(t *testing.T) {
 	spec := &loomv1.DocumentSpec{Version: "0.2", Title: "It", Sections: []*loomv1.DocumentSection{{Id: "a", Heading: "What we ask for", Body: "We ask for a roof."}}}
 	found := func(own ownRules) bool {
 		p := &paper{dir: dir, files: document.FilesOf("roof", "docx"), own: own}
-		return slices.ContainsFunc(p.byRules().Run(spec).Findings, func(f *loomv1.ReviewFinding) bool { return f.Rule == "house/roof" })
+		return slices.ContainsFunc(p.byRules(spec).Findings, func(f *loomv1.ReviewFinding) bool { return f.Rule == "house/roof" })
 	}
 	if !found(own) || found(ownRules{}) {
 		t.Errorf("by its own rules it finds the phrase: %t, by Loom's: %t", found(own), found(ownRules{}))
+	}
+}
+
+// A document that becomes pages is held against the most that its outline allows.
+func TestDOC07_AReviewCountsPages(t *testing.T) {
+	outline := &loomv1.PlanningOutline{
+		Version: "0.1", ArtifactType: "docx", Purpose: "A report", Constraints: &loomv1.OutlineConstraints{MaxPages: proto.Int32(1)},
+		Sections: []*loomv1.OutlineSection{{Id: "a", Title: "What we found", Goal: "All of it"}},
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "roof.outline.json"), document.JSON(outline), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		format     string
+		paragraphs int
+		want       string
+	}{
+		{"docx", 1, ""},
+		{"docx", 60, "it takes 2 pages, and the outline allows 1: shorten it"},
+		{"html", 60, ""},
+	} {
+		spec := &loomv1.DocumentSpec{Version: "0.2", Title: "It", Sections: []*loomv1.DocumentSection{{Id: "a", Heading: "What we found", Body: strings.Repeat("We found it.\n\n", tt.paragraphs)}}}
+		p := &paper{dir: dir, files: document.FilesOf("roof", tt.format), format: tt.format, job: &job{}}
+		got := ""
+		for _, f := range p.byRules(spec).Findings {
+			if f.Rule == "outline/pages" {
+				got = f.Message
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%d paragraphs as %s: %q, want %q", tt.paragraphs, tt.format, got, tt.want)
+		}
 	}
 }

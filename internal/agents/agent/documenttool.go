@@ -135,7 +135,7 @@ func (p *paper) takeSpec(a artifactCall) (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: written, %d nodes\n%s", p.files.Spec, len(document.Nodes(spec)), patchLines(report))
-	found := p.byRules().Run(spec)
+	found := p.byRules(spec)
 	if len(found.Findings) == 0 {
 		b.WriteString("A review finds nothing.\n")
 		return b.String(), nil
@@ -379,6 +379,12 @@ func (p *paper) pattern() string {
 	return reviewPattern
 }
 
+// specForm is what the schema of a spec does not tell of how it is written.
+const specForm = "How it is written: a body is paragraphs in Markdown with an empty line between them (emphasis, code, links, lists, quotes), never with a heading or a table: " +
+	"those are a section of its own, with its level, and the section's table. A section's parts stand in the order body, bullets, steps, table, figures, callouts. " +
+	"\"Table 1\" and \"Figure 2\" in a text are references; captions have no number. [1] cites the first of sources; [^id] names one of footnotes. " +
+	"The last row of figures belongs into totals, by the header of its column. Pictures are files of the workspace.\n"
+
 const reviewPattern = `{"specVersion": "0.2", "checks": {"structure": {"ok": true}}, "severity": "warn",
  "findings": [{"rule": "model/argument", "path": "sections[1].body", "severity": "warn", "message": "the reason is missing"}],
  "recommendedPatches": [{"id": "p1", "target": "sections[1].body", "action": "append", "value": "Because ..."}], "blockCommit": false}`
@@ -402,6 +408,8 @@ func (j *job) paperText() string {
 		}
 	case rendering:
 		fmt.Fprintf(&b, "Carry out %s: each section names in outlineId the outline's section that it is about. Then mend what the review finds with kind patches.\n", p.files.Outline)
+		b.WriteString("A long document need not be written in one call: write its first sections, and append the others with patches, {\"target\": \"sections\", \"action\": \"append\", \"value\": {...}}.\n")
+		b.WriteString(specForm)
 		if len(p.theirs.patches) > 0 {
 			fmt.Fprintf(&b, "A person left patches in %s. The runtime carries them out before the review; do not do so yourself, and keep the sections that they name.\n", p.files.Patches)
 		}
@@ -424,12 +432,15 @@ func (b *prompt) reviewed(p *paper) {
 	b.WriteString("Judge what rules cannot: is it true, complete, and of use to its reader? Recommend patches for what can be mended; they are carried out at once, and each that is refused is told. " +
 		"Set blockCommit only for what patches cannot mend: the spec is then written again. A report looks like this:\n" + reviewPattern + "\n")
 	if len(p.mended) > 0 {
-		fmt.Fprintf(b, "The runtime has mended %d errors already.\n", len(p.mended))
+		b.WriteString("The runtime has mended these errors already; see whether a text still says what stood there:\n")
+		for _, x := range p.mended {
+			fmt.Fprintf(b, "- %s %s\n", x.Action, x.Target)
+		}
 	}
 	if n := p.theirs.refused.GetApplied(); n > 0 {
 		fmt.Fprintf(b, "%d patches of a person's are carried out: leave what they changed as it is.\n", n)
 	}
-	found := p.byRules().Run(p.base)
+	found := p.byRules(p.base)
 	if len(found.Findings) == 0 {
 		b.WriteString("The rules find nothing.\n")
 		return

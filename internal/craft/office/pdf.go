@@ -16,6 +16,7 @@ import (
 	"golang.org/x/image/font/gofont/gomono"
 	"golang.org/x/image/font/gofont/goregular"
 	"golang.org/x/image/font/sfnt"
+	"google.golang.org/protobuf/proto"
 )
 
 // pdf writes pages. They are laid out twice: once to know which page each heading is
@@ -55,6 +56,21 @@ func (w *work) pages(f *flow) ([]int, error) {
 		return nil, err
 	}
 	return first.headings, nil
+}
+
+// Pages is how many pages a spec takes, by the layout of our pdf; that of a word processor
+// may have one more or less in ten. Errors are those of [Render].
+func Pages(spec proto.Message, o Options) (int, error) {
+	w := &work{Options: o}
+	f, err := w.flow(spec)
+	if err != nil {
+		return 0, err
+	}
+	l, err := w.layout(f, nil, 0)
+	if err != nil {
+		return 0, err
+	}
+	return l.PageCount(), nil
 }
 
 // The page, in points.
