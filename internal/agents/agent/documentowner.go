@@ -9,6 +9,7 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/document"
+	"github.com/loomrun/loom/internal/craft/office"
 	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -25,7 +26,7 @@ type theirs struct {
 // before the work, and held against the record, so that no model is asked in vain.
 // A person's patches are no obstacle: they are taken along.
 func (p *paper) someonesOwn(ctx context.Context, base string) (*fault.Error, error) {
-	names := slices.Collect(p.names())
+	names := append(slices.Collect(p.names()), p.otherRecords()...)
 	dir, done, err := p.checkoutOf(ctx, git.Cone{Dirs: []string{".loom"}}.With(names), base, base) // only where these lie
 	if err != nil {
 		return nil, err
@@ -58,6 +59,17 @@ func (p *paper) names() func(yield func(string) bool) {
 	list := []string{p.files.Outline, p.files.Spec, p.files.Review, p.files.Patches, p.files.Record, p.files.File, p.artifact + ".md"}
 	slices.Sort(list)
 	return slices.Values(slices.Compact(list))
+}
+
+// otherRecords are the records of the document in its other formats. They vouch for outline,
+// spec, review and patches too, which all formats have in common.
+func (p *paper) otherRecords() (names []string) {
+	for _, format := range office.Formats {
+		if name := document.FilesOf(p.artifact, format).Record; name != p.files.Record {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // writes says which files the stages of this process write.
@@ -106,7 +118,12 @@ func (p *paper) foreignArtifacts(there map[string][]byte) (problems []*fault.Err
 	for name, file := range p.files.Artifacts() {
 		artifacts[name] = there[file]
 	}
-	for _, name := range document.Foreign(there[p.files.Record], artifacts) {
+	unknown := document.Foreign(there[p.files.Record], artifacts)
+	for _, record := range p.otherRecords() {
+		others := document.Foreign(there[record], artifacts)
+		unknown = slices.DeleteFunc(unknown, func(name string) bool { return !slices.Contains(others, name) })
+	}
+	for _, name := range unknown {
 		switch file := p.files.Artifacts()[name]; {
 		case !p.writes(name):
 		case name == "patches":

@@ -67,3 +67,29 @@ func TestDOC07_AReviewCountsPages(t *testing.T) {
 		}
 	}
 }
+
+// The record of one format vouches for what another has in common with it, and for nothing
+// that was changed since.
+func TestDOC01_ASecondFormatIsMadeOfTheSameSpec(t *testing.T) {
+	spec := document.JSON(&loomv1.DocumentSpec{Version: "0.2", Title: "It", Sections: []*loomv1.DocumentSection{{Id: "a", Heading: "What we found", Body: "All of it."}}})
+	m, err := document.Read("", spec, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := document.JSON(document.NewRecord(document.Making{
+		Artifact: "roof.docx", Format: "docx", Spec: m, Data: []byte("x"), At: "2026-03-01T00:00:00Z", Written: document.Written(map[string][]byte{"spec": spec}),
+	}))
+	p := &paper{stage: loomv1.DocumentStage_DOCUMENT_STAGE_RENDER, artifact: "roof", format: "pdf", files: document.FilesOf("roof", "pdf"), job: &job{brief: &loomv1.Brief{}}}
+	for name, tt := range map[string]struct {
+		spec []byte
+		want int
+	}{
+		"as it was written": {spec, 0},
+		"changed since":     {[]byte(strings.Replace(string(spec), "All of it", "Nothing", 1)), 1},
+	} {
+		there := map[string][]byte{"roof.spec.json": tt.spec, "roof.docx.record.json": record}
+		if problems := p.foreignArtifacts(there); len(problems) != tt.want {
+			t.Errorf("%s: %v", name, problems)
+		}
+	}
+}
