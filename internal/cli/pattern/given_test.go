@@ -68,6 +68,18 @@ func TestPAT02_OnlyWhatTheFileSaysIsSignedUnasked(t *testing.T) {
 	}
 }
 
+// Who looks at a session sees, as whoever seals it does, where a model quotes a part alone.
+func TestPAT02_ASessionShowsAPartOfAnAnswer(t *testing.T) {
+	answers := []*loomv1.IntentAnswer{said(1, intent.Constraints, "Do not delete old orders")}
+	var out strings.Builder
+	sessionText(&out, &loomv1.PatternSession{Id: "s1", Answers: answers, Shown: &loomv1.IntentDrafted{Envelope: &loomv1.IntentEnvelope{
+		Answers: answers, Constraints: []*loomv1.Quotation{quote(1, "delete old orders")},
+	}}})
+	if want := "\n!  constraints quotes \"delete old orders\""; !strings.Contains(out.String(), want) {
+		t.Errorf("shown is\n%s\nwant %q", out.String(), want)
+	}
+}
+
 // What a model left out of an envelope is told to whoever would sign it, who is asked.
 func TestPAT02_WhoSignsIsAskedAboutAPartOfAnAnswer(t *testing.T) {
 	var out strings.Builder

@@ -103,6 +103,9 @@ func sessionText(w io.Writer, s *loomv1.PatternSession) {
 		if s.Seal != nil {
 			fmt.Fprintf(w, "sealed by %s at %s, digest %s\n", s.Seal.GetBy().GetName(), console.Stamp(s.Seal.Time), s.Seal.Digest)
 		} else {
+			for _, p := range cropped(e) {
+				fmt.Fprintf(w, "!  %s\n", console.Printable(p))
+			}
 			fmt.Fprintf(w, "not sealed, digest %s\n", s.Shown.Digest)
 		}
 	}

@@ -187,3 +187,35 @@ func TestPAT06_TheEndCountsWhatWasMet(t *testing.T) {
 		t.Errorf("the operator is told %q, want %q", told, want)
 	}
 }
+
+// A step that is done again and leaves the very same files says so in its session, and whoever
+// judges is told.
+func TestPAT06_AStepDoneAgainThatLeavesTheSameIsTold(t *testing.T) {
+	for again, want := range map[string]string{
+		strings.Repeat("a", 64): "It was done again, and left what it had left before: findings.md",
+		strings.Repeat("b", 64): "",
+	} {
+		d := newDesk(t)
+		s := d.sealed()
+		d.work("analyst", leaves("claims.md"))
+		d.speak(s.Id, proceeds(0))
+		d.work("analyst", leaves("findings.md"))
+		d.work("qa-engineer", outcome(success, map[string]any{"success_1": false, "evidence_1": "", "broken": ""}))
+		d.speak(s.Id, chooses(loomv1.CompletionChoice_COMPLETION_CHOICE_STEP, 2))
+		out := leaves("findings.md")
+		out.Left[0].Content.Sha256 = again
+		d.work("analyst", out)
+		b, _ := d.claim("qa-engineer")
+		judge := ""
+		for _, done := range b.Step.Done {
+			judge += strings.TrimSpace(done.Notes)
+		}
+		told := ""
+		for _, f := range d.sessionFacts(s.Id) {
+			told += strings.TrimSpace(f.GetStepEnded().GetNotes())
+		}
+		if judge != want || told != want {
+			t.Errorf("the judge is told %q and the operator %q, want %q", judge, told, want)
+		}
+	}
+}

@@ -202,7 +202,8 @@ func (d *decision) stepEnded(id string, run *loomv1.StepStarted, out *loomv1.Out
 	end := &loomv1.EndStep{Step: run.Step, Run: run.Run, Status: loomv1.StepStatus_STEP_STATUS_FAILED, Summary: cut(why, MaxComment)}
 	if most := int(run.GetLimits().GetAnswerBytes()); why == "" {
 		end.Status, end.Summary = loomv1.StepStatus_STEP_STATUS_DONE, cut(out.GetSummary(), min(MaxComment, most/2))
-		end.Notes = cut(out.GetNotes(), most-len(end.Summary))
+		same := leftAsBefore(s, run.Step, out)
+		end.Notes = cut(out.GetNotes(), max(0, most-len(end.Summary)-len(same))) + same
 		for _, f := range out.GetLeft() {
 			w := &loomv1.WriteLayer{Step: run.Step, Layer: intent.LayerFiles, Name: strings.TrimPrefix(f.Name, intent.Folder(id)+"/"), Content: f.Content}
 			if err := d.carry(id, &loomv1.IntentCommand{Body: &loomv1.IntentCommand_Write{Write: w}}); d.refuses(err) {
@@ -217,6 +218,26 @@ func (d *decision) stepEnded(id string, run *loomv1.StepStarted, out *loomv1.Out
 		return d.stepEnded(id, run, nil, err.Error())
 	}
 	return err
+}
+
+// asBefore begins the note on a step that was done again and has changed nothing of what it
+// leaves.
+const asBefore = "It was done again, and left what it had left before: "
+
+// leftAsBefore is that note, "" where a file is new or another one than before.
+func leftAsBefore(s *intent.Session, step uint32, out *loomv1.Outcome) string {
+	if _, again := s.Done(step); !again || len(out.GetLeft()) == 0 {
+		return ""
+	}
+	var names []string
+	for _, f := range out.Left {
+		name := strings.TrimPrefix(f.Name, intent.Folder(s.ID())+"/")
+		if made, ok := s.Output(name); !ok || made.Step != step || made.GetContent().GetSha256() != f.GetContent().GetSha256() {
+			return ""
+		}
+		names = append(names, name)
+	}
+	return "\n" + cut(asBefore+strings.Join(names, ", "), mostSummary)
 }
 
 // followTooLong ends a step whose attempt has run out of time, which is the boundary: its
@@ -402,7 +423,9 @@ func (s *State) stepBrief(x *loomv1.Execution, a *loomv1.Attempt) *loomv1.StepBr
 	for i, step := range on.Pattern().Steps {
 		order := uint32(i + 1) //nolint:gosec // there are 16 at most
 		here := x.Nodes[step.Name].GetStatus() == loomv1.NodeStatus_NODE_STATUS_SUCCEEDED
-		if done, ok := on.Done(order); ok && !here && (b.Run == nil || order < b.Run.Step) {
+		done, ok := on.Done(order)
+		stale := b.Run == nil && strings.Contains(done.GetNotes(), asBefore) // whoever judges has to know
+		if ok && (!here || stale) && (b.Run == nil || order < b.Run.Step) {
 			b.Done = append(b.Done, done)
 		}
 	}
