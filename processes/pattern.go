@@ -2,6 +2,7 @@ package processes
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,6 +64,9 @@ type (
 		Questions    []string       `yaml:"questions"`
 		Deliverables []string       `yaml:"deliverables"`
 		HandoffTo    string         `yaml:"handoff_to"`
+
+		Pattern string            `yaml:"pattern"`
+		Inputs  map[string]string `yaml:"inputs"`
 	}
 )
 
@@ -121,13 +125,24 @@ type PatternResult struct {
 	Pattern  *loomv1.Pattern
 	Workflow *loomv1.Definition
 	Problems []*fault.Error
+	// Used are the texts of the patterns that it uses as steps, and of those that these use.
+	Used []PatternText
 }
 
 // ReadPattern reads a pattern file. All that is wrong is reported at once as
 // FILE:LINE:COL, with codes yaml/... and pattern/...; at most 50 problems. Scope
 // is the world_scope that patterns have where the file lies, empty where that is
-// not known.
-func ReadPattern(file string, data []byte, scope string, rs *roles.Set) PatternResult {
+// not known. Others are those that it may use as steps, the nearest first: their
+// steps stand in the place of such a step.
+func ReadPattern(file string, data []byte, scope string, rs *roles.Set, others []PatternText) PatternResult {
+	u := &patternUses{texts: slices.Clone(others), roles: rs, read: map[int]PatternResult{}}
+	r := readPattern(file, data, scope, u)
+	r.Used = u.used()
+	return r
+}
+
+func readPattern(file string, data []byte, scope string, u *patternUses) PatternResult {
+	defer u.begin(data)()
 	r := PatternResult{File: file}
 	doc, err := strictyaml.Parse(file, data)
 	if err != nil {
@@ -136,12 +151,12 @@ func ReadPattern(file string, data []byte, scope string, rs *roles.Set) PatternR
 	}
 	var f patternFile
 	doc.Decode(&f)
-	c := &patternCheck{compiler: compiler{doc}, file: &f, roles: rs}
+	c := &patternCheck{compiler: compiler{doc}, file: &f, roles: u.roles, uses: u}
 	p := c.pattern()
 	c.check(p, scope)
 	if r.Problems = doc.Problems(); len(r.Problems) == 0 {
 		var problems []*fault.Error
-		if r.Workflow, problems = compilePattern(p, rs); len(problems) > 0 {
+		if r.Workflow, problems = compilePattern(p, u.roles); len(problems) > 0 {
 			// What the rules of patterns let through and those of workflows do not.
 			r.Problems = []*fault.Error{fault.New("pattern/invalid", "it makes no sound workflow").Because(problems[0]).At(doc.Place("steps"))}
 		} else {
@@ -157,6 +172,7 @@ type patternCheck struct {
 	compiler
 	file  *patternFile
 	roles *roles.Set
+	uses  *patternUses
 }
 
 func (c *patternCheck) pattern() *loomv1.Pattern {

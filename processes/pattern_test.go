@@ -172,7 +172,7 @@ func TestPAT06_BrokenPatterns(t *testing.T) {
 		if !ok || !strings.Contains(sound, unescape(old)) {
 			t.Fatalf("case %q changes nothing of the sound file", head)
 		}
-		r := processes.ReadPattern("p.yaml", []byte(strings.Replace(sound, unescape(old), unescape(text), 1)), "project", roles.Builtin())
+		r := processes.ReadPattern("p.yaml", []byte(strings.Replace(sound, unescape(old), unescape(text), 1)), "project", roles.Builtin(), nil)
 		if len(r.Problems) == 0 || r.Pattern != nil || r.Workflow != nil && r.Pattern != nil {
 			t.Errorf("case %q is accepted", head)
 			continue
@@ -200,7 +200,7 @@ func TestPAT06_ScopeAndBeginning(t *testing.T) {
 	for _, tt := range []struct{ scope, lies, code string }{
 		{"project", "project", ""}, {"global", "global", ""}, {"project", "", ""}, {"global", "", ""}, {"project", "global", "pattern/scope"}, {"global", "project", "pattern/scope"},
 	} {
-		r := processes.ReadPattern("p.yaml", []byte(processes.BeginningPattern("ours", tt.scope)), tt.lies, rs)
+		r := processes.ReadPattern("p.yaml", []byte(processes.BeginningPattern("ours", tt.scope)), tt.lies, rs, nil)
 		if got := fault.Code(fault.Join(r.Problems)); got != tt.code {
 			t.Errorf("a %s pattern where they are %q: %v", tt.scope, tt.lies, r.Problems)
 		}
@@ -246,7 +246,7 @@ func TestPAT06_ScopeAndBeginning(t *testing.T) {
 func TestPAT02_FourQuestionsByDefault(t *testing.T) {
 	text := processes.BeginningPattern("ours", "global")
 	from, to := strings.Index(text, "primacy_questions:"), strings.Index(text, "# What holds for all steps.")
-	r := processes.ReadPattern("p.yaml", []byte(text[:from]+text[to:]), "", roles.Builtin())
+	r := processes.ReadPattern("p.yaml", []byte(text[:from]+text[to:]), "", roles.Builtin(), nil)
 	if len(r.Problems) > 0 || len(r.Pattern.Questions) != 4 {
 		t.Fatalf("%v, %v", r.Problems, r.Pattern.GetQuestions())
 	}
@@ -256,7 +256,7 @@ func TestPAT02_FourQuestionsByDefault(t *testing.T) {
 	for _, q := range r.Pattern.Questions {
 		own.WriteString("  - {ask: \"" + q.Text + "\", about: " + strings.ToLower(strings.TrimPrefix(q.About.String(), "INTENT_FIELD_")) + "}\n")
 	}
-	again := processes.ReadPattern("p.yaml", []byte(text[:from]+own.String()+"\n"+text[to:]), "", roles.Builtin())
+	again := processes.ReadPattern("p.yaml", []byte(text[:from]+own.String()+"\n"+text[to:]), "", roles.Builtin(), nil)
 	if len(again.Problems) > 0 || !proto.Equal(again.Pattern, r.Pattern) {
 		t.Errorf("%v", again.Problems)
 	}
@@ -281,8 +281,9 @@ func TestPAT06_TheDocsTellOfEveryKey(t *testing.T) {
 func TestPAT06_EveryKeyIsRead(t *testing.T) {
 	r := processes.ReadPattern("p.yaml", []byte(strings.NewReplacer(
 		"default_tempo: andante", "required_tools: [calculator]\ndefault_tempo: andante",
+		"  - order: 2\n", "  - {order: 2, name: clear, description: Make them clear., pattern: clarity-pass, inputs: {original: notes}, writes: [active, files]}\n  - order: 3\n",
 		"    writes: [active]\n", "    writes: [active]\n    role: analyst\n    tempo: adagio\n    timeout: 5m\n    questions: [\"What is new?\"]\n",
-	).Replace(processes.BeginningPattern("ours", "global"))), "", roles.Builtin())
+	).Replace(processes.BeginningPattern("ours", "global"))), "", roles.Builtin(), processes.PatternTexts([]processes.Layer{processes.BuiltinLayer()}))
 	if len(r.Problems) > 0 {
 		t.Fatal(r.Problems)
 	}
@@ -322,7 +323,7 @@ func FuzzPAT06_ReadPattern(f *testing.F) {
 	}
 	rs := roles.Builtin()
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := processes.ReadPattern("p.yaml", data, "", rs)
+		r := processes.ReadPattern("p.yaml", data, "", rs, nil)
 		if (r.Pattern == nil) == (len(r.Problems) == 0) {
 			t.Fatalf("%v with %d problems", r.Pattern, len(r.Problems))
 		}

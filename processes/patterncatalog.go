@@ -40,6 +40,7 @@ func PatternScope(layer string) string {
 // name; of one name the nearest comes last, and hides the others if it is sound.
 func Patterns(layers []Layer, rs *roles.Set) []*PatternEntry {
 	var all []*PatternEntry
+	others := PatternTexts(layers)
 	for _, l := range slices.Backward(layers) {
 		for _, file := range patternFiles(l.Dir) {
 			e := &PatternEntry{Name: patternName(file), Layer: l.Name, Path: file, Dir: l.Dir}
@@ -47,7 +48,7 @@ func Patterns(layers []Layer, rs *roles.Set) []*PatternEntry {
 			if data, err := readLimited(l.Dir, file); err != nil {
 				e.PatternResult = PatternResult{File: shown, Problems: []*fault.Error{fault.New("pattern/invalid", "the file cannot be read").At(shown)}}
 			} else {
-				e.PatternResult = ReadPattern(shown, data, PatternScope(l.Name), rs)
+				e.PatternResult = ReadPattern(shown, data, PatternScope(l.Name), rs, others)
 			}
 			if e.Pattern != nil {
 				e.Name = e.Pattern.Name

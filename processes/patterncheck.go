@@ -153,13 +153,22 @@ func (c *patternCheck) steps(p *loomv1.Pattern) {
 	if len(p.Steps) == 0 || len(p.Steps) > maxSteps {
 		c.add(fault.New("pattern/step", "a pattern has 1 to %d steps, and this has %d", maxSteps, len(p.Steps)), "steps")
 	}
+	children := map[int]*loomv1.Pattern{}
 	for i, s := range p.Steps {
 		c.stepText(i, s)
 		c.stepWrites(i, s)
 		c.handoff(p, i, s)
+		if child := c.use(p, i, s); child != nil {
+			children[i] = child
+		}
 	}
-	for i, o := range p.Outputs {
-		if !slices.ContainsFunc(p.Steps, func(s *loomv1.PatternStep) bool { return slices.Contains(s.Deliverables, o.Name) }) {
+	declared := len(p.Outputs)
+	if len(c.doc.Problems()) == 0 {
+		c.expand(p, children)
+	}
+	for i, o := range p.Outputs[:declared] {
+		ofUse := slices.ContainsFunc(c.file.Steps, func(s stepFile) bool { return s.Pattern != "" && strings.HasPrefix(o.Name, s.Name+"/") })
+		if !ofUse && !slices.ContainsFunc(p.Steps, func(s *loomv1.PatternStep) bool { return slices.Contains(s.Deliverables, o.Name) }) {
 			c.wrong("pattern/step", "no step leaves this output", "outputs", i, "name").Got(o.Name)
 		}
 	}
@@ -200,6 +209,7 @@ var layerTools = map[loomv1.SessionLayer][]string{
 // stepWrites holds what a step writes to within what its role can.
 func (c *patternCheck) stepWrites(i int, s *loomv1.PatternStep) {
 	r, known := c.roles.Get(s.Role)
+	known = known && c.file.Steps[i].Pattern == "" // else its own steps were held to that
 	for k, layer := range s.Writes {
 		tools := layerTools[layer]
 		if known && len(tools) > 0 && !slices.ContainsFunc(tools, func(t string) bool { return slices.Contains(r.Tools.All(), t) }) {

@@ -137,16 +137,27 @@ func patternPhases(p *loomv1.Pattern, folder string) phasesFile {
 	return f
 }
 
+// usedConstraints are what the patterns that a step lies within demand of all their steps.
+func usedConstraints(s *loomv1.PatternStep) (list []string) {
+	for _, use := range s.Within {
+		list = append(list, use.Constraints...)
+	}
+	return list
+}
+
 func stepPhase(p *loomv1.Pattern, i int, folder string) phaseFile {
 	s := p.Steps[i]
 	limits := intent.LimitsOf(intent.TempoOf(0, s, p), s)
 	text := s.Description
+	for _, use := range slices.Backward(s.Within) {
+		text += fmt.Sprintf("\n\nIt is a step of %q, by the pattern %s (%s): %s", use.Step, use.Pattern, use.Purpose, use.Description)
+	}
 	if len(s.Questions) > 0 {
 		text += "\n\nAnswer for yourself while you work:\n- " + strings.Join(s.Questions, "\n- ")
 	}
 	ph := phaseFile{
 		ID: s.Name, Description: text, Role: s.Role, Persona: s.Persona, ModelTier: &limits.ModelTier, IsCriticalPath: proto.Bool(true),
-		IsSynthesis: i > 0 && limits.ModelTier > 1, AcceptanceCriteria: strings.Join(slices.Concat(p.Constraints, s.Constraints), "\n"),
+		IsSynthesis: i > 0 && limits.ModelTier > 1, AcceptanceCriteria: strings.Join(slices.Concat(p.Constraints, usedConstraints(s), s.Constraints), "\n"),
 	}
 	if i > 0 {
 		ph.DependsOn = []string{p.Steps[i-1].Name}

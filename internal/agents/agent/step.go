@@ -72,6 +72,7 @@ func (j *job) stepText(ctx context.Context) (string, error) {
 	p.listOf("The operator has accepted that this is not met; it is no reason to refuse the work:", b.Gaps)
 	p.listOf("The pattern demands:", b.Constraints)
 	p.listOf("The outcome is marked by:", b.Rubric)
+	usesText(&p, b)
 	runText(&p, b)
 	for _, in := range b.Inputs {
 		data, err := j.Blobs.Get(ctx, in.Content)
@@ -112,6 +113,22 @@ func (j *job) intentText(p *prompt) {
 		return
 	}
 	p.WriteString("This " + what + ":\n" + turn.Marked("goal", whole))
+}
+
+// usesText says what the inputs of the patterns are that a step lies within.
+func usesText(p *prompt, b *loomv1.StepBrief) {
+	for _, use := range b.Within {
+		if len(use.Inputs) > 0 {
+			fmt.Fprintf(p, "The pattern %s, which is used as %s here, takes as its inputs:\n", use.Pattern, use.Step)
+		}
+		for _, in := range use.Inputs {
+			what := "the session's input " + in.Input
+			if in.Output != "" {
+				what = "the file " + path.Join(intent.Folder(b.Session), in.Output)
+			}
+			fmt.Fprintf(p, "- %s, a %s (%s): %s\n", in.Name, in.Type, strings.Join(strings.Fields(in.Description), " "), what)
+		}
+	}
 }
 
 // runText is what a run of a step is held to.

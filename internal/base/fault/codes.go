@@ -224,6 +224,7 @@ var codes = map[string]Exit{
 	"pattern/question":     Invalid,
 	"pattern/step":         Invalid,
 	"pattern/handoff":      Invalid,
+	"pattern/use":          Invalid,
 	"pattern/unknown":      Invalid,
 	"pattern/session":      Invalid,
 	"pattern/test":         WorkFailed,

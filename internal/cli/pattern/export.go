@@ -98,7 +98,7 @@ func (m *minutes) fact(fact *loomv1.IntentFact) {
 	case *loomv1.IntentFact_Entered:
 		heading := intent.PhaseName(f.Entered.Phase)
 		if n := int(f.Entered.Step); n > 0 && n <= len(m.pattern.GetSteps()) {
-			heading += fmt.Sprintf(", step %d: %s", n, m.pattern.Steps[n-1].Name)
+			heading += fmt.Sprintf(", step %d: %s", n, intent.StepName(m.pattern.Steps[n-1]))
 		}
 		m.line("## %s", heading)
 		m.line("%s", console.Stamp(fact.At))
@@ -146,7 +146,7 @@ func (m *minutes) envelope(d *loomv1.IntentDrafted) {
 func (m *minutes) work(fact *loomv1.IntentFact, who string) {
 	switch f := fact.Fact.(type) {
 	case *loomv1.IntentFact_StepEnded:
-		m.line("Step %d ended: %s.", f.StepEnded.Step, strings.ToLower(strings.TrimPrefix(f.StepEnded.Status.String(), "STEP_STATUS_")))
+		m.line("Step %d%s ended: %s.", f.StepEnded.Step, withinText(m.pattern, f.StepEnded.Step), strings.ToLower(strings.TrimPrefix(f.StepEnded.Status.String(), "STEP_STATUS_")))
 		m.quote(f.StepEnded.Summary)
 		m.quote(f.StepEnded.Notes)
 		for _, o := range f.StepEnded.Outputs {

@@ -1,6 +1,7 @@
 package pattern
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/cli/workflow"
 	"github.com/loomrun/loom/internal/core/intent"
+	"github.com/loomrun/loom/internal/lang/strictyaml"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -87,9 +89,40 @@ func (a *Commands) ReadPattern(name string) (*processes.PatternEntry, error) {
 		}
 		scope = scopeOf(full)
 	}
-	e.PatternResult = processes.ReadPattern(name, data, scope, a.RoleSet())
+	list, err := console.Layers(".")
+	if err != nil {
+		return nil, err
+	}
+	e.PatternResult = processes.ReadPattern(name, data, scope, a.RoleSet(), append(beside(name, data), processes.PatternTexts(list)...))
 	return e, nil
 }
+
+// beside are the pattern files that lie beside one that uses others, which it may mean.
+func beside(name string, data []byte) (texts []processes.PatternText) {
+	if name == "-" || !bytes.Contains(data, []byte("pattern:")) {
+		return nil
+	}
+	dir := filepath.Dir(name)
+	if filepath.Base(name) == PatternFile {
+		dir = filepath.Dir(dir)
+	}
+	for _, form := range []string{"*/" + PatternFile, "*.yaml", "*.yml"} {
+		files, _ := filepath.Glob(filepath.Join(dir, form))
+		for _, file := range files[:min(len(files), mostBeside)] {
+			info, err := os.Stat(file)
+			if err != nil || !info.Mode().IsRegular() || info.Size() > strictyaml.MaxBytes {
+				continue
+			}
+			if other, err := os.ReadFile(file); err == nil && processes.IsPattern(other) { //nolint:gosec // beside a file that the user names
+				texts = append(texts, processes.PatternText{File: file, Data: other})
+			}
+		}
+	}
+	return texts
+}
+
+// mostBeside bounds the files beside a pattern that are read for it.
+const mostBeside = 200
 
 // scopeOf returns the world_scope of patterns where a file lies, "" where none is
 // looked for.
@@ -229,6 +262,7 @@ func patternText(w io.Writer, e *processes.PatternEntry) {
 		})
 	}
 	console.Table(w, []string{"", "step", "role", "tempo", "held to", "writes", "leaves"}, rows)
+	usesText(w, p)
 	bullets(w, "Throughout", p.Constraints)
 	for _, s := range p.Steps {
 		bullets(w, "In "+s.Name, s.Constraints)
@@ -238,6 +272,27 @@ func patternText(w io.Writer, e *processes.PatternEntry) {
 		marks = append(marks, r.Name+": "+r.Question)
 	}
 	bullets(w, "The outcome is marked by", marks)
+}
+
+// usesText tells which steps are those of other patterns, what these take, and what holds
+// for them.
+func usesText(w io.Writer, p *loomv1.Pattern) {
+	told := map[string]bool{}
+	for _, s := range p.Steps {
+		place := ""
+		for _, use := range s.Within {
+			if place = path.Join(place, use.Step); told[place] {
+				continue
+			}
+			told[place] = true
+			fmt.Fprintf(w, "\nThe steps of %s are those of %s %s, digest %s: %s\n", place, use.Pattern, use.Version, use.Digest, console.Line(use.Purpose, 300))
+			for _, in := range use.Inputs {
+				from := cmp.Or(in.Output, "the input "+in.Input)
+				fmt.Fprintf(w, "  its %s is %s\n", console.Line(in.Name, 64), console.Line(from, 200))
+			}
+			bullets(w, "In all of "+place, use.Constraints)
+		}
+	}
 }
 
 // limitsText tells what a step is held to: the table of tempos has all of it.

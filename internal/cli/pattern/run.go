@@ -1,9 +1,11 @@
 package pattern
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/loomrun/loom/internal/core/intent"
 	"github.com/loomrun/loom/internal/lang/strictyaml"
 	"github.com/loomrun/loom/internal/net/client"
+	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -98,6 +101,12 @@ func (a *Commands) choosePattern(open *loomv1.OpenPattern, word string) error {
 	defer func() { _ = f.Close() }()
 	data, err := io.ReadAll(f)
 	open.File = string(data)
+	own := processes.PatternTexts([]processes.Layer{processes.BuiltinLayer()})
+	for _, used := range e.Used {
+		if !slices.ContainsFunc(own, func(t processes.PatternText) bool { return bytes.Equal(t.Data, used.Data) }) {
+			open.Used = append(open.Used, string(used.Data))
+		}
+	}
 	return err
 }
 

@@ -91,7 +91,7 @@ func sessionText(w io.Writer, s *loomv1.PatternSession) {
 		if e := f.GetEntered(); e != nil {
 			step := ""
 			if e.Step > 0 {
-				step = fmt.Sprintf(", step %d", e.Step)
+				step = fmt.Sprintf(", step %d%s", e.Step, withinText(s.Definition, e.Step))
 			}
 			fmt.Fprintf(w, "  %s  %s%s\n", console.Stamp(f.At), intent.PhaseName(e.Phase), step)
 		}
@@ -137,7 +137,7 @@ func workText(w io.Writer, s *loomv1.PatternSession) {
 func factText(w io.Writer, s *loomv1.PatternSession, fact *loomv1.IntentFact) {
 	switch f := fact.Fact.(type) {
 	case *loomv1.IntentFact_StepEnded:
-		stepText(w, f.StepEnded)
+		stepText(w, s.Definition, f.StepEnded)
 	case *loomv1.IntentFact_Steered:
 		fmt.Fprintf(w, "said %d, to the steps that begin from here on: %s\n", f.Steered.Number, console.Line(f.Steered.Text, 300))
 	case *loomv1.IntentFact_TakenBack:
@@ -166,8 +166,8 @@ func factText(w io.Writer, s *loomv1.PatternSession, fact *loomv1.IntentFact) {
 }
 
 // stepText tells how a run of a step ended: what it said, also in its notes, and what it left.
-func stepText(w io.Writer, e *loomv1.StepEnded) {
-	fmt.Fprintf(w, "step %d %s: %s\n", e.Step, strings.ToLower(strings.TrimPrefix(e.Status.String(), "STEP_STATUS_")), console.Line(e.Summary, 300))
+func stepText(w io.Writer, p *loomv1.Pattern, e *loomv1.StepEnded) {
+	fmt.Fprintf(w, "step %d%s %s: %s\n", e.Step, withinText(p, e.Step), strings.ToLower(strings.TrimPrefix(e.Status.String(), "STEP_STATUS_")), console.Line(e.Summary, 300))
 	if notes := strings.TrimSpace(e.Notes); notes != "" {
 		for l := range strings.Lines(console.Printable(notes)) {
 			fmt.Fprintf(w, "  | %s\n", strings.TrimRight(l, "\n"))
@@ -176,6 +176,15 @@ func stepText(w io.Writer, e *loomv1.StepEnded) {
 	for _, o := range e.Outputs {
 		fmt.Fprintf(w, "  left %s, %d bytes: loom output %.12s\n", o.Name, o.GetContent().GetSize(), o.GetContent().GetSha256())
 	}
+}
+
+// withinText names a step that another pattern brought, in brackets; other steps have their
+// number alone.
+func withinText(p *loomv1.Pattern, order uint32) string {
+	if order == 0 || int(order) > len(p.GetSteps()) || len(p.Steps[order-1].Within) == 0 {
+		return ""
+	}
+	return " (" + console.Line(intent.StepName(p.Steps[order-1]), 200) + ")"
 }
 
 // verdictsText tells what was judged: each criterion in its words, and what shows that it is

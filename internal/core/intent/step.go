@@ -62,6 +62,20 @@ const (
 // LayerName spells a layer: "active".
 func LayerName(l loomv1.SessionLayer) string { return word(l.String(), "SESSION_LAYER_") }
 
+// StepName is what a step is called: of one that another pattern brought, with the steps
+// that this is used as, and its name: "polish: check, by clarity-pass".
+func StepName(s *loomv1.PatternStep) string {
+	if len(s.GetWithin()) == 0 {
+		return s.GetName()
+	}
+	var places []string
+	for _, use := range s.Within {
+		places = append(places, use.Step)
+	}
+	own := strings.TrimPrefix(s.Name, strings.Join(places, "-")+"-")
+	return strings.Join(places, "/") + ": " + own + ", by " + s.Within[len(s.Within)-1].Pattern
+}
+
 func layerNames(list []loomv1.SessionLayer) string {
 	names := make([]string, len(list))
 	for i, l := range list {

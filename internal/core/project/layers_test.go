@@ -18,7 +18,7 @@ import (
 // patternWith is the pattern of notes with something said otherwise.
 func patternWith(t *testing.T, replace ...string) *loomv1.Pattern {
 	t.Helper()
-	r := processes.ReadPattern("notes.yaml", []byte(strings.NewReplacer(replace...).Replace(notesPattern)), "", roles.Builtin())
+	r := processes.ReadPattern("notes.yaml", []byte(strings.NewReplacer(replace...).Replace(notesPattern)), "", roles.Builtin(), nil)
 	if len(r.Problems) > 0 {
 		t.Fatal(r.Problems)
 	}

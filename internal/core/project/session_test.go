@@ -37,7 +37,7 @@ rubric: [{name: grounded, question: "Does every finding name notes that say it?"
 
 func notes(t *testing.T) *loomv1.Pattern {
 	t.Helper()
-	r := processes.ReadPattern("notes.yaml", []byte(notesPattern), "", roles.Builtin())
+	r := processes.ReadPattern("notes.yaml", []byte(notesPattern), "", roles.Builtin(), nil)
 	if len(r.Problems) > 0 {
 		t.Fatal(r.Problems)
 	}

@@ -401,13 +401,13 @@ func (s *State) stepBrief(x *loomv1.Execution, a *loomv1.Attempt) *loomv1.StepBr
 	b := &loomv1.StepBrief{Session: on.ID(), Request: on.Request(), Envelope: envelope, Inputs: s.p.Sessions[on.ID()].Inputs}
 	if run := on.Running(); run != nil && on.Pattern().Steps[run.Step-1].Name == a.Node {
 		step := on.Pattern().Steps[run.Step-1]
-		b.Run, b.Steering, b.Writes, b.Again = run, on.Steered(run.Run), step.Writes, on.Again()
+		b.Run, b.Steering, b.Writes, b.Again, b.Within = run, on.Steered(run.Run), step.Writes, on.Again(), step.Within
 		for _, name := range step.Deliverables {
 			b.Deliverables = append(b.Deliverables, path.Join(intent.Folder(on.ID()), name))
 		}
 	}
 	if b.Run == nil { // whoever judges is told what everybody agreed to
-		b.Steering, b.Constraints = on.Said(), on.Pattern().Constraints
+		b.Steering, b.Constraints = on.Said(), demands(on.Pattern())
 		for _, gap := range on.Gaps() {
 			b.Gaps = append(b.Gaps, gap+": "+on.OpenEnd(gap))
 		}
@@ -430,6 +430,24 @@ func (s *State) stepBrief(x *loomv1.Execution, a *loomv1.Attempt) *loomv1.StepBr
 		}
 	}
 	return b
+}
+
+// demands are the constraints of a pattern, and those of the patterns that it uses as steps,
+// with where they hold.
+func demands(p *loomv1.Pattern) []string {
+	list := slices.Clone(p.GetConstraints())
+	for _, step := range p.GetSteps() {
+		place := ""
+		for _, use := range step.Within {
+			place = path.Join(place, use.Step)
+			for _, c := range use.Constraints {
+				if said := "Of what lies in " + place + "/: " + c; !slices.Contains(list, said) {
+					list = append(list, said)
+				}
+			}
+		}
+	}
+	return list
 }
 
 // leavings are the files that steps of a pattern leave, its outputs first.

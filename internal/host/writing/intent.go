@@ -3,6 +3,7 @@ package writing
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -19,6 +20,7 @@ import (
 // Limits of what a session begins with.
 const (
 	maxPatternFile  = 256 << 10 // bytes
+	maxUsed         = 32        // patterns that one uses as steps
 	maxSessionInput = 256 << 10 // bytes
 )
 
@@ -129,8 +131,15 @@ func (w *Writer) pattern(open *loomv1.OpenPattern) (*loomv1.Pattern, error) {
 		return nil, fault.New("intent/invalid", "a session has a pattern: by its name, or as the text of its file").At("open")
 	case len(open.File) > maxPatternFile:
 		return nil, fault.New("intent/invalid", "a pattern file has at most %d bytes", maxPatternFile).At("open/file")
+	case len(open.Used) > maxUsed || slices.ContainsFunc(open.Used, func(text string) bool { return len(text) > maxPatternFile }):
+		return nil, fault.New("intent/invalid", "a pattern uses at most %d others, of %d bytes each", maxUsed, maxPatternFile).At("open/used")
 	case open.File != "":
-		r := processes.ReadPattern("pattern.yaml", []byte(open.File), "", w.config.Roles)
+		var others []processes.PatternText
+		for i, text := range open.Used {
+			others = append(others, processes.PatternText{File: fmt.Sprintf("used[%d]", i), Data: []byte(text)})
+		}
+		others = append(others, processes.PatternTexts([]processes.Layer{processes.BuiltinLayer()})...)
+		r := processes.ReadPattern("pattern.yaml", []byte(open.File), "", w.config.Roles, others)
 		if len(r.Problems) > 0 {
 			return nil, fault.Join(r.Problems)
 		}

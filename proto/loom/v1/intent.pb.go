@@ -982,7 +982,10 @@ type PatternStep struct {
 	// Whether the ordinary tempo stops after it.
 	Stop bool `protobuf:"varint,12,opt,name=stop,proto3" json:"stop,omitempty"`
 	// How long it may take; unset: 30 minutes.
-	Timeout       *durationpb.Duration `protobuf:"bytes,13,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	Timeout *durationpb.Duration `protobuf:"bytes,13,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	// Of a step that another pattern brought: the uses that it lies within, the outermost
+	// first. Its name begins with their names, and its outputs lie in their folders.
+	Within        []*PatternUse `protobuf:"bytes,14,rep,name=within,proto3" json:"within,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1108,6 +1111,199 @@ func (x *PatternStep) GetTimeout() *durationpb.Duration {
 	return nil
 }
 
+func (x *PatternStep) GetWithin() []*PatternUse {
+	if x != nil {
+		return x.Within
+	}
+	return nil
+}
+
+// PatternUse is a step of a pattern that is another pattern. What that has for its
+// steps is told here; its steps stand in the place of this one.
+type PatternUse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the step, which is the folder of what its steps leave.
+	Step        string `protobuf:"bytes,1,opt,name=step,proto3" json:"step,omitempty"`
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// The pattern that is used, as it is by itself.
+	Pattern string `protobuf:"bytes,3,opt,name=pattern,proto3" json:"pattern,omitempty"`
+	Version string `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
+	Digest  string `protobuf:"bytes,5,opt,name=digest,proto3" json:"digest,omitempty"`
+	Purpose string `protobuf:"bytes,6,opt,name=purpose,proto3" json:"purpose,omitempty"`
+	// What holds for its steps.
+	Constraints   []string          `protobuf:"bytes,7,rep,name=constraints,proto3" json:"constraints,omitempty"`
+	Inputs        []*PatternBinding `protobuf:"bytes,8,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PatternUse) Reset() {
+	*x = PatternUse{}
+	mi := &file_loom_v1_intent_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PatternUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PatternUse) ProtoMessage() {}
+
+func (x *PatternUse) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_intent_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PatternUse.ProtoReflect.Descriptor instead.
+func (*PatternUse) Descriptor() ([]byte, []int) {
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *PatternUse) GetStep() string {
+	if x != nil {
+		return x.Step
+	}
+	return ""
+}
+
+func (x *PatternUse) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *PatternUse) GetPattern() string {
+	if x != nil {
+		return x.Pattern
+	}
+	return ""
+}
+
+func (x *PatternUse) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *PatternUse) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *PatternUse) GetPurpose() string {
+	if x != nil {
+		return x.Purpose
+	}
+	return ""
+}
+
+func (x *PatternUse) GetConstraints() []string {
+	if x != nil {
+		return x.Constraints
+	}
+	return nil
+}
+
+func (x *PatternUse) GetInputs() []*PatternBinding {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+// PatternBinding says what an input of a used pattern is. One of input and output is
+// set.
+type PatternBinding struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As the used pattern calls it.
+	Name        string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Type        string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
+	// Name of an input of the session.
+	Input string `protobuf:"bytes,4,opt,name=input,proto3" json:"input,omitempty"`
+	// Or of an output that an earlier step leaves, from the session's folder on.
+	Output        string `protobuf:"bytes,5,opt,name=output,proto3" json:"output,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PatternBinding) Reset() {
+	*x = PatternBinding{}
+	mi := &file_loom_v1_intent_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PatternBinding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PatternBinding) ProtoMessage() {}
+
+func (x *PatternBinding) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_intent_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PatternBinding.ProtoReflect.Descriptor instead.
+func (*PatternBinding) Descriptor() ([]byte, []int) {
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *PatternBinding) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PatternBinding) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *PatternBinding) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *PatternBinding) GetInput() string {
+	if x != nil {
+		return x.Input
+	}
+	return ""
+}
+
+func (x *PatternBinding) GetOutput() string {
+	if x != nil {
+		return x.Output
+	}
+	return ""
+}
+
 // IntentAnswer is what a person said in primacy.
 type IntentAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1126,7 +1322,7 @@ type IntentAnswer struct {
 
 func (x *IntentAnswer) Reset() {
 	*x = IntentAnswer{}
-	mi := &file_loom_v1_intent_proto_msgTypes[7]
+	mi := &file_loom_v1_intent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1138,7 +1334,7 @@ func (x *IntentAnswer) String() string {
 func (*IntentAnswer) ProtoMessage() {}
 
 func (x *IntentAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[7]
+	mi := &file_loom_v1_intent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1151,7 +1347,7 @@ func (x *IntentAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentAnswer.ProtoReflect.Descriptor instead.
 func (*IntentAnswer) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *IntentAnswer) GetNumber() uint32 {
@@ -1208,7 +1404,7 @@ type Quotation struct {
 
 func (x *Quotation) Reset() {
 	*x = Quotation{}
-	mi := &file_loom_v1_intent_proto_msgTypes[8]
+	mi := &file_loom_v1_intent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1220,7 +1416,7 @@ func (x *Quotation) String() string {
 func (*Quotation) ProtoMessage() {}
 
 func (x *Quotation) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[8]
+	mi := &file_loom_v1_intent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1233,7 +1429,7 @@ func (x *Quotation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quotation.ProtoReflect.Descriptor instead.
 func (*Quotation) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Quotation) GetAnswer() uint32 {
@@ -1275,7 +1471,7 @@ type IntentEnvelope struct {
 
 func (x *IntentEnvelope) Reset() {
 	*x = IntentEnvelope{}
-	mi := &file_loom_v1_intent_proto_msgTypes[9]
+	mi := &file_loom_v1_intent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1287,7 +1483,7 @@ func (x *IntentEnvelope) String() string {
 func (*IntentEnvelope) ProtoMessage() {}
 
 func (x *IntentEnvelope) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[9]
+	mi := &file_loom_v1_intent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1300,7 +1496,7 @@ func (x *IntentEnvelope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentEnvelope.ProtoReflect.Descriptor instead.
 func (*IntentEnvelope) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *IntentEnvelope) GetId() string {
@@ -1389,7 +1585,7 @@ type IntentFinding struct {
 
 func (x *IntentFinding) Reset() {
 	*x = IntentFinding{}
-	mi := &file_loom_v1_intent_proto_msgTypes[10]
+	mi := &file_loom_v1_intent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1401,7 +1597,7 @@ func (x *IntentFinding) String() string {
 func (*IntentFinding) ProtoMessage() {}
 
 func (x *IntentFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[10]
+	mi := &file_loom_v1_intent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1414,7 +1610,7 @@ func (x *IntentFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentFinding.ProtoReflect.Descriptor instead.
 func (*IntentFinding) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *IntentFinding) GetRule() string {
@@ -1459,7 +1655,7 @@ type IntentMeans struct {
 
 func (x *IntentMeans) Reset() {
 	*x = IntentMeans{}
-	mi := &file_loom_v1_intent_proto_msgTypes[11]
+	mi := &file_loom_v1_intent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1471,7 +1667,7 @@ func (x *IntentMeans) String() string {
 func (*IntentMeans) ProtoMessage() {}
 
 func (x *IntentMeans) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[11]
+	mi := &file_loom_v1_intent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1484,7 +1680,7 @@ func (x *IntentMeans) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentMeans.ProtoReflect.Descriptor instead.
 func (*IntentMeans) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *IntentMeans) GetRoles() []string {
@@ -1527,7 +1723,7 @@ type PreparedInput struct {
 
 func (x *PreparedInput) Reset() {
 	*x = PreparedInput{}
-	mi := &file_loom_v1_intent_proto_msgTypes[12]
+	mi := &file_loom_v1_intent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1539,7 +1735,7 @@ func (x *PreparedInput) String() string {
 func (*PreparedInput) ProtoMessage() {}
 
 func (x *PreparedInput) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[12]
+	mi := &file_loom_v1_intent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1552,7 +1748,7 @@ func (x *PreparedInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreparedInput.ProtoReflect.Descriptor instead.
 func (*PreparedInput) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PreparedInput) GetName() string {
@@ -1588,7 +1784,7 @@ type StepOutput struct {
 
 func (x *StepOutput) Reset() {
 	*x = StepOutput{}
-	mi := &file_loom_v1_intent_proto_msgTypes[13]
+	mi := &file_loom_v1_intent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1600,7 +1796,7 @@ func (x *StepOutput) String() string {
 func (*StepOutput) ProtoMessage() {}
 
 func (x *StepOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[13]
+	mi := &file_loom_v1_intent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1613,7 +1809,7 @@ func (x *StepOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepOutput.ProtoReflect.Descriptor instead.
 func (*StepOutput) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StepOutput) GetName() string {
@@ -1651,7 +1847,7 @@ type CompletionVerdict struct {
 
 func (x *CompletionVerdict) Reset() {
 	*x = CompletionVerdict{}
-	mi := &file_loom_v1_intent_proto_msgTypes[14]
+	mi := &file_loom_v1_intent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1663,7 +1859,7 @@ func (x *CompletionVerdict) String() string {
 func (*CompletionVerdict) ProtoMessage() {}
 
 func (x *CompletionVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[14]
+	mi := &file_loom_v1_intent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1676,7 +1872,7 @@ func (x *CompletionVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompletionVerdict.ProtoReflect.Descriptor instead.
 func (*CompletionVerdict) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CompletionVerdict) GetItem() string {
@@ -1716,7 +1912,7 @@ type PatternAbort struct {
 
 func (x *PatternAbort) Reset() {
 	*x = PatternAbort{}
-	mi := &file_loom_v1_intent_proto_msgTypes[15]
+	mi := &file_loom_v1_intent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1924,7 @@ func (x *PatternAbort) String() string {
 func (*PatternAbort) ProtoMessage() {}
 
 func (x *PatternAbort) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[15]
+	mi := &file_loom_v1_intent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1937,7 @@ func (x *PatternAbort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatternAbort.ProtoReflect.Descriptor instead.
 func (*PatternAbort) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PatternAbort) GetType() string {
@@ -1822,7 +2018,7 @@ type IntentCommand struct {
 
 func (x *IntentCommand) Reset() {
 	*x = IntentCommand{}
-	mi := &file_loom_v1_intent_proto_msgTypes[16]
+	mi := &file_loom_v1_intent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1834,7 +2030,7 @@ func (x *IntentCommand) String() string {
 func (*IntentCommand) ProtoMessage() {}
 
 func (x *IntentCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[16]
+	mi := &file_loom_v1_intent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1847,7 +2043,7 @@ func (x *IntentCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentCommand.ProtoReflect.Descriptor instead.
 func (*IntentCommand) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *IntentCommand) GetBy() *Identity {
@@ -2287,7 +2483,7 @@ type OpenSession struct {
 
 func (x *OpenSession) Reset() {
 	*x = OpenSession{}
-	mi := &file_loom_v1_intent_proto_msgTypes[17]
+	mi := &file_loom_v1_intent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2299,7 +2495,7 @@ func (x *OpenSession) String() string {
 func (*OpenSession) ProtoMessage() {}
 
 func (x *OpenSession) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[17]
+	mi := &file_loom_v1_intent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2312,7 +2508,7 @@ func (x *OpenSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSession.ProtoReflect.Descriptor instead.
 func (*OpenSession) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *OpenSession) GetId() string {
@@ -2375,7 +2571,7 @@ type InheritedIntent struct {
 
 func (x *InheritedIntent) Reset() {
 	*x = InheritedIntent{}
-	mi := &file_loom_v1_intent_proto_msgTypes[18]
+	mi := &file_loom_v1_intent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2387,7 +2583,7 @@ func (x *InheritedIntent) String() string {
 func (*InheritedIntent) ProtoMessage() {}
 
 func (x *InheritedIntent) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[18]
+	mi := &file_loom_v1_intent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2400,7 +2596,7 @@ func (x *InheritedIntent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InheritedIntent.ProtoReflect.Descriptor instead.
 func (*InheritedIntent) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *InheritedIntent) GetEnvelope() *IntentEnvelope {
@@ -2431,7 +2627,7 @@ type ProposeQuestion struct {
 
 func (x *ProposeQuestion) Reset() {
 	*x = ProposeQuestion{}
-	mi := &file_loom_v1_intent_proto_msgTypes[19]
+	mi := &file_loom_v1_intent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2443,7 +2639,7 @@ func (x *ProposeQuestion) String() string {
 func (*ProposeQuestion) ProtoMessage() {}
 
 func (x *ProposeQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[19]
+	mi := &file_loom_v1_intent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2456,7 +2652,7 @@ func (x *ProposeQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposeQuestion.ProtoReflect.Descriptor instead.
 func (*ProposeQuestion) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ProposeQuestion) GetText() string {
@@ -2490,7 +2686,7 @@ type OfferText struct {
 
 func (x *OfferText) Reset() {
 	*x = OfferText{}
-	mi := &file_loom_v1_intent_proto_msgTypes[20]
+	mi := &file_loom_v1_intent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2502,7 +2698,7 @@ func (x *OfferText) String() string {
 func (*OfferText) ProtoMessage() {}
 
 func (x *OfferText) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[20]
+	mi := &file_loom_v1_intent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2515,7 +2711,7 @@ func (x *OfferText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferText.ProtoReflect.Descriptor instead.
 func (*OfferText) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *OfferText) GetText() string {
@@ -2537,7 +2733,7 @@ type LeaveQuestions struct {
 
 func (x *LeaveQuestions) Reset() {
 	*x = LeaveQuestions{}
-	mi := &file_loom_v1_intent_proto_msgTypes[21]
+	mi := &file_loom_v1_intent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2549,7 +2745,7 @@ func (x *LeaveQuestions) String() string {
 func (*LeaveQuestions) ProtoMessage() {}
 
 func (x *LeaveQuestions) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[21]
+	mi := &file_loom_v1_intent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2562,7 +2758,7 @@ func (x *LeaveQuestions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveQuestions.ProtoReflect.Descriptor instead.
 func (*LeaveQuestions) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LeaveQuestions) GetReason() string {
@@ -2587,7 +2783,7 @@ type AnswerQuestion struct {
 
 func (x *AnswerQuestion) Reset() {
 	*x = AnswerQuestion{}
-	mi := &file_loom_v1_intent_proto_msgTypes[22]
+	mi := &file_loom_v1_intent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2599,7 +2795,7 @@ func (x *AnswerQuestion) String() string {
 func (*AnswerQuestion) ProtoMessage() {}
 
 func (x *AnswerQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[22]
+	mi := &file_loom_v1_intent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2612,7 +2808,7 @@ func (x *AnswerQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerQuestion.ProtoReflect.Descriptor instead.
 func (*AnswerQuestion) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AnswerQuestion) GetQuestion() uint32 {
@@ -2655,7 +2851,7 @@ type StrikeAnswer struct {
 
 func (x *StrikeAnswer) Reset() {
 	*x = StrikeAnswer{}
-	mi := &file_loom_v1_intent_proto_msgTypes[23]
+	mi := &file_loom_v1_intent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2667,7 +2863,7 @@ func (x *StrikeAnswer) String() string {
 func (*StrikeAnswer) ProtoMessage() {}
 
 func (x *StrikeAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[23]
+	mi := &file_loom_v1_intent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2680,7 +2876,7 @@ func (x *StrikeAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StrikeAnswer.ProtoReflect.Descriptor instead.
 func (*StrikeAnswer) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StrikeAnswer) GetNumber() uint32 {
@@ -2712,7 +2908,7 @@ type DraftIntent struct {
 
 func (x *DraftIntent) Reset() {
 	*x = DraftIntent{}
-	mi := &file_loom_v1_intent_proto_msgTypes[24]
+	mi := &file_loom_v1_intent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2724,7 +2920,7 @@ func (x *DraftIntent) String() string {
 func (*DraftIntent) ProtoMessage() {}
 
 func (x *DraftIntent) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[24]
+	mi := &file_loom_v1_intent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2737,7 +2933,7 @@ func (x *DraftIntent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DraftIntent.ProtoReflect.Descriptor instead.
 func (*DraftIntent) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DraftIntent) GetGoal() []*Quotation {
@@ -2786,7 +2982,7 @@ type SealIntent struct {
 
 func (x *SealIntent) Reset() {
 	*x = SealIntent{}
-	mi := &file_loom_v1_intent_proto_msgTypes[25]
+	mi := &file_loom_v1_intent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2798,7 +2994,7 @@ func (x *SealIntent) String() string {
 func (*SealIntent) ProtoMessage() {}
 
 func (x *SealIntent) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[25]
+	mi := &file_loom_v1_intent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2811,7 +3007,7 @@ func (x *SealIntent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SealIntent.ProtoReflect.Descriptor instead.
 func (*SealIntent) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SealIntent) GetDigest() string {
@@ -2832,7 +3028,7 @@ type ReviseIntent struct {
 
 func (x *ReviseIntent) Reset() {
 	*x = ReviseIntent{}
-	mi := &file_loom_v1_intent_proto_msgTypes[26]
+	mi := &file_loom_v1_intent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2844,7 +3040,7 @@ func (x *ReviseIntent) String() string {
 func (*ReviseIntent) ProtoMessage() {}
 
 func (x *ReviseIntent) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[26]
+	mi := &file_loom_v1_intent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2857,7 +3053,7 @@ func (x *ReviseIntent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviseIntent.ProtoReflect.Descriptor instead.
 func (*ReviseIntent) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReviseIntent) GetReason() string {
@@ -2877,7 +3073,7 @@ type ValidateIntent struct {
 
 func (x *ValidateIntent) Reset() {
 	*x = ValidateIntent{}
-	mi := &file_loom_v1_intent_proto_msgTypes[27]
+	mi := &file_loom_v1_intent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2889,7 +3085,7 @@ func (x *ValidateIntent) String() string {
 func (*ValidateIntent) ProtoMessage() {}
 
 func (x *ValidateIntent) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[27]
+	mi := &file_loom_v1_intent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2902,7 +3098,7 @@ func (x *ValidateIntent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateIntent.ProtoReflect.Descriptor instead.
 func (*ValidateIntent) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ValidateIntent) GetMeans() *IntentMeans {
@@ -2926,7 +3122,7 @@ type ActivatePattern struct {
 
 func (x *ActivatePattern) Reset() {
 	*x = ActivatePattern{}
-	mi := &file_loom_v1_intent_proto_msgTypes[28]
+	mi := &file_loom_v1_intent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2938,7 +3134,7 @@ func (x *ActivatePattern) String() string {
 func (*ActivatePattern) ProtoMessage() {}
 
 func (x *ActivatePattern) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[28]
+	mi := &file_loom_v1_intent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2951,7 +3147,7 @@ func (x *ActivatePattern) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivatePattern.ProtoReflect.Descriptor instead.
 func (*ActivatePattern) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ActivatePattern) GetAgents() []string {
@@ -2978,7 +3174,7 @@ type PrepareInputs struct {
 
 func (x *PrepareInputs) Reset() {
 	*x = PrepareInputs{}
-	mi := &file_loom_v1_intent_proto_msgTypes[29]
+	mi := &file_loom_v1_intent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2990,7 +3186,7 @@ func (x *PrepareInputs) String() string {
 func (*PrepareInputs) ProtoMessage() {}
 
 func (x *PrepareInputs) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[29]
+	mi := &file_loom_v1_intent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3003,7 +3199,7 @@ func (x *PrepareInputs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareInputs.ProtoReflect.Descriptor instead.
 func (*PrepareInputs) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PrepareInputs) GetInputs() []*PreparedInput {
@@ -3028,7 +3224,7 @@ type WriteLayer struct {
 
 func (x *WriteLayer) Reset() {
 	*x = WriteLayer{}
-	mi := &file_loom_v1_intent_proto_msgTypes[30]
+	mi := &file_loom_v1_intent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3040,7 +3236,7 @@ func (x *WriteLayer) String() string {
 func (*WriteLayer) ProtoMessage() {}
 
 func (x *WriteLayer) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[30]
+	mi := &file_loom_v1_intent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3053,7 +3249,7 @@ func (x *WriteLayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteLayer.ProtoReflect.Descriptor instead.
 func (*WriteLayer) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WriteLayer) GetStep() uint32 {
@@ -3101,7 +3297,7 @@ type EndStep struct {
 
 func (x *EndStep) Reset() {
 	*x = EndStep{}
-	mi := &file_loom_v1_intent_proto_msgTypes[31]
+	mi := &file_loom_v1_intent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3113,7 +3309,7 @@ func (x *EndStep) String() string {
 func (*EndStep) ProtoMessage() {}
 
 func (x *EndStep) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[31]
+	mi := &file_loom_v1_intent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3126,7 +3322,7 @@ func (x *EndStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndStep.ProtoReflect.Descriptor instead.
 func (*EndStep) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *EndStep) GetStep() uint32 {
@@ -3175,7 +3371,7 @@ type Proceed struct {
 
 func (x *Proceed) Reset() {
 	*x = Proceed{}
-	mi := &file_loom_v1_intent_proto_msgTypes[32]
+	mi := &file_loom_v1_intent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3187,7 +3383,7 @@ func (x *Proceed) String() string {
 func (*Proceed) ProtoMessage() {}
 
 func (x *Proceed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[32]
+	mi := &file_loom_v1_intent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3200,7 +3396,7 @@ func (x *Proceed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proceed.ProtoReflect.Descriptor instead.
 func (*Proceed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Proceed) GetStep() uint32 {
@@ -3222,7 +3418,7 @@ type Steer struct {
 
 func (x *Steer) Reset() {
 	*x = Steer{}
-	mi := &file_loom_v1_intent_proto_msgTypes[33]
+	mi := &file_loom_v1_intent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3234,7 +3430,7 @@ func (x *Steer) String() string {
 func (*Steer) ProtoMessage() {}
 
 func (x *Steer) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[33]
+	mi := &file_loom_v1_intent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3247,7 +3443,7 @@ func (x *Steer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Steer.ProtoReflect.Descriptor instead.
 func (*Steer) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Steer) GetText() string {
@@ -3275,7 +3471,7 @@ type TakeBack struct {
 
 func (x *TakeBack) Reset() {
 	*x = TakeBack{}
-	mi := &file_loom_v1_intent_proto_msgTypes[34]
+	mi := &file_loom_v1_intent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3287,7 +3483,7 @@ func (x *TakeBack) String() string {
 func (*TakeBack) ProtoMessage() {}
 
 func (x *TakeBack) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[34]
+	mi := &file_loom_v1_intent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3300,7 +3496,7 @@ func (x *TakeBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeBack.ProtoReflect.Descriptor instead.
 func (*TakeBack) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TakeBack) GetNumber() uint32 {
@@ -3321,7 +3517,7 @@ type SetTempo struct {
 
 func (x *SetTempo) Reset() {
 	*x = SetTempo{}
-	mi := &file_loom_v1_intent_proto_msgTypes[35]
+	mi := &file_loom_v1_intent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3333,7 +3529,7 @@ func (x *SetTempo) String() string {
 func (*SetTempo) ProtoMessage() {}
 
 func (x *SetTempo) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[35]
+	mi := &file_loom_v1_intent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3346,7 +3542,7 @@ func (x *SetTempo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTempo.ProtoReflect.Descriptor instead.
 func (*SetTempo) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SetTempo) GetTempo() Tempo {
@@ -3368,7 +3564,7 @@ type AbortPattern struct {
 
 func (x *AbortPattern) Reset() {
 	*x = AbortPattern{}
-	mi := &file_loom_v1_intent_proto_msgTypes[36]
+	mi := &file_loom_v1_intent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3380,7 +3576,7 @@ func (x *AbortPattern) String() string {
 func (*AbortPattern) ProtoMessage() {}
 
 func (x *AbortPattern) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[36]
+	mi := &file_loom_v1_intent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3393,7 +3589,7 @@ func (x *AbortPattern) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortPattern.ProtoReflect.Descriptor instead.
 func (*AbortPattern) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AbortPattern) GetReason() string {
@@ -3422,7 +3618,7 @@ type ResumePattern struct {
 
 func (x *ResumePattern) Reset() {
 	*x = ResumePattern{}
-	mi := &file_loom_v1_intent_proto_msgTypes[37]
+	mi := &file_loom_v1_intent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3434,7 +3630,7 @@ func (x *ResumePattern) String() string {
 func (*ResumePattern) ProtoMessage() {}
 
 func (x *ResumePattern) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[37]
+	mi := &file_loom_v1_intent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3447,7 +3643,7 @@ func (x *ResumePattern) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumePattern.ProtoReflect.Descriptor instead.
 func (*ResumePattern) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ResumePattern) GetRerun() bool {
@@ -3467,7 +3663,7 @@ type JudgeCompletion struct {
 
 func (x *JudgeCompletion) Reset() {
 	*x = JudgeCompletion{}
-	mi := &file_loom_v1_intent_proto_msgTypes[38]
+	mi := &file_loom_v1_intent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3479,7 +3675,7 @@ func (x *JudgeCompletion) String() string {
 func (*JudgeCompletion) ProtoMessage() {}
 
 func (x *JudgeCompletion) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[38]
+	mi := &file_loom_v1_intent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3492,7 +3688,7 @@ func (x *JudgeCompletion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JudgeCompletion.ProtoReflect.Descriptor instead.
 func (*JudgeCompletion) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *JudgeCompletion) GetVerdicts() []*CompletionVerdict {
@@ -3514,7 +3710,7 @@ type ChooseCompletion struct {
 
 func (x *ChooseCompletion) Reset() {
 	*x = ChooseCompletion{}
-	mi := &file_loom_v1_intent_proto_msgTypes[39]
+	mi := &file_loom_v1_intent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3526,7 +3722,7 @@ func (x *ChooseCompletion) String() string {
 func (*ChooseCompletion) ProtoMessage() {}
 
 func (x *ChooseCompletion) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[39]
+	mi := &file_loom_v1_intent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3539,7 +3735,7 @@ func (x *ChooseCompletion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChooseCompletion.ProtoReflect.Descriptor instead.
 func (*ChooseCompletion) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ChooseCompletion) GetChoice() CompletionChoice {
@@ -3568,7 +3764,7 @@ type FailDelivery struct {
 
 func (x *FailDelivery) Reset() {
 	*x = FailDelivery{}
-	mi := &file_loom_v1_intent_proto_msgTypes[40]
+	mi := &file_loom_v1_intent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3580,7 +3776,7 @@ func (x *FailDelivery) String() string {
 func (*FailDelivery) ProtoMessage() {}
 
 func (x *FailDelivery) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[40]
+	mi := &file_loom_v1_intent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3593,7 +3789,7 @@ func (x *FailDelivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailDelivery.ProtoReflect.Descriptor instead.
 func (*FailDelivery) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *FailDelivery) GetReason() string {
@@ -3613,7 +3809,7 @@ type DeliverOutputs struct {
 
 func (x *DeliverOutputs) Reset() {
 	*x = DeliverOutputs{}
-	mi := &file_loom_v1_intent_proto_msgTypes[41]
+	mi := &file_loom_v1_intent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3625,7 +3821,7 @@ func (x *DeliverOutputs) String() string {
 func (*DeliverOutputs) ProtoMessage() {}
 
 func (x *DeliverOutputs) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[41]
+	mi := &file_loom_v1_intent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3638,7 +3834,7 @@ func (x *DeliverOutputs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliverOutputs.ProtoReflect.Descriptor instead.
 func (*DeliverOutputs) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DeliverOutputs) GetOutputs() []*DeliveredOutput {
@@ -3660,7 +3856,7 @@ type DeliveredOutput struct {
 
 func (x *DeliveredOutput) Reset() {
 	*x = DeliveredOutput{}
-	mi := &file_loom_v1_intent_proto_msgTypes[42]
+	mi := &file_loom_v1_intent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3672,7 +3868,7 @@ func (x *DeliveredOutput) String() string {
 func (*DeliveredOutput) ProtoMessage() {}
 
 func (x *DeliveredOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[42]
+	mi := &file_loom_v1_intent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3685,7 +3881,7 @@ func (x *DeliveredOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveredOutput.ProtoReflect.Descriptor instead.
 func (*DeliveredOutput) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DeliveredOutput) GetName() string {
@@ -3719,7 +3915,7 @@ type UpdateMemory struct {
 
 func (x *UpdateMemory) Reset() {
 	*x = UpdateMemory{}
-	mi := &file_loom_v1_intent_proto_msgTypes[43]
+	mi := &file_loom_v1_intent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3731,7 +3927,7 @@ func (x *UpdateMemory) String() string {
 func (*UpdateMemory) ProtoMessage() {}
 
 func (x *UpdateMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[43]
+	mi := &file_loom_v1_intent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3744,7 +3940,7 @@ func (x *UpdateMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMemory.ProtoReflect.Descriptor instead.
 func (*UpdateMemory) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *UpdateMemory) GetEntries() []*MemoryUpdate {
@@ -3767,7 +3963,7 @@ type MemoryUpdate struct {
 
 func (x *MemoryUpdate) Reset() {
 	*x = MemoryUpdate{}
-	mi := &file_loom_v1_intent_proto_msgTypes[44]
+	mi := &file_loom_v1_intent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3779,7 +3975,7 @@ func (x *MemoryUpdate) String() string {
 func (*MemoryUpdate) ProtoMessage() {}
 
 func (x *MemoryUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[44]
+	mi := &file_loom_v1_intent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3792,7 +3988,7 @@ func (x *MemoryUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryUpdate.ProtoReflect.Descriptor instead.
 func (*MemoryUpdate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *MemoryUpdate) GetLayer() SessionLayer {
@@ -3831,7 +4027,7 @@ type Reintegrate struct {
 
 func (x *Reintegrate) Reset() {
 	*x = Reintegrate{}
-	mi := &file_loom_v1_intent_proto_msgTypes[45]
+	mi := &file_loom_v1_intent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3843,7 +4039,7 @@ func (x *Reintegrate) String() string {
 func (*Reintegrate) ProtoMessage() {}
 
 func (x *Reintegrate) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[45]
+	mi := &file_loom_v1_intent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3856,7 +4052,7 @@ func (x *Reintegrate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reintegrate.ProtoReflect.Descriptor instead.
 func (*Reintegrate) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Reintegrate) GetDecisions() []string {
@@ -3928,7 +4124,7 @@ type IntentFact struct {
 
 func (x *IntentFact) Reset() {
 	*x = IntentFact{}
-	mi := &file_loom_v1_intent_proto_msgTypes[46]
+	mi := &file_loom_v1_intent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3940,7 +4136,7 @@ func (x *IntentFact) String() string {
 func (*IntentFact) ProtoMessage() {}
 
 func (x *IntentFact) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[46]
+	mi := &file_loom_v1_intent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3953,7 +4149,7 @@ func (x *IntentFact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentFact.ProtoReflect.Descriptor instead.
 func (*IntentFact) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *IntentFact) GetAt() *timestamppb.Timestamp {
@@ -4475,7 +4671,7 @@ type LifecycleEntered struct {
 
 func (x *LifecycleEntered) Reset() {
 	*x = LifecycleEntered{}
-	mi := &file_loom_v1_intent_proto_msgTypes[47]
+	mi := &file_loom_v1_intent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4487,7 +4683,7 @@ func (x *LifecycleEntered) String() string {
 func (*LifecycleEntered) ProtoMessage() {}
 
 func (x *LifecycleEntered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[47]
+	mi := &file_loom_v1_intent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4500,7 +4696,7 @@ func (x *LifecycleEntered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LifecycleEntered.ProtoReflect.Descriptor instead.
 func (*LifecycleEntered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *LifecycleEntered) GetPhase() LifecyclePhase {
@@ -4543,7 +4739,7 @@ type QuestionAsked struct {
 
 func (x *QuestionAsked) Reset() {
 	*x = QuestionAsked{}
-	mi := &file_loom_v1_intent_proto_msgTypes[48]
+	mi := &file_loom_v1_intent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4555,7 +4751,7 @@ func (x *QuestionAsked) String() string {
 func (*QuestionAsked) ProtoMessage() {}
 
 func (x *QuestionAsked) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[48]
+	mi := &file_loom_v1_intent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4568,7 +4764,7 @@ func (x *QuestionAsked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuestionAsked.ProtoReflect.Descriptor instead.
 func (*QuestionAsked) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *QuestionAsked) GetNumber() uint32 {
@@ -4631,7 +4827,7 @@ type QuestionRefused struct {
 
 func (x *QuestionRefused) Reset() {
 	*x = QuestionRefused{}
-	mi := &file_loom_v1_intent_proto_msgTypes[49]
+	mi := &file_loom_v1_intent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4643,7 +4839,7 @@ func (x *QuestionRefused) String() string {
 func (*QuestionRefused) ProtoMessage() {}
 
 func (x *QuestionRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[49]
+	mi := &file_loom_v1_intent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4656,7 +4852,7 @@ func (x *QuestionRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuestionRefused.ProtoReflect.Descriptor instead.
 func (*QuestionRefused) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *QuestionRefused) GetRule() string {
@@ -4712,7 +4908,7 @@ type TextWithheld struct {
 
 func (x *TextWithheld) Reset() {
 	*x = TextWithheld{}
-	mi := &file_loom_v1_intent_proto_msgTypes[50]
+	mi := &file_loom_v1_intent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4724,7 +4920,7 @@ func (x *TextWithheld) String() string {
 func (*TextWithheld) ProtoMessage() {}
 
 func (x *TextWithheld) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[50]
+	mi := &file_loom_v1_intent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4737,7 +4933,7 @@ func (x *TextWithheld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextWithheld.ProtoReflect.Descriptor instead.
 func (*TextWithheld) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TextWithheld) GetSha256() string {
@@ -4765,7 +4961,7 @@ type PatternAsks struct {
 
 func (x *PatternAsks) Reset() {
 	*x = PatternAsks{}
-	mi := &file_loom_v1_intent_proto_msgTypes[51]
+	mi := &file_loom_v1_intent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4777,7 +4973,7 @@ func (x *PatternAsks) String() string {
 func (*PatternAsks) ProtoMessage() {}
 
 func (x *PatternAsks) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[51]
+	mi := &file_loom_v1_intent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4790,7 +4986,7 @@ func (x *PatternAsks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatternAsks.ProtoReflect.Descriptor instead.
 func (*PatternAsks) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PatternAsks) GetReason() string {
@@ -4811,7 +5007,7 @@ type IntentDrafted struct {
 
 func (x *IntentDrafted) Reset() {
 	*x = IntentDrafted{}
-	mi := &file_loom_v1_intent_proto_msgTypes[52]
+	mi := &file_loom_v1_intent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4823,7 +5019,7 @@ func (x *IntentDrafted) String() string {
 func (*IntentDrafted) ProtoMessage() {}
 
 func (x *IntentDrafted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[52]
+	mi := &file_loom_v1_intent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4836,7 +5032,7 @@ func (x *IntentDrafted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentDrafted.ProtoReflect.Descriptor instead.
 func (*IntentDrafted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *IntentDrafted) GetEnvelope() *IntentEnvelope {
@@ -4866,7 +5062,7 @@ type IntentSealed struct {
 
 func (x *IntentSealed) Reset() {
 	*x = IntentSealed{}
-	mi := &file_loom_v1_intent_proto_msgTypes[53]
+	mi := &file_loom_v1_intent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4878,7 +5074,7 @@ func (x *IntentSealed) String() string {
 func (*IntentSealed) ProtoMessage() {}
 
 func (x *IntentSealed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[53]
+	mi := &file_loom_v1_intent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4891,7 +5087,7 @@ func (x *IntentSealed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntentSealed.ProtoReflect.Descriptor instead.
 func (*IntentSealed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *IntentSealed) GetDigest() string {
@@ -4926,7 +5122,7 @@ type MetaValidated struct {
 
 func (x *MetaValidated) Reset() {
 	*x = MetaValidated{}
-	mi := &file_loom_v1_intent_proto_msgTypes[54]
+	mi := &file_loom_v1_intent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4938,7 +5134,7 @@ func (x *MetaValidated) String() string {
 func (*MetaValidated) ProtoMessage() {}
 
 func (x *MetaValidated) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[54]
+	mi := &file_loom_v1_intent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4951,7 +5147,7 @@ func (x *MetaValidated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetaValidated.ProtoReflect.Descriptor instead.
 func (*MetaValidated) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *MetaValidated) GetFindings() []*IntentFinding {
@@ -4982,7 +5178,7 @@ type StepStarted struct {
 
 func (x *StepStarted) Reset() {
 	*x = StepStarted{}
-	mi := &file_loom_v1_intent_proto_msgTypes[55]
+	mi := &file_loom_v1_intent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4994,7 +5190,7 @@ func (x *StepStarted) String() string {
 func (*StepStarted) ProtoMessage() {}
 
 func (x *StepStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[55]
+	mi := &file_loom_v1_intent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5007,7 +5203,7 @@ func (x *StepStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepStarted.ProtoReflect.Descriptor instead.
 func (*StepStarted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *StepStarted) GetStep() uint32 {
@@ -5054,7 +5250,7 @@ type StepEnded struct {
 
 func (x *StepEnded) Reset() {
 	*x = StepEnded{}
-	mi := &file_loom_v1_intent_proto_msgTypes[56]
+	mi := &file_loom_v1_intent_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5066,7 +5262,7 @@ func (x *StepEnded) String() string {
 func (*StepEnded) ProtoMessage() {}
 
 func (x *StepEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[56]
+	mi := &file_loom_v1_intent_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5079,7 +5275,7 @@ func (x *StepEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepEnded.ProtoReflect.Descriptor instead.
 func (*StepEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *StepEnded) GetStep() uint32 {
@@ -5139,7 +5335,7 @@ type Steered struct {
 
 func (x *Steered) Reset() {
 	*x = Steered{}
-	mi := &file_loom_v1_intent_proto_msgTypes[57]
+	mi := &file_loom_v1_intent_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5151,7 +5347,7 @@ func (x *Steered) String() string {
 func (*Steered) ProtoMessage() {}
 
 func (x *Steered) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[57]
+	mi := &file_loom_v1_intent_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5164,7 +5360,7 @@ func (x *Steered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Steered.ProtoReflect.Descriptor instead.
 func (*Steered) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Steered) GetText() string {
@@ -5207,7 +5403,7 @@ type PatternAborted struct {
 
 func (x *PatternAborted) Reset() {
 	*x = PatternAborted{}
-	mi := &file_loom_v1_intent_proto_msgTypes[58]
+	mi := &file_loom_v1_intent_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5219,7 +5415,7 @@ func (x *PatternAborted) String() string {
 func (*PatternAborted) ProtoMessage() {}
 
 func (x *PatternAborted) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[58]
+	mi := &file_loom_v1_intent_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5232,7 +5428,7 @@ func (x *PatternAborted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatternAborted.ProtoReflect.Descriptor instead.
 func (*PatternAborted) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *PatternAborted) GetRecord() *PatternAbort {
@@ -5260,7 +5456,7 @@ type ActiveFlushed struct {
 
 func (x *ActiveFlushed) Reset() {
 	*x = ActiveFlushed{}
-	mi := &file_loom_v1_intent_proto_msgTypes[59]
+	mi := &file_loom_v1_intent_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5272,7 +5468,7 @@ func (x *ActiveFlushed) String() string {
 func (*ActiveFlushed) ProtoMessage() {}
 
 func (x *ActiveFlushed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[59]
+	mi := &file_loom_v1_intent_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5285,7 +5481,7 @@ func (x *ActiveFlushed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActiveFlushed.ProtoReflect.Descriptor instead.
 func (*ActiveFlushed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ActiveFlushed) GetEntries() uint32 {
@@ -5307,7 +5503,7 @@ type PatternResumed struct {
 
 func (x *PatternResumed) Reset() {
 	*x = PatternResumed{}
-	mi := &file_loom_v1_intent_proto_msgTypes[60]
+	mi := &file_loom_v1_intent_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5319,7 +5515,7 @@ func (x *PatternResumed) String() string {
 func (*PatternResumed) ProtoMessage() {}
 
 func (x *PatternResumed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[60]
+	mi := &file_loom_v1_intent_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5332,7 +5528,7 @@ func (x *PatternResumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatternResumed.ProtoReflect.Descriptor instead.
 func (*PatternResumed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *PatternResumed) GetStep() uint32 {
@@ -5360,7 +5556,7 @@ type SessionEnded struct {
 
 func (x *SessionEnded) Reset() {
 	*x = SessionEnded{}
-	mi := &file_loom_v1_intent_proto_msgTypes[61]
+	mi := &file_loom_v1_intent_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5372,7 +5568,7 @@ func (x *SessionEnded) String() string {
 func (*SessionEnded) ProtoMessage() {}
 
 func (x *SessionEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_intent_proto_msgTypes[61]
+	mi := &file_loom_v1_intent_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5385,7 +5581,7 @@ func (x *SessionEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionEnded.ProtoReflect.Descriptor instead.
 func (*SessionEnded) Descriptor() ([]byte, []int) {
-	return file_loom_v1_intent_proto_rawDescGZIP(), []int{61}
+	return file_loom_v1_intent_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *SessionEnded) GetGaps() []string {
@@ -5442,7 +5638,7 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\n" +
 	"RubricItem\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
-	"\bquestion\x18\x02 \x01(\tR\bquestion\"\xa8\x03\n" +
+	"\bquestion\x18\x02 \x01(\tR\bquestion\"\xd5\x03\n" +
 	"\vPatternStep\x12\x14\n" +
 	"\x05order\x18\x01 \x01(\rR\x05order\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
@@ -5458,7 +5654,24 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	" \x03(\tR\fdeliverables\x12\x1c\n" +
 	"\tquestions\x18\v \x03(\tR\tquestions\x12\x12\n" +
 	"\x04stop\x18\f \x01(\bR\x04stop\x123\n" +
-	"\atimeout\x18\r \x01(\v2\x19.google.protobuf.DurationR\atimeout\"\xd5\x01\n" +
+	"\atimeout\x18\r \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12+\n" +
+	"\x06within\x18\x0e \x03(\v2\x13.loom.v1.PatternUseR\x06within\"\xfb\x01\n" +
+	"\n" +
+	"PatternUse\x12\x12\n" +
+	"\x04step\x18\x01 \x01(\tR\x04step\x12 \n" +
+	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x18\n" +
+	"\apattern\x18\x03 \x01(\tR\apattern\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\tR\aversion\x12\x16\n" +
+	"\x06digest\x18\x05 \x01(\tR\x06digest\x12\x18\n" +
+	"\apurpose\x18\x06 \x01(\tR\apurpose\x12 \n" +
+	"\vconstraints\x18\a \x03(\tR\vconstraints\x12/\n" +
+	"\x06inputs\x18\b \x03(\v2\x17.loom.v1.PatternBindingR\x06inputs\"\x88\x01\n" +
+	"\x0ePatternBinding\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12 \n" +
+	"\vdescription\x18\x03 \x01(\tR\vdescription\x12\x14\n" +
+	"\x05input\x18\x04 \x01(\tR\x05input\x12\x16\n" +
+	"\x06output\x18\x05 \x01(\tR\x06output\"\xd5\x01\n" +
 	"\fIntentAnswer\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x1a\n" +
 	"\bquestion\x18\x02 \x01(\tR\bquestion\x12*\n" +
@@ -5804,7 +6017,7 @@ func file_loom_v1_intent_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_intent_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_loom_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_loom_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
 var file_loom_v1_intent_proto_goTypes = []any{
 	(Tempo)(0),                    // 0: loom.v1.Tempo
 	(IntentField)(0),              // 1: loom.v1.IntentField
@@ -5820,65 +6033,67 @@ var file_loom_v1_intent_proto_goTypes = []any{
 	(*PatternQuestion)(nil),       // 11: loom.v1.PatternQuestion
 	(*RubricItem)(nil),            // 12: loom.v1.RubricItem
 	(*PatternStep)(nil),           // 13: loom.v1.PatternStep
-	(*IntentAnswer)(nil),          // 14: loom.v1.IntentAnswer
-	(*Quotation)(nil),             // 15: loom.v1.Quotation
-	(*IntentEnvelope)(nil),        // 16: loom.v1.IntentEnvelope
-	(*IntentFinding)(nil),         // 17: loom.v1.IntentFinding
-	(*IntentMeans)(nil),           // 18: loom.v1.IntentMeans
-	(*PreparedInput)(nil),         // 19: loom.v1.PreparedInput
-	(*StepOutput)(nil),            // 20: loom.v1.StepOutput
-	(*CompletionVerdict)(nil),     // 21: loom.v1.CompletionVerdict
-	(*PatternAbort)(nil),          // 22: loom.v1.PatternAbort
-	(*IntentCommand)(nil),         // 23: loom.v1.IntentCommand
-	(*OpenSession)(nil),           // 24: loom.v1.OpenSession
-	(*InheritedIntent)(nil),       // 25: loom.v1.InheritedIntent
-	(*ProposeQuestion)(nil),       // 26: loom.v1.ProposeQuestion
-	(*OfferText)(nil),             // 27: loom.v1.OfferText
-	(*LeaveQuestions)(nil),        // 28: loom.v1.LeaveQuestions
-	(*AnswerQuestion)(nil),        // 29: loom.v1.AnswerQuestion
-	(*StrikeAnswer)(nil),          // 30: loom.v1.StrikeAnswer
-	(*DraftIntent)(nil),           // 31: loom.v1.DraftIntent
-	(*SealIntent)(nil),            // 32: loom.v1.SealIntent
-	(*ReviseIntent)(nil),          // 33: loom.v1.ReviseIntent
-	(*ValidateIntent)(nil),        // 34: loom.v1.ValidateIntent
-	(*ActivatePattern)(nil),       // 35: loom.v1.ActivatePattern
-	(*PrepareInputs)(nil),         // 36: loom.v1.PrepareInputs
-	(*WriteLayer)(nil),            // 37: loom.v1.WriteLayer
-	(*EndStep)(nil),               // 38: loom.v1.EndStep
-	(*Proceed)(nil),               // 39: loom.v1.Proceed
-	(*Steer)(nil),                 // 40: loom.v1.Steer
-	(*TakeBack)(nil),              // 41: loom.v1.TakeBack
-	(*SetTempo)(nil),              // 42: loom.v1.SetTempo
-	(*AbortPattern)(nil),          // 43: loom.v1.AbortPattern
-	(*ResumePattern)(nil),         // 44: loom.v1.ResumePattern
-	(*JudgeCompletion)(nil),       // 45: loom.v1.JudgeCompletion
-	(*ChooseCompletion)(nil),      // 46: loom.v1.ChooseCompletion
-	(*FailDelivery)(nil),          // 47: loom.v1.FailDelivery
-	(*DeliverOutputs)(nil),        // 48: loom.v1.DeliverOutputs
-	(*DeliveredOutput)(nil),       // 49: loom.v1.DeliveredOutput
-	(*UpdateMemory)(nil),          // 50: loom.v1.UpdateMemory
-	(*MemoryUpdate)(nil),          // 51: loom.v1.MemoryUpdate
-	(*Reintegrate)(nil),           // 52: loom.v1.Reintegrate
-	(*IntentFact)(nil),            // 53: loom.v1.IntentFact
-	(*LifecycleEntered)(nil),      // 54: loom.v1.LifecycleEntered
-	(*QuestionAsked)(nil),         // 55: loom.v1.QuestionAsked
-	(*QuestionRefused)(nil),       // 56: loom.v1.QuestionRefused
-	(*TextWithheld)(nil),          // 57: loom.v1.TextWithheld
-	(*PatternAsks)(nil),           // 58: loom.v1.PatternAsks
-	(*IntentDrafted)(nil),         // 59: loom.v1.IntentDrafted
-	(*IntentSealed)(nil),          // 60: loom.v1.IntentSealed
-	(*MetaValidated)(nil),         // 61: loom.v1.MetaValidated
-	(*StepStarted)(nil),           // 62: loom.v1.StepStarted
-	(*StepEnded)(nil),             // 63: loom.v1.StepEnded
-	(*Steered)(nil),               // 64: loom.v1.Steered
-	(*PatternAborted)(nil),        // 65: loom.v1.PatternAborted
-	(*ActiveFlushed)(nil),         // 66: loom.v1.ActiveFlushed
-	(*PatternResumed)(nil),        // 67: loom.v1.PatternResumed
-	(*SessionEnded)(nil),          // 68: loom.v1.SessionEnded
-	(*durationpb.Duration)(nil),   // 69: google.protobuf.Duration
-	(*Identity)(nil),              // 70: loom.v1.Identity
-	(*timestamppb.Timestamp)(nil), // 71: google.protobuf.Timestamp
-	(*BlobRef)(nil),               // 72: loom.v1.BlobRef
+	(*PatternUse)(nil),            // 14: loom.v1.PatternUse
+	(*PatternBinding)(nil),        // 15: loom.v1.PatternBinding
+	(*IntentAnswer)(nil),          // 16: loom.v1.IntentAnswer
+	(*Quotation)(nil),             // 17: loom.v1.Quotation
+	(*IntentEnvelope)(nil),        // 18: loom.v1.IntentEnvelope
+	(*IntentFinding)(nil),         // 19: loom.v1.IntentFinding
+	(*IntentMeans)(nil),           // 20: loom.v1.IntentMeans
+	(*PreparedInput)(nil),         // 21: loom.v1.PreparedInput
+	(*StepOutput)(nil),            // 22: loom.v1.StepOutput
+	(*CompletionVerdict)(nil),     // 23: loom.v1.CompletionVerdict
+	(*PatternAbort)(nil),          // 24: loom.v1.PatternAbort
+	(*IntentCommand)(nil),         // 25: loom.v1.IntentCommand
+	(*OpenSession)(nil),           // 26: loom.v1.OpenSession
+	(*InheritedIntent)(nil),       // 27: loom.v1.InheritedIntent
+	(*ProposeQuestion)(nil),       // 28: loom.v1.ProposeQuestion
+	(*OfferText)(nil),             // 29: loom.v1.OfferText
+	(*LeaveQuestions)(nil),        // 30: loom.v1.LeaveQuestions
+	(*AnswerQuestion)(nil),        // 31: loom.v1.AnswerQuestion
+	(*StrikeAnswer)(nil),          // 32: loom.v1.StrikeAnswer
+	(*DraftIntent)(nil),           // 33: loom.v1.DraftIntent
+	(*SealIntent)(nil),            // 34: loom.v1.SealIntent
+	(*ReviseIntent)(nil),          // 35: loom.v1.ReviseIntent
+	(*ValidateIntent)(nil),        // 36: loom.v1.ValidateIntent
+	(*ActivatePattern)(nil),       // 37: loom.v1.ActivatePattern
+	(*PrepareInputs)(nil),         // 38: loom.v1.PrepareInputs
+	(*WriteLayer)(nil),            // 39: loom.v1.WriteLayer
+	(*EndStep)(nil),               // 40: loom.v1.EndStep
+	(*Proceed)(nil),               // 41: loom.v1.Proceed
+	(*Steer)(nil),                 // 42: loom.v1.Steer
+	(*TakeBack)(nil),              // 43: loom.v1.TakeBack
+	(*SetTempo)(nil),              // 44: loom.v1.SetTempo
+	(*AbortPattern)(nil),          // 45: loom.v1.AbortPattern
+	(*ResumePattern)(nil),         // 46: loom.v1.ResumePattern
+	(*JudgeCompletion)(nil),       // 47: loom.v1.JudgeCompletion
+	(*ChooseCompletion)(nil),      // 48: loom.v1.ChooseCompletion
+	(*FailDelivery)(nil),          // 49: loom.v1.FailDelivery
+	(*DeliverOutputs)(nil),        // 50: loom.v1.DeliverOutputs
+	(*DeliveredOutput)(nil),       // 51: loom.v1.DeliveredOutput
+	(*UpdateMemory)(nil),          // 52: loom.v1.UpdateMemory
+	(*MemoryUpdate)(nil),          // 53: loom.v1.MemoryUpdate
+	(*Reintegrate)(nil),           // 54: loom.v1.Reintegrate
+	(*IntentFact)(nil),            // 55: loom.v1.IntentFact
+	(*LifecycleEntered)(nil),      // 56: loom.v1.LifecycleEntered
+	(*QuestionAsked)(nil),         // 57: loom.v1.QuestionAsked
+	(*QuestionRefused)(nil),       // 58: loom.v1.QuestionRefused
+	(*TextWithheld)(nil),          // 59: loom.v1.TextWithheld
+	(*PatternAsks)(nil),           // 60: loom.v1.PatternAsks
+	(*IntentDrafted)(nil),         // 61: loom.v1.IntentDrafted
+	(*IntentSealed)(nil),          // 62: loom.v1.IntentSealed
+	(*MetaValidated)(nil),         // 63: loom.v1.MetaValidated
+	(*StepStarted)(nil),           // 64: loom.v1.StepStarted
+	(*StepEnded)(nil),             // 65: loom.v1.StepEnded
+	(*Steered)(nil),               // 66: loom.v1.Steered
+	(*PatternAborted)(nil),        // 67: loom.v1.PatternAborted
+	(*ActiveFlushed)(nil),         // 68: loom.v1.ActiveFlushed
+	(*PatternResumed)(nil),        // 69: loom.v1.PatternResumed
+	(*SessionEnded)(nil),          // 70: loom.v1.SessionEnded
+	(*durationpb.Duration)(nil),   // 71: google.protobuf.Duration
+	(*Identity)(nil),              // 72: loom.v1.Identity
+	(*timestamppb.Timestamp)(nil), // 73: google.protobuf.Timestamp
+	(*BlobRef)(nil),               // 74: loom.v1.BlobRef
 }
 var file_loom_v1_intent_proto_depIdxs = []int32{
 	0,   // 0: loom.v1.TempoLimits.tempo:type_name -> loom.v1.Tempo
@@ -5891,124 +6106,126 @@ var file_loom_v1_intent_proto_depIdxs = []int32{
 	1,   // 7: loom.v1.PatternQuestion.about:type_name -> loom.v1.IntentField
 	2,   // 8: loom.v1.PatternStep.writes:type_name -> loom.v1.SessionLayer
 	0,   // 9: loom.v1.PatternStep.tempo:type_name -> loom.v1.Tempo
-	69,  // 10: loom.v1.PatternStep.timeout:type_name -> google.protobuf.Duration
-	1,   // 11: loom.v1.IntentAnswer.about:type_name -> loom.v1.IntentField
-	70,  // 12: loom.v1.IntentAnswer.by:type_name -> loom.v1.Identity
-	71,  // 13: loom.v1.IntentAnswer.time:type_name -> google.protobuf.Timestamp
-	15,  // 14: loom.v1.IntentEnvelope.goal:type_name -> loom.v1.Quotation
-	15,  // 15: loom.v1.IntentEnvelope.constraints:type_name -> loom.v1.Quotation
-	15,  // 16: loom.v1.IntentEnvelope.audience:type_name -> loom.v1.Quotation
-	15,  // 17: loom.v1.IntentEnvelope.scope:type_name -> loom.v1.Quotation
-	15,  // 18: loom.v1.IntentEnvelope.success:type_name -> loom.v1.Quotation
-	14,  // 19: loom.v1.IntentEnvelope.answers:type_name -> loom.v1.IntentAnswer
-	1,   // 20: loom.v1.IntentFinding.field:type_name -> loom.v1.IntentField
-	72,  // 21: loom.v1.PreparedInput.content:type_name -> loom.v1.BlobRef
-	72,  // 22: loom.v1.StepOutput.content:type_name -> loom.v1.BlobRef
-	70,  // 23: loom.v1.IntentCommand.by:type_name -> loom.v1.Identity
-	71,  // 24: loom.v1.IntentCommand.at:type_name -> google.protobuf.Timestamp
-	24,  // 25: loom.v1.IntentCommand.open:type_name -> loom.v1.OpenSession
-	26,  // 26: loom.v1.IntentCommand.propose_question:type_name -> loom.v1.ProposeQuestion
-	27,  // 27: loom.v1.IntentCommand.offer_text:type_name -> loom.v1.OfferText
-	29,  // 28: loom.v1.IntentCommand.answer:type_name -> loom.v1.AnswerQuestion
-	31,  // 29: loom.v1.IntentCommand.draft:type_name -> loom.v1.DraftIntent
-	32,  // 30: loom.v1.IntentCommand.seal:type_name -> loom.v1.SealIntent
-	33,  // 31: loom.v1.IntentCommand.revise:type_name -> loom.v1.ReviseIntent
-	34,  // 32: loom.v1.IntentCommand.validate:type_name -> loom.v1.ValidateIntent
-	35,  // 33: loom.v1.IntentCommand.activate:type_name -> loom.v1.ActivatePattern
-	36,  // 34: loom.v1.IntentCommand.prepare:type_name -> loom.v1.PrepareInputs
-	37,  // 35: loom.v1.IntentCommand.write:type_name -> loom.v1.WriteLayer
-	38,  // 36: loom.v1.IntentCommand.end_step:type_name -> loom.v1.EndStep
-	39,  // 37: loom.v1.IntentCommand.proceed:type_name -> loom.v1.Proceed
-	40,  // 38: loom.v1.IntentCommand.steer:type_name -> loom.v1.Steer
-	42,  // 39: loom.v1.IntentCommand.set_tempo:type_name -> loom.v1.SetTempo
-	43,  // 40: loom.v1.IntentCommand.abort:type_name -> loom.v1.AbortPattern
-	44,  // 41: loom.v1.IntentCommand.resume:type_name -> loom.v1.ResumePattern
-	45,  // 42: loom.v1.IntentCommand.judge:type_name -> loom.v1.JudgeCompletion
-	46,  // 43: loom.v1.IntentCommand.choose:type_name -> loom.v1.ChooseCompletion
-	48,  // 44: loom.v1.IntentCommand.deliver:type_name -> loom.v1.DeliverOutputs
-	50,  // 45: loom.v1.IntentCommand.update_memory:type_name -> loom.v1.UpdateMemory
-	52,  // 46: loom.v1.IntentCommand.reintegrate:type_name -> loom.v1.Reintegrate
-	28,  // 47: loom.v1.IntentCommand.leave_questions:type_name -> loom.v1.LeaveQuestions
-	47,  // 48: loom.v1.IntentCommand.fail_delivery:type_name -> loom.v1.FailDelivery
-	41,  // 49: loom.v1.IntentCommand.take_back:type_name -> loom.v1.TakeBack
-	30,  // 50: loom.v1.IntentCommand.strike:type_name -> loom.v1.StrikeAnswer
-	8,   // 51: loom.v1.OpenSession.pattern:type_name -> loom.v1.Pattern
-	25,  // 52: loom.v1.OpenSession.parent:type_name -> loom.v1.InheritedIntent
-	16,  // 53: loom.v1.InheritedIntent.envelope:type_name -> loom.v1.IntentEnvelope
-	60,  // 54: loom.v1.InheritedIntent.seal:type_name -> loom.v1.IntentSealed
-	1,   // 55: loom.v1.ProposeQuestion.about:type_name -> loom.v1.IntentField
-	6,   // 56: loom.v1.ProposeQuestion.second:type_name -> loom.v1.SecondVerdict
-	1,   // 57: loom.v1.AnswerQuestion.about:type_name -> loom.v1.IntentField
-	15,  // 58: loom.v1.DraftIntent.goal:type_name -> loom.v1.Quotation
-	15,  // 59: loom.v1.DraftIntent.constraints:type_name -> loom.v1.Quotation
-	15,  // 60: loom.v1.DraftIntent.audience:type_name -> loom.v1.Quotation
-	15,  // 61: loom.v1.DraftIntent.scope:type_name -> loom.v1.Quotation
-	15,  // 62: loom.v1.DraftIntent.success:type_name -> loom.v1.Quotation
-	18,  // 63: loom.v1.ValidateIntent.means:type_name -> loom.v1.IntentMeans
-	19,  // 64: loom.v1.PrepareInputs.inputs:type_name -> loom.v1.PreparedInput
-	2,   // 65: loom.v1.WriteLayer.layer:type_name -> loom.v1.SessionLayer
-	72,  // 66: loom.v1.WriteLayer.content:type_name -> loom.v1.BlobRef
-	4,   // 67: loom.v1.EndStep.status:type_name -> loom.v1.StepStatus
-	0,   // 68: loom.v1.SetTempo.tempo:type_name -> loom.v1.Tempo
-	21,  // 69: loom.v1.JudgeCompletion.verdicts:type_name -> loom.v1.CompletionVerdict
-	5,   // 70: loom.v1.ChooseCompletion.choice:type_name -> loom.v1.CompletionChoice
-	49,  // 71: loom.v1.DeliverOutputs.outputs:type_name -> loom.v1.DeliveredOutput
-	72,  // 72: loom.v1.DeliveredOutput.content:type_name -> loom.v1.BlobRef
-	51,  // 73: loom.v1.UpdateMemory.entries:type_name -> loom.v1.MemoryUpdate
-	2,   // 74: loom.v1.MemoryUpdate.layer:type_name -> loom.v1.SessionLayer
-	71,  // 75: loom.v1.IntentFact.at:type_name -> google.protobuf.Timestamp
-	70,  // 76: loom.v1.IntentFact.by:type_name -> loom.v1.Identity
-	24,  // 77: loom.v1.IntentFact.opened:type_name -> loom.v1.OpenSession
-	54,  // 78: loom.v1.IntentFact.entered:type_name -> loom.v1.LifecycleEntered
-	55,  // 79: loom.v1.IntentFact.asked:type_name -> loom.v1.QuestionAsked
-	56,  // 80: loom.v1.IntentFact.refused:type_name -> loom.v1.QuestionRefused
-	57,  // 81: loom.v1.IntentFact.withheld:type_name -> loom.v1.TextWithheld
-	58,  // 82: loom.v1.IntentFact.pattern_asks:type_name -> loom.v1.PatternAsks
-	14,  // 83: loom.v1.IntentFact.answered:type_name -> loom.v1.IntentAnswer
-	59,  // 84: loom.v1.IntentFact.drafted:type_name -> loom.v1.IntentDrafted
-	60,  // 85: loom.v1.IntentFact.sealed:type_name -> loom.v1.IntentSealed
-	33,  // 86: loom.v1.IntentFact.revised:type_name -> loom.v1.ReviseIntent
-	61,  // 87: loom.v1.IntentFact.validated:type_name -> loom.v1.MetaValidated
-	35,  // 88: loom.v1.IntentFact.activated:type_name -> loom.v1.ActivatePattern
-	36,  // 89: loom.v1.IntentFact.prepared:type_name -> loom.v1.PrepareInputs
-	62,  // 90: loom.v1.IntentFact.step_started:type_name -> loom.v1.StepStarted
-	37,  // 91: loom.v1.IntentFact.written:type_name -> loom.v1.WriteLayer
-	63,  // 92: loom.v1.IntentFact.step_ended:type_name -> loom.v1.StepEnded
-	64,  // 93: loom.v1.IntentFact.steered:type_name -> loom.v1.Steered
-	42,  // 94: loom.v1.IntentFact.tempo_set:type_name -> loom.v1.SetTempo
-	43,  // 95: loom.v1.IntentFact.abort_asked:type_name -> loom.v1.AbortPattern
-	65,  // 96: loom.v1.IntentFact.aborted:type_name -> loom.v1.PatternAborted
-	66,  // 97: loom.v1.IntentFact.flushed:type_name -> loom.v1.ActiveFlushed
-	67,  // 98: loom.v1.IntentFact.resumed:type_name -> loom.v1.PatternResumed
-	45,  // 99: loom.v1.IntentFact.judged:type_name -> loom.v1.JudgeCompletion
-	46,  // 100: loom.v1.IntentFact.chosen:type_name -> loom.v1.ChooseCompletion
-	48,  // 101: loom.v1.IntentFact.delivered:type_name -> loom.v1.DeliverOutputs
-	50,  // 102: loom.v1.IntentFact.memory_updated:type_name -> loom.v1.UpdateMemory
-	52,  // 103: loom.v1.IntentFact.reintegrated:type_name -> loom.v1.Reintegrate
-	68,  // 104: loom.v1.IntentFact.ended:type_name -> loom.v1.SessionEnded
-	47,  // 105: loom.v1.IntentFact.delivery_failed:type_name -> loom.v1.FailDelivery
-	41,  // 106: loom.v1.IntentFact.taken_back:type_name -> loom.v1.TakeBack
-	30,  // 107: loom.v1.IntentFact.struck:type_name -> loom.v1.StrikeAnswer
-	55,  // 108: loom.v1.IntentFact.passed:type_name -> loom.v1.QuestionAsked
-	3,   // 109: loom.v1.LifecycleEntered.phase:type_name -> loom.v1.LifecyclePhase
-	1,   // 110: loom.v1.QuestionAsked.about:type_name -> loom.v1.IntentField
-	6,   // 111: loom.v1.QuestionAsked.second:type_name -> loom.v1.SecondVerdict
-	6,   // 112: loom.v1.QuestionRefused.second:type_name -> loom.v1.SecondVerdict
-	16,  // 113: loom.v1.IntentDrafted.envelope:type_name -> loom.v1.IntentEnvelope
-	70,  // 114: loom.v1.IntentSealed.by:type_name -> loom.v1.Identity
-	71,  // 115: loom.v1.IntentSealed.time:type_name -> google.protobuf.Timestamp
-	17,  // 116: loom.v1.MetaValidated.findings:type_name -> loom.v1.IntentFinding
-	7,   // 117: loom.v1.StepStarted.limits:type_name -> loom.v1.TempoLimits
-	71,  // 118: loom.v1.StepStarted.deadline:type_name -> google.protobuf.Timestamp
-	4,   // 119: loom.v1.StepEnded.status:type_name -> loom.v1.StepStatus
-	20,  // 120: loom.v1.StepEnded.outputs:type_name -> loom.v1.StepOutput
-	22,  // 121: loom.v1.PatternAborted.record:type_name -> loom.v1.PatternAbort
-	20,  // 122: loom.v1.PatternAborted.draft:type_name -> loom.v1.StepOutput
-	123, // [123:123] is the sub-list for method output_type
-	123, // [123:123] is the sub-list for method input_type
-	123, // [123:123] is the sub-list for extension type_name
-	123, // [123:123] is the sub-list for extension extendee
-	0,   // [0:123] is the sub-list for field type_name
+	71,  // 10: loom.v1.PatternStep.timeout:type_name -> google.protobuf.Duration
+	14,  // 11: loom.v1.PatternStep.within:type_name -> loom.v1.PatternUse
+	15,  // 12: loom.v1.PatternUse.inputs:type_name -> loom.v1.PatternBinding
+	1,   // 13: loom.v1.IntentAnswer.about:type_name -> loom.v1.IntentField
+	72,  // 14: loom.v1.IntentAnswer.by:type_name -> loom.v1.Identity
+	73,  // 15: loom.v1.IntentAnswer.time:type_name -> google.protobuf.Timestamp
+	17,  // 16: loom.v1.IntentEnvelope.goal:type_name -> loom.v1.Quotation
+	17,  // 17: loom.v1.IntentEnvelope.constraints:type_name -> loom.v1.Quotation
+	17,  // 18: loom.v1.IntentEnvelope.audience:type_name -> loom.v1.Quotation
+	17,  // 19: loom.v1.IntentEnvelope.scope:type_name -> loom.v1.Quotation
+	17,  // 20: loom.v1.IntentEnvelope.success:type_name -> loom.v1.Quotation
+	16,  // 21: loom.v1.IntentEnvelope.answers:type_name -> loom.v1.IntentAnswer
+	1,   // 22: loom.v1.IntentFinding.field:type_name -> loom.v1.IntentField
+	74,  // 23: loom.v1.PreparedInput.content:type_name -> loom.v1.BlobRef
+	74,  // 24: loom.v1.StepOutput.content:type_name -> loom.v1.BlobRef
+	72,  // 25: loom.v1.IntentCommand.by:type_name -> loom.v1.Identity
+	73,  // 26: loom.v1.IntentCommand.at:type_name -> google.protobuf.Timestamp
+	26,  // 27: loom.v1.IntentCommand.open:type_name -> loom.v1.OpenSession
+	28,  // 28: loom.v1.IntentCommand.propose_question:type_name -> loom.v1.ProposeQuestion
+	29,  // 29: loom.v1.IntentCommand.offer_text:type_name -> loom.v1.OfferText
+	31,  // 30: loom.v1.IntentCommand.answer:type_name -> loom.v1.AnswerQuestion
+	33,  // 31: loom.v1.IntentCommand.draft:type_name -> loom.v1.DraftIntent
+	34,  // 32: loom.v1.IntentCommand.seal:type_name -> loom.v1.SealIntent
+	35,  // 33: loom.v1.IntentCommand.revise:type_name -> loom.v1.ReviseIntent
+	36,  // 34: loom.v1.IntentCommand.validate:type_name -> loom.v1.ValidateIntent
+	37,  // 35: loom.v1.IntentCommand.activate:type_name -> loom.v1.ActivatePattern
+	38,  // 36: loom.v1.IntentCommand.prepare:type_name -> loom.v1.PrepareInputs
+	39,  // 37: loom.v1.IntentCommand.write:type_name -> loom.v1.WriteLayer
+	40,  // 38: loom.v1.IntentCommand.end_step:type_name -> loom.v1.EndStep
+	41,  // 39: loom.v1.IntentCommand.proceed:type_name -> loom.v1.Proceed
+	42,  // 40: loom.v1.IntentCommand.steer:type_name -> loom.v1.Steer
+	44,  // 41: loom.v1.IntentCommand.set_tempo:type_name -> loom.v1.SetTempo
+	45,  // 42: loom.v1.IntentCommand.abort:type_name -> loom.v1.AbortPattern
+	46,  // 43: loom.v1.IntentCommand.resume:type_name -> loom.v1.ResumePattern
+	47,  // 44: loom.v1.IntentCommand.judge:type_name -> loom.v1.JudgeCompletion
+	48,  // 45: loom.v1.IntentCommand.choose:type_name -> loom.v1.ChooseCompletion
+	50,  // 46: loom.v1.IntentCommand.deliver:type_name -> loom.v1.DeliverOutputs
+	52,  // 47: loom.v1.IntentCommand.update_memory:type_name -> loom.v1.UpdateMemory
+	54,  // 48: loom.v1.IntentCommand.reintegrate:type_name -> loom.v1.Reintegrate
+	30,  // 49: loom.v1.IntentCommand.leave_questions:type_name -> loom.v1.LeaveQuestions
+	49,  // 50: loom.v1.IntentCommand.fail_delivery:type_name -> loom.v1.FailDelivery
+	43,  // 51: loom.v1.IntentCommand.take_back:type_name -> loom.v1.TakeBack
+	32,  // 52: loom.v1.IntentCommand.strike:type_name -> loom.v1.StrikeAnswer
+	8,   // 53: loom.v1.OpenSession.pattern:type_name -> loom.v1.Pattern
+	27,  // 54: loom.v1.OpenSession.parent:type_name -> loom.v1.InheritedIntent
+	18,  // 55: loom.v1.InheritedIntent.envelope:type_name -> loom.v1.IntentEnvelope
+	62,  // 56: loom.v1.InheritedIntent.seal:type_name -> loom.v1.IntentSealed
+	1,   // 57: loom.v1.ProposeQuestion.about:type_name -> loom.v1.IntentField
+	6,   // 58: loom.v1.ProposeQuestion.second:type_name -> loom.v1.SecondVerdict
+	1,   // 59: loom.v1.AnswerQuestion.about:type_name -> loom.v1.IntentField
+	17,  // 60: loom.v1.DraftIntent.goal:type_name -> loom.v1.Quotation
+	17,  // 61: loom.v1.DraftIntent.constraints:type_name -> loom.v1.Quotation
+	17,  // 62: loom.v1.DraftIntent.audience:type_name -> loom.v1.Quotation
+	17,  // 63: loom.v1.DraftIntent.scope:type_name -> loom.v1.Quotation
+	17,  // 64: loom.v1.DraftIntent.success:type_name -> loom.v1.Quotation
+	20,  // 65: loom.v1.ValidateIntent.means:type_name -> loom.v1.IntentMeans
+	21,  // 66: loom.v1.PrepareInputs.inputs:type_name -> loom.v1.PreparedInput
+	2,   // 67: loom.v1.WriteLayer.layer:type_name -> loom.v1.SessionLayer
+	74,  // 68: loom.v1.WriteLayer.content:type_name -> loom.v1.BlobRef
+	4,   // 69: loom.v1.EndStep.status:type_name -> loom.v1.StepStatus
+	0,   // 70: loom.v1.SetTempo.tempo:type_name -> loom.v1.Tempo
+	23,  // 71: loom.v1.JudgeCompletion.verdicts:type_name -> loom.v1.CompletionVerdict
+	5,   // 72: loom.v1.ChooseCompletion.choice:type_name -> loom.v1.CompletionChoice
+	51,  // 73: loom.v1.DeliverOutputs.outputs:type_name -> loom.v1.DeliveredOutput
+	74,  // 74: loom.v1.DeliveredOutput.content:type_name -> loom.v1.BlobRef
+	53,  // 75: loom.v1.UpdateMemory.entries:type_name -> loom.v1.MemoryUpdate
+	2,   // 76: loom.v1.MemoryUpdate.layer:type_name -> loom.v1.SessionLayer
+	73,  // 77: loom.v1.IntentFact.at:type_name -> google.protobuf.Timestamp
+	72,  // 78: loom.v1.IntentFact.by:type_name -> loom.v1.Identity
+	26,  // 79: loom.v1.IntentFact.opened:type_name -> loom.v1.OpenSession
+	56,  // 80: loom.v1.IntentFact.entered:type_name -> loom.v1.LifecycleEntered
+	57,  // 81: loom.v1.IntentFact.asked:type_name -> loom.v1.QuestionAsked
+	58,  // 82: loom.v1.IntentFact.refused:type_name -> loom.v1.QuestionRefused
+	59,  // 83: loom.v1.IntentFact.withheld:type_name -> loom.v1.TextWithheld
+	60,  // 84: loom.v1.IntentFact.pattern_asks:type_name -> loom.v1.PatternAsks
+	16,  // 85: loom.v1.IntentFact.answered:type_name -> loom.v1.IntentAnswer
+	61,  // 86: loom.v1.IntentFact.drafted:type_name -> loom.v1.IntentDrafted
+	62,  // 87: loom.v1.IntentFact.sealed:type_name -> loom.v1.IntentSealed
+	35,  // 88: loom.v1.IntentFact.revised:type_name -> loom.v1.ReviseIntent
+	63,  // 89: loom.v1.IntentFact.validated:type_name -> loom.v1.MetaValidated
+	37,  // 90: loom.v1.IntentFact.activated:type_name -> loom.v1.ActivatePattern
+	38,  // 91: loom.v1.IntentFact.prepared:type_name -> loom.v1.PrepareInputs
+	64,  // 92: loom.v1.IntentFact.step_started:type_name -> loom.v1.StepStarted
+	39,  // 93: loom.v1.IntentFact.written:type_name -> loom.v1.WriteLayer
+	65,  // 94: loom.v1.IntentFact.step_ended:type_name -> loom.v1.StepEnded
+	66,  // 95: loom.v1.IntentFact.steered:type_name -> loom.v1.Steered
+	44,  // 96: loom.v1.IntentFact.tempo_set:type_name -> loom.v1.SetTempo
+	45,  // 97: loom.v1.IntentFact.abort_asked:type_name -> loom.v1.AbortPattern
+	67,  // 98: loom.v1.IntentFact.aborted:type_name -> loom.v1.PatternAborted
+	68,  // 99: loom.v1.IntentFact.flushed:type_name -> loom.v1.ActiveFlushed
+	69,  // 100: loom.v1.IntentFact.resumed:type_name -> loom.v1.PatternResumed
+	47,  // 101: loom.v1.IntentFact.judged:type_name -> loom.v1.JudgeCompletion
+	48,  // 102: loom.v1.IntentFact.chosen:type_name -> loom.v1.ChooseCompletion
+	50,  // 103: loom.v1.IntentFact.delivered:type_name -> loom.v1.DeliverOutputs
+	52,  // 104: loom.v1.IntentFact.memory_updated:type_name -> loom.v1.UpdateMemory
+	54,  // 105: loom.v1.IntentFact.reintegrated:type_name -> loom.v1.Reintegrate
+	70,  // 106: loom.v1.IntentFact.ended:type_name -> loom.v1.SessionEnded
+	49,  // 107: loom.v1.IntentFact.delivery_failed:type_name -> loom.v1.FailDelivery
+	43,  // 108: loom.v1.IntentFact.taken_back:type_name -> loom.v1.TakeBack
+	32,  // 109: loom.v1.IntentFact.struck:type_name -> loom.v1.StrikeAnswer
+	57,  // 110: loom.v1.IntentFact.passed:type_name -> loom.v1.QuestionAsked
+	3,   // 111: loom.v1.LifecycleEntered.phase:type_name -> loom.v1.LifecyclePhase
+	1,   // 112: loom.v1.QuestionAsked.about:type_name -> loom.v1.IntentField
+	6,   // 113: loom.v1.QuestionAsked.second:type_name -> loom.v1.SecondVerdict
+	6,   // 114: loom.v1.QuestionRefused.second:type_name -> loom.v1.SecondVerdict
+	18,  // 115: loom.v1.IntentDrafted.envelope:type_name -> loom.v1.IntentEnvelope
+	72,  // 116: loom.v1.IntentSealed.by:type_name -> loom.v1.Identity
+	73,  // 117: loom.v1.IntentSealed.time:type_name -> google.protobuf.Timestamp
+	19,  // 118: loom.v1.MetaValidated.findings:type_name -> loom.v1.IntentFinding
+	7,   // 119: loom.v1.StepStarted.limits:type_name -> loom.v1.TempoLimits
+	73,  // 120: loom.v1.StepStarted.deadline:type_name -> google.protobuf.Timestamp
+	4,   // 121: loom.v1.StepEnded.status:type_name -> loom.v1.StepStatus
+	22,  // 122: loom.v1.StepEnded.outputs:type_name -> loom.v1.StepOutput
+	24,  // 123: loom.v1.PatternAborted.record:type_name -> loom.v1.PatternAbort
+	22,  // 124: loom.v1.PatternAborted.draft:type_name -> loom.v1.StepOutput
+	125, // [125:125] is the sub-list for method output_type
+	125, // [125:125] is the sub-list for method input_type
+	125, // [125:125] is the sub-list for extension type_name
+	125, // [125:125] is the sub-list for extension extendee
+	0,   // [0:125] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_intent_proto_init() }
@@ -6017,7 +6234,7 @@ func file_loom_v1_intent_proto_init() {
 		return
 	}
 	file_loom_v1_common_proto_init()
-	file_loom_v1_intent_proto_msgTypes[16].OneofWrappers = []any{
+	file_loom_v1_intent_proto_msgTypes[18].OneofWrappers = []any{
 		(*IntentCommand_Open)(nil),
 		(*IntentCommand_ProposeQuestion)(nil),
 		(*IntentCommand_OfferText)(nil),
@@ -6045,7 +6262,7 @@ func file_loom_v1_intent_proto_init() {
 		(*IntentCommand_TakeBack)(nil),
 		(*IntentCommand_Strike)(nil),
 	}
-	file_loom_v1_intent_proto_msgTypes[46].OneofWrappers = []any{
+	file_loom_v1_intent_proto_msgTypes[48].OneofWrappers = []any{
 		(*IntentFact_Opened)(nil),
 		(*IntentFact_Entered)(nil),
 		(*IntentFact_Asked)(nil),
@@ -6085,7 +6302,7 @@ func file_loom_v1_intent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_intent_proto_rawDesc), len(file_loom_v1_intent_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   62,
+			NumMessages:   64,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -529,7 +529,10 @@ type StepBrief struct {
 	Rubric      []string `protobuf:"bytes,13,rep,name=rubric,proto3" json:"rubric,omitempty"`
 	// For a step that is done once more by the operator's choice: what was not met, or why
 	// it was not delivered.
-	Again         []string `protobuf:"bytes,14,rep,name=again,proto3" json:"again,omitempty"`
+	Again []string `protobuf:"bytes,14,rep,name=again,proto3" json:"again,omitempty"`
+	// Of a step that another pattern brought: the uses that it lies within, the outermost
+	// first.
+	Within        []*PatternUse `protobuf:"bytes,15,rep,name=within,proto3" json:"within,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -658,6 +661,13 @@ func (x *StepBrief) GetRubric() []string {
 func (x *StepBrief) GetAgain() []string {
 	if x != nil {
 		return x.Again
+	}
+	return nil
+}
+
+func (x *StepBrief) GetWithin() []*PatternUse {
+	if x != nil {
+		return x.Within
 	}
 	return nil
 }
@@ -1008,7 +1018,10 @@ type OpenPattern struct {
 	// Whether the pattern's own questions are to be asked, and no model's.
 	WithoutModel bool `protobuf:"varint,5,opt,name=without_model,json=withoutModel,proto3" json:"without_model,omitempty"`
 	// Whether no second judge, a model, is asked about the questions of the first.
-	WithoutJudge  bool `protobuf:"varint,6,opt,name=without_judge,json=withoutJudge,proto3" json:"without_judge,omitempty"`
+	WithoutJudge bool `protobuf:"varint,6,opt,name=without_judge,json=withoutJudge,proto3" json:"without_judge,omitempty"`
+	// Texts of the pattern files that it uses as steps, the nearest first; at most 32. Those
+	// that come with the host need none.
+	Used          []string `protobuf:"bytes,7,rep,name=used,proto3" json:"used,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1083,6 +1096,13 @@ func (x *OpenPattern) GetWithoutJudge() bool {
 		return x.WithoutJudge
 	}
 	return false
+}
+
+func (x *OpenPattern) GetUsed() []string {
+	if x != nil {
+		return x.Used
+	}
+	return nil
 }
 
 // SessionInput is something that a session starts from.
@@ -1477,7 +1497,7 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	" \x01(\tR\brevision\x12\"\n" +
 	"\x04used\x18\v \x01(\v2\x0e.loom.v1.UsageR\x04used\x12#\n" +
 	"\rwithout_judge\x18\f \x01(\bR\fwithoutJudge\x12.\n" +
-	"\x06passed\x18\r \x03(\v2\x16.loom.v1.QuestionAskedR\x06passed\"\x88\x04\n" +
+	"\x06passed\x18\r \x03(\v2\x16.loom.v1.QuestionAskedR\x06passed\"\xb5\x04\n" +
 	"\tStepBrief\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\tR\arequest\x123\n" +
@@ -1493,7 +1513,8 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\x04gaps\x18\v \x03(\tR\x04gaps\x12 \n" +
 	"\vconstraints\x18\f \x03(\tR\vconstraints\x12\x16\n" +
 	"\x06rubric\x18\r \x03(\tR\x06rubric\x12\x14\n" +
-	"\x05again\x18\x0e \x03(\tR\x05again\"\xa4\x01\n" +
+	"\x05again\x18\x0e \x03(\tR\x05again\x12+\n" +
+	"\x06within\x18\x0f \x03(\v2\x13.loom.v1.PatternUseR\x06within\"\xa4\x01\n" +
 	"\fActInSession\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x120\n" +
 	"\acommand\x18\x02 \x01(\v2\x16.loom.v1.IntentCommandR\acommand\x12.\n" +
@@ -1529,14 +1550,15 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"definition\x18\x18 \x01(\v2\x10.loom.v1.PatternR\n" +
 	"definition\x12\x12\n" +
 	"\x04bead\x18\x19 \x01(\tR\x04bead\x12-\n" +
-	"\x06struck\x18\x1a \x03(\v2\x15.loom.v1.IntentAnswerR\x06struck\"\xce\x01\n" +
+	"\x06struck\x18\x1a \x03(\v2\x15.loom.v1.IntentAnswerR\x06struck\"\xe2\x01\n" +
 	"\vOpenPattern\x12\x18\n" +
 	"\apattern\x18\x01 \x01(\tR\apattern\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\tR\x04file\x12\x18\n" +
 	"\arequest\x18\x03 \x01(\tR\arequest\x12-\n" +
 	"\x06inputs\x18\x04 \x03(\v2\x15.loom.v1.SessionInputR\x06inputs\x12#\n" +
 	"\rwithout_model\x18\x05 \x01(\bR\fwithoutModel\x12#\n" +
-	"\rwithout_judge\x18\x06 \x01(\bR\fwithoutJudge\"6\n" +
+	"\rwithout_judge\x18\x06 \x01(\bR\fwithoutJudge\x12\x12\n" +
+	"\x04used\x18\a \x03(\tR\x04used\"6\n" +
 	"\fSessionInput\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"\xc8\x05\n" +
@@ -1599,26 +1621,27 @@ var file_loom_v1_session_proto_goTypes = []any{
 	(*StepOutput)(nil),            // 22: loom.v1.StepOutput
 	(*StepEnded)(nil),             // 23: loom.v1.StepEnded
 	(SessionLayer)(0),             // 24: loom.v1.SessionLayer
-	(*IntentCommand)(nil),         // 25: loom.v1.IntentCommand
-	(LifecyclePhase)(0),           // 26: loom.v1.LifecyclePhase
-	(*IntentDrafted)(nil),         // 27: loom.v1.IntentDrafted
-	(*IntentSealed)(nil),          // 28: loom.v1.IntentSealed
-	(*IntentFinding)(nil),         // 29: loom.v1.IntentFinding
-	(Tempo)(0),                    // 30: loom.v1.Tempo
-	(*PatternAborted)(nil),        // 31: loom.v1.PatternAborted
-	(*timestamppb.Timestamp)(nil), // 32: google.protobuf.Timestamp
-	(*Identity)(nil),              // 33: loom.v1.Identity
-	(*AnswerQuestion)(nil),        // 34: loom.v1.AnswerQuestion
-	(*SealIntent)(nil),            // 35: loom.v1.SealIntent
-	(*ReviseIntent)(nil),          // 36: loom.v1.ReviseIntent
-	(*Proceed)(nil),               // 37: loom.v1.Proceed
-	(*Steer)(nil),                 // 38: loom.v1.Steer
-	(*SetTempo)(nil),              // 39: loom.v1.SetTempo
-	(*AbortPattern)(nil),          // 40: loom.v1.AbortPattern
-	(*ResumePattern)(nil),         // 41: loom.v1.ResumePattern
-	(*ChooseCompletion)(nil),      // 42: loom.v1.ChooseCompletion
-	(*TakeBack)(nil),              // 43: loom.v1.TakeBack
-	(*StrikeAnswer)(nil),          // 44: loom.v1.StrikeAnswer
+	(*PatternUse)(nil),            // 25: loom.v1.PatternUse
+	(*IntentCommand)(nil),         // 26: loom.v1.IntentCommand
+	(LifecyclePhase)(0),           // 27: loom.v1.LifecyclePhase
+	(*IntentDrafted)(nil),         // 28: loom.v1.IntentDrafted
+	(*IntentSealed)(nil),          // 29: loom.v1.IntentSealed
+	(*IntentFinding)(nil),         // 30: loom.v1.IntentFinding
+	(Tempo)(0),                    // 31: loom.v1.Tempo
+	(*PatternAborted)(nil),        // 32: loom.v1.PatternAborted
+	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
+	(*Identity)(nil),              // 34: loom.v1.Identity
+	(*AnswerQuestion)(nil),        // 35: loom.v1.AnswerQuestion
+	(*SealIntent)(nil),            // 36: loom.v1.SealIntent
+	(*ReviseIntent)(nil),          // 37: loom.v1.ReviseIntent
+	(*Proceed)(nil),               // 38: loom.v1.Proceed
+	(*Steer)(nil),                 // 39: loom.v1.Steer
+	(*SetTempo)(nil),              // 40: loom.v1.SetTempo
+	(*AbortPattern)(nil),          // 41: loom.v1.AbortPattern
+	(*ResumePattern)(nil),         // 42: loom.v1.ResumePattern
+	(*ChooseCompletion)(nil),      // 43: loom.v1.ChooseCompletion
+	(*TakeBack)(nil),              // 44: loom.v1.TakeBack
+	(*StrikeAnswer)(nil),          // 45: loom.v1.StrikeAnswer
 }
 var file_loom_v1_session_proto_depIdxs = []int32{
 	10, // 0: loom.v1.SessionAdvanced.fact:type_name -> loom.v1.IntentFact
@@ -1642,44 +1665,45 @@ var file_loom_v1_session_proto_depIdxs = []int32{
 	22, // 18: loom.v1.StepBrief.earlier:type_name -> loom.v1.StepOutput
 	23, // 19: loom.v1.StepBrief.done:type_name -> loom.v1.StepEnded
 	24, // 20: loom.v1.StepBrief.writes:type_name -> loom.v1.SessionLayer
-	25, // 21: loom.v1.ActInSession.command:type_name -> loom.v1.IntentCommand
-	11, // 22: loom.v1.ActInSession.inputs:type_name -> loom.v1.PreparedInput
-	26, // 23: loom.v1.PatternSession.phase:type_name -> loom.v1.LifecyclePhase
-	18, // 24: loom.v1.PatternSession.question:type_name -> loom.v1.QuestionAsked
-	17, // 25: loom.v1.PatternSession.answers:type_name -> loom.v1.IntentAnswer
-	27, // 26: loom.v1.PatternSession.shown:type_name -> loom.v1.IntentDrafted
-	19, // 27: loom.v1.PatternSession.envelope:type_name -> loom.v1.IntentEnvelope
-	28, // 28: loom.v1.PatternSession.seal:type_name -> loom.v1.IntentSealed
-	29, // 29: loom.v1.PatternSession.findings:type_name -> loom.v1.IntentFinding
-	30, // 30: loom.v1.PatternSession.tempo:type_name -> loom.v1.Tempo
-	20, // 31: loom.v1.PatternSession.running:type_name -> loom.v1.StepStarted
-	31, // 32: loom.v1.PatternSession.aborted:type_name -> loom.v1.PatternAborted
-	32, // 33: loom.v1.PatternSession.opened_at:type_name -> google.protobuf.Timestamp
-	33, // 34: loom.v1.PatternSession.opened_by:type_name -> loom.v1.Identity
-	32, // 35: loom.v1.PatternSession.changed_at:type_name -> google.protobuf.Timestamp
-	11, // 36: loom.v1.PatternSession.inputs:type_name -> loom.v1.PreparedInput
-	10, // 37: loom.v1.PatternSession.facts:type_name -> loom.v1.IntentFact
-	16, // 38: loom.v1.PatternSession.definition:type_name -> loom.v1.Pattern
-	17, // 39: loom.v1.PatternSession.struck:type_name -> loom.v1.IntentAnswer
-	8,  // 40: loom.v1.OpenPattern.inputs:type_name -> loom.v1.SessionInput
-	7,  // 41: loom.v1.IntentRequest.open:type_name -> loom.v1.OpenPattern
-	34, // 42: loom.v1.IntentRequest.answer:type_name -> loom.v1.AnswerQuestion
-	15, // 43: loom.v1.IntentRequest.draft:type_name -> loom.v1.DraftIntent
-	35, // 44: loom.v1.IntentRequest.seal:type_name -> loom.v1.SealIntent
-	36, // 45: loom.v1.IntentRequest.revise:type_name -> loom.v1.ReviseIntent
-	37, // 46: loom.v1.IntentRequest.proceed:type_name -> loom.v1.Proceed
-	38, // 47: loom.v1.IntentRequest.steer:type_name -> loom.v1.Steer
-	39, // 48: loom.v1.IntentRequest.tempo:type_name -> loom.v1.SetTempo
-	40, // 49: loom.v1.IntentRequest.abort:type_name -> loom.v1.AbortPattern
-	41, // 50: loom.v1.IntentRequest.resume:type_name -> loom.v1.ResumePattern
-	42, // 51: loom.v1.IntentRequest.choose:type_name -> loom.v1.ChooseCompletion
-	43, // 52: loom.v1.IntentRequest.take_back:type_name -> loom.v1.TakeBack
-	44, // 53: loom.v1.IntentRequest.strike:type_name -> loom.v1.StrikeAnswer
-	54, // [54:54] is the sub-list for method output_type
-	54, // [54:54] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	25, // 21: loom.v1.StepBrief.within:type_name -> loom.v1.PatternUse
+	26, // 22: loom.v1.ActInSession.command:type_name -> loom.v1.IntentCommand
+	11, // 23: loom.v1.ActInSession.inputs:type_name -> loom.v1.PreparedInput
+	27, // 24: loom.v1.PatternSession.phase:type_name -> loom.v1.LifecyclePhase
+	18, // 25: loom.v1.PatternSession.question:type_name -> loom.v1.QuestionAsked
+	17, // 26: loom.v1.PatternSession.answers:type_name -> loom.v1.IntentAnswer
+	28, // 27: loom.v1.PatternSession.shown:type_name -> loom.v1.IntentDrafted
+	19, // 28: loom.v1.PatternSession.envelope:type_name -> loom.v1.IntentEnvelope
+	29, // 29: loom.v1.PatternSession.seal:type_name -> loom.v1.IntentSealed
+	30, // 30: loom.v1.PatternSession.findings:type_name -> loom.v1.IntentFinding
+	31, // 31: loom.v1.PatternSession.tempo:type_name -> loom.v1.Tempo
+	20, // 32: loom.v1.PatternSession.running:type_name -> loom.v1.StepStarted
+	32, // 33: loom.v1.PatternSession.aborted:type_name -> loom.v1.PatternAborted
+	33, // 34: loom.v1.PatternSession.opened_at:type_name -> google.protobuf.Timestamp
+	34, // 35: loom.v1.PatternSession.opened_by:type_name -> loom.v1.Identity
+	33, // 36: loom.v1.PatternSession.changed_at:type_name -> google.protobuf.Timestamp
+	11, // 37: loom.v1.PatternSession.inputs:type_name -> loom.v1.PreparedInput
+	10, // 38: loom.v1.PatternSession.facts:type_name -> loom.v1.IntentFact
+	16, // 39: loom.v1.PatternSession.definition:type_name -> loom.v1.Pattern
+	17, // 40: loom.v1.PatternSession.struck:type_name -> loom.v1.IntentAnswer
+	8,  // 41: loom.v1.OpenPattern.inputs:type_name -> loom.v1.SessionInput
+	7,  // 42: loom.v1.IntentRequest.open:type_name -> loom.v1.OpenPattern
+	35, // 43: loom.v1.IntentRequest.answer:type_name -> loom.v1.AnswerQuestion
+	15, // 44: loom.v1.IntentRequest.draft:type_name -> loom.v1.DraftIntent
+	36, // 45: loom.v1.IntentRequest.seal:type_name -> loom.v1.SealIntent
+	37, // 46: loom.v1.IntentRequest.revise:type_name -> loom.v1.ReviseIntent
+	38, // 47: loom.v1.IntentRequest.proceed:type_name -> loom.v1.Proceed
+	39, // 48: loom.v1.IntentRequest.steer:type_name -> loom.v1.Steer
+	40, // 49: loom.v1.IntentRequest.tempo:type_name -> loom.v1.SetTempo
+	41, // 50: loom.v1.IntentRequest.abort:type_name -> loom.v1.AbortPattern
+	42, // 51: loom.v1.IntentRequest.resume:type_name -> loom.v1.ResumePattern
+	43, // 52: loom.v1.IntentRequest.choose:type_name -> loom.v1.ChooseCompletion
+	44, // 53: loom.v1.IntentRequest.take_back:type_name -> loom.v1.TakeBack
+	45, // 54: loom.v1.IntentRequest.strike:type_name -> loom.v1.StrikeAnswer
+	55, // [55:55] is the sub-list for method output_type
+	55, // [55:55] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_session_proto_init() }
