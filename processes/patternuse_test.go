@@ -206,4 +206,3 @@ func TestPAT02_CirclesDepthAndScopeOfUses(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
-

@@ -93,12 +93,12 @@ func (a *Commands) ReadPattern(name string) (*processes.PatternEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.PatternResult = processes.ReadPattern(name, data, scope, a.RoleSet(), append(beside(name, data), processes.PatternTexts(list)...))
+	e.PatternResult = processes.ReadPattern(name, data, scope, a.RoleSet(), append(neighbours(name, data), processes.PatternTexts(list)...))
 	return e, nil
 }
 
-// beside are the pattern files that lie beside one that uses others, which it may mean.
-func beside(name string, data []byte) (texts []processes.PatternText) {
+// neighbours are the pattern files that lie beside one that uses others, which it may mean.
+func neighbours(name string, data []byte) (texts []processes.PatternText) {
 	if name == "-" || !bytes.Contains(data, []byte("pattern:")) {
 		return nil
 	}
