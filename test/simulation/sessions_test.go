@@ -71,7 +71,7 @@ rubric: [{name: clear, question: "Is it clear?"}]
 
 var patterns = sync.OnceValue(func() (list []*loomv1.Pattern) {
 	for _, text := range []string{slowly, quickly} {
-		r := processes.ReadPattern("pattern.yaml", []byte(text), "", roles.Builtin())
+		r := processes.ReadPattern("pattern.yaml", []byte(text), "", roles.Builtin(), nil)
 		if len(r.Problems) > 0 {
 			panic(r.Problems)
 		}
