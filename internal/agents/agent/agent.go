@@ -162,6 +162,8 @@ type job struct {
 	// promised says what is wrong with an outcome of success, as the node's kind of work
 	// has it; nil for work that nothing is promised of.
 	promised func(context.Context, *loomv1.Outcome) (*fault.Error, error)
+	// theirs are files of the session that somebody has changed on the target branch.
+	theirs []edited
 
 	// page has the words of pages that the turn has read; nil until it ends.
 	page func(address string) string

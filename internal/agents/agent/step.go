@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -69,6 +70,7 @@ func (j *job) stepText(ctx context.Context) (string, error) {
 		p.WriteString("The operator has it done once more, because of this:\n")
 		p.data(strings.Join(b.Again, "\n"))
 	}
+	theirsText(&p, j.theirs)
 	p.listOf("The operator has accepted that this is not met; it is no reason to refuse the work:", b.Gaps)
 	p.listOf("The pattern demands:", b.Constraints)
 	p.listOf("The outcome is marked by:", b.Rubric)
@@ -253,8 +255,9 @@ func leftToSession(b *loomv1.Brief, a *loomv1.Attempt) bool {
 }
 
 // fetchEarlier puts what steps of the session have left into a worktree: where a session was
-// taken up, or a step is done again in another bead, their work was done elsewhere. What the
-// step that runs has to leave itself stays as the worktree has it.
+// taken up, or a step is done again in another bead, their work was done elsewhere. What
+// lay there otherwise at the beginning is somebody's edit on the target branch, of which the
+// agent is told. Once a step works, what it has to leave itself stays as the worktree has it.
 func (j *job) fetchEarlier(ctx context.Context, dir string) error {
 	earlier := j.brief.Step.GetEarlier()
 	if len(earlier) == 0 {
@@ -265,13 +268,18 @@ func (j *job) fetchEarlier(ctx context.Context, dir string) error {
 		return fmt.Errorf("worktree: %w", err)
 	}
 	defer root.Close()
+	begins := j.brief.Attempt.Number <= 1 && j.brief.Attempt.Visit <= 1 && !turn.Started(j.brief.Turn)
 	for _, o := range earlier {
-		if _, err := root.Lstat(o.Name); err == nil && slices.Contains(j.brief.Step.Deliverables, o.Name) {
+		there, err := root.ReadFile(o.Name)
+		if err == nil && !begins && slices.Contains(j.brief.Step.Deliverables, o.Name) {
 			continue
 		}
-		data, err := j.Blobs.Get(ctx, o.Content)
-		if err != nil {
-			return fmt.Errorf("%s of session %s: %w", o.Name, j.brief.Step.Session, err)
+		data, miss := j.Blobs.Get(ctx, o.Content)
+		if miss != nil {
+			return fmt.Errorf("%s of session %s: %w", o.Name, j.brief.Step.Session, miss)
+		}
+		if err == nil && begins && !bytes.Equal(there, data) {
+			j.theirs = append(j.theirs, edited{o.Name, there})
 		}
 		if err := root.MkdirAll(path.Dir(o.Name), 0o755); err != nil {
 			return fmt.Errorf("worktree: %w", err)
@@ -281,6 +289,27 @@ func (j *job) fetchEarlier(ctx context.Context, dir string) error {
 		}
 	}
 	return nil
+}
+
+// edited is a file of a session as the target branch has it, where that is not as the
+// session's steps have left it.
+type edited struct {
+	name string
+	data []byte
+}
+
+// mostTheirs bounds what a prompt has of such a file, in bytes.
+const mostTheirs = 8 << 10
+
+// theirsText tells what somebody has changed by hand.
+func theirsText(p *prompt, list []edited) {
+	for _, e := range list {
+		fmt.Fprintf(p, "The target branch has another %s than the steps of this session have left: somebody has changed it there. The workspace has the session's, and what you leave takes the place of theirs, so carry over what they meant. Theirs:\n", e.name)
+		if len(e.data) > mostTheirs {
+			fmt.Fprintf(p, "(the first %d of %d bytes)\n", mostTheirs, len(e.data))
+		}
+		p.data(strings.ToValidUTF8(string(e.data[:min(len(e.data), mostTheirs)]), "?"))
+	}
 }
 
 // bringsDraft says whether the completion check is the first work of a bead: its session was

@@ -152,6 +152,32 @@ func TestPAT03_AStepHasTheFilesOfItsSession(t *testing.T) {
 	}
 }
 
+// What somebody has changed by hand on the target branch is told to a step that is done again
+// in another bead, which begins with the session's own file; once it works, that stays.
+func TestPAT03_WhatSomebodyChangedByHandIsTold(t *testing.T) {
+	const name = "sessions/s1/clear.md"
+	for _, again := range []bool{false, true} {
+		b := newBench(t, script(says(call("file_read", map[string]any{"path": name})), says(call(turn.FinishName, map[string]any{"status": "failure", "summary": "seen"}))),
+			git.File{Path: name, Data: []byte("Mended by Ida.\n")})
+		of := step(2, name)
+		of.Earlier = []*loomv1.StepOutput{{Name: name, Step: 2, Content: b.put("Clear already.\n")}}
+		br := stepBrief(t, "analyst", "rewrite", of)
+		if again {
+			br.Attempt.Number = 2
+		}
+		b.must(br)
+		read, prompt := "", b.text(b.seat.turn.Prompt)
+		for _, s := range b.seat.turn.Steps {
+			if c := s.GetTool(); c.GetCall().GetTool() == "file_read" {
+				read = b.text(c.Result.Output)
+			}
+		}
+		if told := strings.Contains(prompt, "The target branch has another "+name) && strings.Contains(prompt, "Mended by Ida."); told == again || strings.Contains(read, "Clear already.") == again {
+			t.Errorf("attempt again %t: it reads %q and is told\n%s", again, read, prompt)
+		}
+	}
+}
+
 // A criterion is met by words that stand in a file of the steps, and by no others.
 func TestPAT06_EvidenceStandsInAFileOfTheSteps(t *testing.T) {
 	longtest.Skip(t)
