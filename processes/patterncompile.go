@@ -123,6 +123,15 @@ func EvidenceField(n int) string { return fmt.Sprintf("evidence_%d", n) }
 // number or "added", a colon, and what breaks it.
 const BrokenField = "broken"
 
+// OfSession says whether a definition is the workflow of sessions of a pattern, under whatever
+// name: it has the judgment on the criteria of a sealed envelope.
+func OfSession(def *loomv1.Definition) bool {
+	return def.GetPattern() != "" || slices.ContainsFunc(def.GetNodes(), func(n *loomv1.NodeDefinition) bool {
+		_, judges := n.Outcome[BrokenField]
+		return judges && n.Id == CompletionNode
+	})
+}
+
 // patternPhases are the steps of a pattern as phases, without what is asked on the way;
 // their files lie in a folder, "" or one with a slash at its end.
 func patternPhases(p *loomv1.Pattern, folder string) phasesFile {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/loomrun/loom/internal/base/fault"
 	pattern "github.com/loomrun/loom/internal/core/intent"
 	"github.com/loomrun/loom/processes"
@@ -26,6 +28,8 @@ func TestPAT02_WaysAroundPrimacyAreRefusedAndRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	def.Pattern = ""
+	renamed := proto.CloneOf(def)
+	renamed.Name = "mine"
 	for _, tt := range []struct {
 		name string
 		try  func() error
@@ -40,6 +44,11 @@ func TestPAT02_WaysAroundPrimacyAreRefusedAndRecorded(t *testing.T) {
 		{"redefine", func() error {
 			return d.present(ceo, d.order(func(c *loomv1.CeoCommand) {
 				c.Verb = &loomv1.CeoCommand_Define{Define: &loomv1.ChangeDefinition{Definition: def, Reason: "without questions"}}
+			}))
+		}, "intent/unsealed"},
+		{"define under another name", func() error {
+			return d.present(ceo, d.order(func(c *loomv1.CeoCommand) {
+				c.Verb = &loomv1.CeoCommand_Define{Define: &loomv1.ChangeDefinition{Definition: renamed, Reason: "without questions"}}
 			}))
 		}, "intent/unsealed"},
 	} {

@@ -20,6 +20,10 @@ func (d *decision) define(c *loomv1.ChangeDefinition) error {
 	if err := d.s.ofPattern(def.Name); err != nil {
 		return err
 	}
+	if processes.OfSession(def) {
+		return fault.New("intent/unsealed", "%q is the workflow of a session of a pattern, which begins with a sealed intent", def.Name).
+			At("definition").Want("write it as a process of its own, without node %s, or as a pattern: loom pattern new", processes.CompletionNode)
+	}
 	rs := d.s.cfg.Roles
 	if errs := append(processes.Validate(def, rs), processes.Compose(def, d.s.library())...); len(errs) > 0 {
 		return notSound(def, fault.Join(errs))
