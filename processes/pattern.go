@@ -64,6 +64,7 @@ type (
 		Questions    []string       `yaml:"questions"`
 		Deliverables []string       `yaml:"deliverables"`
 		HandoffTo    string         `yaml:"handoff_to"`
+		Withholds    []string       `yaml:"withholds"`
 
 		Pattern string            `yaml:"pattern"`
 		Inputs  map[string]string `yaml:"inputs"`
@@ -211,7 +212,7 @@ func (c *patternCheck) step(f *stepFile, i int) *loomv1.PatternStep {
 	s := &loomv1.PatternStep{
 		Order: f.Order, Name: f.Name, Description: strings.TrimSpace(f.Description), Role: orElse(f.Role, Analyst), Persona: strings.TrimSpace(f.Persona),
 		Tempo: lookUp(&c.compiler, tempos, f.Tempo, "pattern/invalid", "steps", i, "tempo"), Constraints: trimmed(f.Constraints), HandoffTo: f.HandoffTo,
-		Deliverables: f.Deliverables, Questions: trimmed(f.Questions), Stop: f.Stop,
+		Deliverables: f.Deliverables, Questions: trimmed(f.Questions), Stop: f.Stop, Withholds: f.Withholds,
 	}
 	if canonicalName := canonical(s.Role, c.roles); canonicalName != "" {
 		s.Role = canonicalName

@@ -282,7 +282,7 @@ func TestPAT06_EveryKeyIsRead(t *testing.T) {
 	r := processes.ReadPattern("p.yaml", []byte(strings.NewReplacer(
 		"default_tempo: andante", "required_tools: [calculator]\ndefault_tempo: andante",
 		"  - order: 2\n", "  - {order: 2, name: clear, description: Make them clear., pattern: clarity-pass, inputs: {original: notes}, writes: [active, files]}\n  - order: 3\n",
-		"    writes: [active]\n", "    writes: [active]\n    role: analyst\n    tempo: adagio\n    timeout: 5m\n    questions: [\"What is new?\"]\n",
+		"    writes: [active]\n", "    writes: [active]\n    role: analyst\n    tempo: adagio\n    timeout: 5m\n    questions: [\"What is new?\"]\n    withholds: [notes]\n",
 	).Replace(processes.BeginningPattern("ours", "global"))), "", roles.Builtin(), processes.PatternTexts([]processes.Layer{processes.BuiltinLayer()}))
 	if len(r.Problems) > 0 {
 		t.Fatal(r.Problems)
@@ -337,4 +337,26 @@ func FuzzPAT06_ReadPattern(f *testing.F) {
 			t.Fatal("accepted without questions or steps")
 		}
 	})
+}
+
+// A step can withhold inputs of its pattern, each once, and no others.
+func TestPAT06_AStepWithholdsInputsOfItsPattern(t *testing.T) {
+	for _, tt := range []struct{ name, line, want string }{
+		{"an input", "    withholds: [notes]\n", ""},
+		{"no input", "    withholds: [noted]\n", "the pattern has no such input (got \"noted\"); did you mean \"notes\"?"},
+		{"twice", "    withholds: [notes, notes]\n", "the input is there already (got \"notes\")"},
+	} {
+		text := strings.Replace(processes.BeginningPattern("ours", "global"), "    writes: [active]\n", "    writes: [active]\n"+tt.line, 1)
+		r := processes.ReadPattern("p.yaml", []byte(text), "", roles.Builtin(), nil)
+		got := ""
+		for _, e := range r.Problems {
+			got += e.Error()
+		}
+		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+		if tt.want == "" && !slices.Equal(r.Pattern.Steps[0].Withholds, []string{"notes"}) {
+			t.Errorf("%s: %v", tt.name, r.Pattern.Steps[0])
+		}
+	}
 }

@@ -157,6 +157,7 @@ func (c *patternCheck) steps(p *loomv1.Pattern) {
 	for i, s := range p.Steps {
 		c.stepText(i, s)
 		c.stepWrites(i, s)
+		c.stepWithholds(i, s)
 		c.handoff(p, i, s)
 		if child := c.use(p, i, s); child != nil {
 			children[i] = child
@@ -228,6 +229,22 @@ func (c *patternCheck) stepWrites(i int, s *loomv1.PatternStep) {
 		}
 		if slices.Contains(s.Deliverables[:k], name) {
 			c.wrong("pattern/step", "the output is there already", "steps", i, "deliverables", k).Got(name)
+		}
+	}
+}
+
+// stepWithholds holds what a step is not shown to what there is.
+func (c *patternCheck) stepWithholds(i int, s *loomv1.PatternStep) {
+	var names []string
+	for _, in := range c.file.Inputs {
+		names = append(names, in.Name)
+	}
+	for k, name := range s.Withholds {
+		if !slices.Contains(names, name) {
+			c.wrong("pattern/step", "the pattern has no such input", "steps", i, "withholds", k).Got(name).Want("%s", suggest.Among(name, names))
+		}
+		if slices.Contains(s.Withholds[:k], name) {
+			c.wrong("pattern/step", "the input is there already", "steps", i, "withholds", k).Got(name)
 		}
 	}
 }

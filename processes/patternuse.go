@@ -147,7 +147,7 @@ func (c *patternCheck) use(p *loomv1.Pattern, i int, s *loomv1.PatternStep) *loo
 		}
 		return nil
 	}
-	for _, key := range []string{"role", "persona", "constraints", "questions", "timeout", "deliverables"} {
+	for _, key := range []string{"role", "persona", "constraints", "questions", "timeout", "deliverables", "withholds"} {
 		if c.doc.Has("steps", i, key) {
 			c.wrong("pattern/use", "a step that is a pattern has that from its steps", "steps", i, key).Want("leave it out")
 		}
@@ -327,6 +327,7 @@ func innerSteps(s *loomv1.PatternStep, use *loomv1.PatternUse, child *loomv1.Pat
 			}
 		}
 		inner.Stop = own.Stop && k+1 < len(child.Steps) || k+1 == len(child.Steps) && (own.Stop || s.Stop)
+		inner.Withholds = withheld(own.Withholds, use)
 		for _, deeper := range inner.Within {
 			rebind(deeper, use)
 		}
@@ -334,6 +335,17 @@ func innerSteps(s *loomv1.PatternStep, use *loomv1.PatternUse, child *loomv1.Pat
 		steps = append(steps, inner)
 	}
 	return steps
+}
+
+// withheld are inputs that a step of a used pattern is not shown, as the pattern around it
+// names them. What is a file of an earlier step there lies in the workspace, and is seen.
+func withheld(names []string, use *loomv1.PatternUse) (list []string) {
+	for _, b := range use.Inputs {
+		if slices.Contains(names, b.Name) && b.Input != "" {
+			list = append(list, b.Input)
+		}
+	}
+	return list
 }
 
 // rebind tells a use within a used pattern what its inputs are in the pattern around both.

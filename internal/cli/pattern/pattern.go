@@ -262,6 +262,11 @@ func patternText(w io.Writer, e *processes.PatternEntry) {
 		})
 	}
 	console.Table(w, []string{"", "step", "role", "tempo", "held to", "writes", "leaves"}, rows)
+	for _, s := range p.Steps {
+		if len(s.Withholds) > 0 {
+			fmt.Fprintf(w, "Whoever works on step %s is not shown: %s\n", s.Name, strings.Join(s.Withholds, ", "))
+		}
+	}
 	usesText(w, p)
 	bullets(w, "Throughout", p.Constraints)
 	for _, s := range p.Steps {

@@ -23,6 +23,7 @@ func (s *State) stepBrief(x *loomv1.Execution, a *loomv1.Attempt) *loomv1.StepBr
 	if run := on.Running(); run != nil && on.Pattern().Steps[run.Step-1].Name == a.Node {
 		step := on.Pattern().Steps[run.Step-1]
 		b.Run, b.Steering, b.Writes, b.Again, b.Within = run, on.Steered(run.Run), step.Writes, on.Again(), step.Within
+		b.Inputs = slices.DeleteFunc(slices.Clone(b.Inputs), func(in *loomv1.PreparedInput) bool { return slices.Contains(step.Withholds, in.Name) })
 		for _, name := range step.Deliverables {
 			b.Deliverables = append(b.Deliverables, path.Join(intent.Folder(on.ID()), name))
 		}

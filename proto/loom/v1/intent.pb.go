@@ -985,7 +985,9 @@ type PatternStep struct {
 	Timeout *durationpb.Duration `protobuf:"bytes,13,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// Of a step that another pattern brought: the uses that it lies within, the outermost
 	// first. Its name begins with their names, and its outputs lie in their folders.
-	Within        []*PatternUse `protobuf:"bytes,14,rep,name=within,proto3" json:"within,omitempty"`
+	Within []*PatternUse `protobuf:"bytes,14,rep,name=within,proto3" json:"within,omitempty"`
+	// Inputs of the pattern that whoever works on it is not shown.
+	Withholds     []string `protobuf:"bytes,15,rep,name=withholds,proto3" json:"withholds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1114,6 +1116,13 @@ func (x *PatternStep) GetTimeout() *durationpb.Duration {
 func (x *PatternStep) GetWithin() []*PatternUse {
 	if x != nil {
 		return x.Within
+	}
+	return nil
+}
+
+func (x *PatternStep) GetWithholds() []string {
+	if x != nil {
+		return x.Withholds
 	}
 	return nil
 }
@@ -5638,7 +5647,7 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\n" +
 	"RubricItem\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
-	"\bquestion\x18\x02 \x01(\tR\bquestion\"\xd5\x03\n" +
+	"\bquestion\x18\x02 \x01(\tR\bquestion\"\xf3\x03\n" +
 	"\vPatternStep\x12\x14\n" +
 	"\x05order\x18\x01 \x01(\rR\x05order\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
@@ -5655,7 +5664,8 @@ const file_loom_v1_intent_proto_rawDesc = "" +
 	"\tquestions\x18\v \x03(\tR\tquestions\x12\x12\n" +
 	"\x04stop\x18\f \x01(\bR\x04stop\x123\n" +
 	"\atimeout\x18\r \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12+\n" +
-	"\x06within\x18\x0e \x03(\v2\x13.loom.v1.PatternUseR\x06within\"\xfb\x01\n" +
+	"\x06within\x18\x0e \x03(\v2\x13.loom.v1.PatternUseR\x06within\x12\x1c\n" +
+	"\twithholds\x18\x0f \x03(\tR\twithholds\"\xfb\x01\n" +
 	"\n" +
 	"PatternUse\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\tR\x04step\x12 \n" +
