@@ -118,7 +118,7 @@ func tables(ctx context.Context, c *client.Client) error {
 
 // count counts what is open in the inbox, a page after another.
 func count(ctx context.Context, c *client.Client) (n int, err error) {
-	q := &loomv1.Query{Project: shop, Limit: 1000}
+	q := &loomv1.Query{Project: shop, Limit: 1000, Newest: true}
 	for {
 		v, err := c.Inbox(ctx, q)
 		if err != nil {

@@ -174,7 +174,7 @@ func (p *peer) decide(ctx context.Context, a *loomv1.Approval) error {
 // sweep asks for what waits for an approval since before this process began.
 func (p *peer) sweep(ctx context.Context) error {
 	for after := ""; ; {
-		v, err := p.operator.Inbox(ctx, &loomv1.Query{Project: projectID, Limit: 1000, After: after})
+		v, err := p.operator.Inbox(ctx, &loomv1.Query{Project: projectID, Limit: 1000, Newest: true, After: after})
 		if err != nil {
 			return err
 		}

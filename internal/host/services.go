@@ -39,7 +39,7 @@ func (h *Host) blocks(ctx context.Context) (list []*loomv1.ModelBlock) {
 	ctx, cancel := context.WithTimeout(ctx, looksAt)
 	defer cancel()
 	for _, id := range h.known.All() {
-		view, err := h.projects.Look(ctx, project.Inbox, &loomv1.Query{Project: id, Limit: 1})
+		view, err := h.projects.Look(ctx, project.Inbox, &loomv1.Query{Project: id, Limit: 1, Newest: true})
 		if err != nil {
 			h.log.Warn("a project tells nothing of its models", "project", id, "error", err)
 			continue

@@ -168,7 +168,7 @@ func (s *Shop) Answer(b *loomv1.Brief, who *loomv1.Claimant, out *loomv1.Outcome
 
 // Inbox returns the open approvals, newest first.
 func (s *Shop) Inbox() []*loomv1.Approval {
-	v, err := s.State.Look(project.Inbox, &loomv1.Query{})
+	v, err := s.State.Look(project.Inbox, &loomv1.Query{Newest: true})
 	if err != nil {
 		panic(err)
 	}

@@ -207,7 +207,7 @@ func (b *bench) submit(n int) {
 
 // answerInbox decides what is open, as a CEO does who is tired of questions.
 func (b *bench) answerInbox() {
-	v, err := b.projects.Look(b.ctx, project.Inbox, &loomv1.Query{Project: shop, Limit: 100})
+	v, err := b.projects.Look(b.ctx, project.Inbox, &loomv1.Query{Project: shop, Limit: 100, Newest: true})
 	if err != nil {
 		return
 	}

@@ -130,7 +130,7 @@ func (a *Commands) gaps(ctx context.Context, c *client.Client, bead string, allo
 // blocked reports whether work of a bead's project still waits for what the operator
 // has to mend: an event may be an old one.
 func blocked(ctx context.Context, c *client.Client, bead string, b *loomv1.ModelBlock) (bool, error) {
-	v, err := c.Inbox(ctx, &loomv1.Query{Project: project.Of(bead), Limit: 1})
+	v, err := c.Inbox(ctx, &loomv1.Query{Project: project.Of(bead), Limit: 1, Newest: true})
 	return slices.ContainsFunc(v.GetBlocks(), func(known *loomv1.ModelBlock) bool { return known.Model == b.Model && known.Code == b.Code }), err
 }
 

@@ -175,7 +175,7 @@ func (w *watch) begin(ctx context.Context) error {
 
 // beginLines says what waits at the beginning, of which no notice comes any more.
 func (w *watch) beginLines(ctx context.Context) error {
-	v, err := w.host.Inbox(ctx, &loomv1.Query{Limit: 1})
+	v, err := w.host.Inbox(ctx, &loomv1.Query{Limit: 1, Newest: true})
 	if err != nil {
 		return err
 	}

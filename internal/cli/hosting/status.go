@@ -26,7 +26,7 @@ func (a *Commands) Status() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				waiting, err := c.Inbox(cmd.Context(), &loomv1.Query{Limit: 1})
+				waiting, err := c.Inbox(cmd.Context(), &loomv1.Query{Limit: 1, Newest: true})
 				if err != nil {
 					return err
 				}

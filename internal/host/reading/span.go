@@ -155,7 +155,7 @@ func isQuarantined(err error) bool { return fault.Code(err) == "project/quaranti
 // does not reach.
 func (s *Views) counted(ctx context.Context, all *loomv1.View, projects []string) (*loomv1.View, error) {
 	for _, id := range projects {
-		page, err := s.States.Look(ctx, project.Inbox, &loomv1.Query{Project: id, Limit: 1})
+		page, err := s.States.Look(ctx, project.Inbox, &loomv1.Query{Project: id, Limit: 1, Newest: true})
 		if isQuarantined(err) {
 			continue
 		}
