@@ -42,14 +42,11 @@ func (s snoozes) first(list []*loomv1.Waiting) (at time.Time) {
 }
 
 // asleep reads what is snoozed still, for the deployment of a client. Where no host runs
-// that knows which one that is, nothing is left out.
+// that knows which one that is, or who asks may not know it, nothing is left out.
 func (a *Commands) asleep(ctx context.Context, c *client.Client) (snoozes, error) {
 	path, err := snoozePath(ctx, c)
-	if fault.Status(err) == fault.Unavailable {
-		return snoozes{}, nil
-	}
 	if err != nil {
-		return nil, err
+		return snoozes{}, ctx.Err()
 	}
 	return readSnoozes(path, time.Now())
 }
