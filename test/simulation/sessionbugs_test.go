@@ -22,4 +22,9 @@ var sessionBugs = []bug{
 	t := d.ownTurn()`, ""},
 	{"a child does the work of a session", whole + "child.go", `case d.s.ofPattern(a.Process) != nil:`, `case false:`, ""},
 	{"the CEO moves the work of a session", whole + "override.go", `	if d.s.sessionOf(x) != nil {`, `	if false {`, ""},
+	{"a session that is over goes on with its work", whole + "steps.go", `case running(x) && (!goesOn(s) || !sealed):`, `case running(x) && !sealed && !running(x):`, ""},
+	{"a session that stops stands in no inbox", whole + "session.go", `		if s.sessions[id].Waits() {`, `		if false {`, ""},
+	{"what is held back for other sessions counts for nothing", whole + "activate.go", `id != session && most > 0`, `id == "" && most > 0`, ""},
+	{"the operator's tempo counts for nothing", sessions + "tempo.go", `range []loomv1.Tempo{live, step.GetTempo(),`, `range []loomv1.Tempo{step.GetTempo(),`, ""},
+	{"what the operator says reaches no step", whole + "stepbrief.go", `b.Run, b.Steering, b.Writes, b.Again, b.Within = run, on.Steered(run.Run),`, `b.Run, b.Steering, b.Writes, b.Again, b.Within = run, nil,`, ""},
 }
