@@ -203,6 +203,9 @@ func verdictsText(w io.Writer, s *loomv1.PatternSession, j *loomv1.JudgeCompleti
 func nextText(w io.Writer, s *loomv1.PatternSession) {
 	say := func(command, what string) { fmt.Fprintf(w, "  %-40s %s\n", command, what) }
 	verb := func(name string) string { return "loom pattern " + name + " " + s.Id }
+	for _, id := range s.Asked {
+		say("loom inbox "+id, "shows what is asked, and what may be answered")
+	}
 	switch {
 	case s.Ended || s.Aborted != nil || s.Running != nil:
 	case s.Question != nil || s.Phase == intent.Capture:

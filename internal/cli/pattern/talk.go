@@ -161,7 +161,7 @@ func (t *talk) end(ctx context.Context, err error) error {
 			return err
 		}
 	}
-	if left || waitsForPerson(t.s) {
+	if left || waitsForPerson(t.s) || len(t.s.Asked) > 0 {
 		return console.ExitError{Status: fault.Waits}
 	}
 	return nil

@@ -79,6 +79,8 @@ func WaitsFor(s *loomv1.PatternSession) string {
 		return "a choice"
 	case s.GetStopped():
 		return "the operator"
+	case len(s.GetAsked()) > 0:
+		return "your answer to " + s.GetAsked()[0]
 	case s.GetRunning() != nil:
 		return "step " + strconv.Itoa(int(s.GetRunning().GetStep()))
 	}

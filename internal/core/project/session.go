@@ -290,5 +290,10 @@ func (s *State) viewSession(id string) *loomv1.PatternSession {
 	if envelope, seal, sealed := on.Sealed(); sealed {
 		v.Envelope, v.Seal = envelope, seal
 	}
+	for _, asked := range s.index.asking {
+		if r.Bead != "" && s.p.Approvals[asked].Bead == r.Bead {
+			v.Asked = append(v.Asked, asked)
+		}
+	}
 	return v
 }

@@ -788,7 +788,9 @@ type PatternSession struct {
 	// The bead of its steps.
 	Bead string `protobuf:"bytes,25,opt,name=bead,proto3" json:"bead,omitempty"`
 	// Answers that were struck, and hold no more; answers has the others.
-	Struck        []*IntentAnswer `protobuf:"bytes,26,rep,name=struck,proto3" json:"struck,omitempty"`
+	Struck []*IntentAnswer `protobuf:"bytes,26,rep,name=struck,proto3" json:"struck,omitempty"`
+	// Approvals and questions about its work that wait for an answer of their own.
+	Asked         []string `protobuf:"bytes,27,rep,name=asked,proto3" json:"asked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1001,6 +1003,13 @@ func (x *PatternSession) GetBead() string {
 func (x *PatternSession) GetStruck() []*IntentAnswer {
 	if x != nil {
 		return x.Struck
+	}
+	return nil
+}
+
+func (x *PatternSession) GetAsked() []string {
+	if x != nil {
+		return x.Asked
 	}
 	return nil
 }
@@ -1519,7 +1528,7 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"\asession\x18\x01 \x01(\tR\asession\x120\n" +
 	"\acommand\x18\x02 \x01(\v2\x16.loom.v1.IntentCommandR\acommand\x12.\n" +
 	"\x06inputs\x18\x03 \x03(\v2\x16.loom.v1.PreparedInputR\x06inputs\x12\x18\n" +
-	"\arequest\x18\x04 \x01(\tR\arequest\"\x9b\b\n" +
+	"\arequest\x18\x04 \x01(\tR\arequest\"\xb1\b\n" +
 	"\x0ePatternSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x18\n" +
@@ -1550,7 +1559,8 @@ const file_loom_v1_session_proto_rawDesc = "" +
 	"definition\x18\x18 \x01(\v2\x10.loom.v1.PatternR\n" +
 	"definition\x12\x12\n" +
 	"\x04bead\x18\x19 \x01(\tR\x04bead\x12-\n" +
-	"\x06struck\x18\x1a \x03(\v2\x15.loom.v1.IntentAnswerR\x06struck\"\xe2\x01\n" +
+	"\x06struck\x18\x1a \x03(\v2\x15.loom.v1.IntentAnswerR\x06struck\x12\x14\n" +
+	"\x05asked\x18\x1b \x03(\tR\x05asked\"\xe2\x01\n" +
 	"\vOpenPattern\x12\x18\n" +
 	"\apattern\x18\x01 \x01(\tR\apattern\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\tR\x04file\x12\x18\n" +
