@@ -179,9 +179,11 @@ func (s *story) see(ctx context.Context, e *loomv1.Event) error {
 		return s.decide(ctx, f.ApprovalRequested.Approval)
 	case *loomv1.Event_AttemptEnded:
 		for _, c := range f.AttemptEnded.Outcome.GetChecks() {
-			if c.Passed {
+			switch {
+			case c.Commit == "": // on the worktree of who made the change, who may have lied
+			case c.Passed:
 				s.passed = append(s.passed, c.Commit)
-			} else {
+			default:
 				s.failed = append(s.failed, c.Commit)
 			}
 		}
