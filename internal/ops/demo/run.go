@@ -336,7 +336,7 @@ func (d *demo) inspect(ctx context.Context, r *Result) error {
 	r.Landed = r.Commit != "" && head == r.Commit
 	for _, n := range r.View.Nodes {
 		for _, c := range n.Outcome.GetChecks() {
-			r.Verified = r.Verified || c.Passed && c.Commit == r.Commit
+			r.Verified = r.Verified || c.Passed && c.Commit != "" && c.Commit == r.Commit
 		}
 	}
 	if r.Commit != "" {
