@@ -126,6 +126,9 @@ const maxSaid = 64
 // talk has the operator say something in a session, or open one.
 func (w *world) talk() {
 	t := w.talks
+	if t.unheard != nil && w.now.Sub(t.unheard.at) >= remembered {
+		t.unheard = nil
+	}
 	switch {
 	case t.unheard != nil && !w.one(12): // it is said until it is heard, or given up
 		w.say(t.unheard)
@@ -207,7 +210,6 @@ func (w *world) say(said *word) {
 			return
 		}
 		if w.oracle.answeredSession(a.GetSession()); !slices.Contains(t.heard, said) {
-			said.at = w.now
 			t.heard = append(t.heard, said)
 		}
 	})
@@ -322,8 +324,8 @@ func (w *world) closeTalks() {
 	if w.talks == nil {
 		return
 	}
-	if w.talks.unheard != nil {
-		w.say(w.talks.unheard)
+	if said := w.talks.unheard; said != nil && w.now.Sub(said.at) < remembered {
+		w.say(said)
 		w.keeper.flush()
 	}
 	w.oracle.toldOfSessions()
