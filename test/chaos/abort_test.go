@@ -172,7 +172,9 @@ func TestPAT04_AnAbortOutlivesKillNine(t *testing.T) {
 	}
 	t.Logf("seed %d (-chaos.seed)", *seed)
 	draw := rand.New(rand.NewPCG(*seed, 2))
-	r := newAbortRun(t, func() time.Duration { return time.Duration(draw.Int64N(int64(40*time.Millisecond))) - 4*time.Millisecond })
+	r := newAbortRun(t, func() time.Duration {
+		return time.Duration(draw.Int64N(int64(40*time.Millisecond))) - 4*time.Millisecond
+	})
 	for range *aborts {
 		var all []*abortion
 		for step := range abortSteps {
