@@ -192,10 +192,10 @@ func TestREAL04_WhatRefusedTheOutcomeIsTold(t *testing.T) {
 	br := brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
 	br.Execution.Checks = []string{"true", "echo no such thing; exit 3"}
 	out := b.must(br)
-	if out.Code != "verify/failed" || !strings.Contains(out.Summary, "echo no s") || !strings.Contains(out.Notes, "no such thing\n") || strings.Contains(out.Notes, "<data>") {
+	if out.Code != "verify/failed" || !strings.Contains(out.Notes, `"echo no such thing; exit 3" was run`) || !strings.Contains(out.Notes, "\nno such thing\n") || strings.Contains(out.Notes, "<data>") {
 		t.Errorf("the outcome is %v", out)
 	}
-	if c := out.Checks; len(c) != 1 || c[0].Passed || c[0].Command != "echo no such thing; exit 3" || c[0].ExitCode != 3 || c[0].Output.GetSha256() == "" {
-		t.Errorf("its checks are %v", c)
+	if len(out.Checks) > 0 {
+		t.Errorf("its checks are %v, and work names only those that passed: the project would refuse it", out.Checks)
 	}
 }

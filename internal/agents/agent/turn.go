@@ -199,8 +199,7 @@ func (r *run) stopped(ctx context.Context, s turn.Stop) (*loomv1.Outcome, error)
 	}
 	out.Notes = text(lastLines(printed(output), tailLines, tailBytes))
 	if command := commandOf(s.Gate.Call); command != "" {
-		out.Summary = cut(text(fmt.Sprintf("%s: %q", out.Summary, command)), turn.MaxSummary/4)
-		out.Checks = []*loomv1.CheckRun{{Command: command, ExitCode: s.Gate.Result.ExitCode, Output: s.Gate.Result.Output}}
+		out.Notes = text(fmt.Sprintf("%q was run on what was made:\n", cut(command, turn.MaxSummary/4))) + out.Notes
 	}
 	return out, nil
 }
