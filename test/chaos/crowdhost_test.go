@@ -79,6 +79,11 @@ func hostCrowd(ctx context.Context, dir string) error {
 	if err := joinFleet(dir, &config); err != nil {
 		return err
 	}
+	if os.Getenv(knowledgeHost) != "" {
+		if err := beKnowledge(dir, &config); err != nil {
+			return err
+		}
+	}
 	if os.Getenv(minuteHost) != "" {
 		beCommitter(&config)
 	}

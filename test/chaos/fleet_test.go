@@ -138,8 +138,14 @@ func newFleet(t *testing.T, wired bool) *fleet {
 func (f *fleet) crowded(program string) {
 	f.t.Helper()
 	f.places[0].repository(f.t, crowd)
+	f.populated(program)
+}
+
+// populated makes the hosts programs whose agents are as the environment has it.
+func (f *fleet) populated(program string, env ...string) {
 	for i, p := range f.places {
 		p.crowded(program)
+		p.env = append(p.env, env...)
 		p.env = append(p.env, fmt.Sprintf("%s=%d %s", fleetHost, i, strings.Join(f.addresses, " ")))
 		if f.wires != nil {
 			p.env = append(p.env, fleetRoutes+"="+strings.Join(f.routes(i), " "))

@@ -325,18 +325,26 @@ func (j *job) open(ctx context.Context) (*git.Worktree, error) {
 			return nil, err
 		}
 	}
-	shared := j.Shared != nil && j.Shared() && j.brief.Node.Phase == nil // phases change one worktree side by side: that of one host
-	if shared {
+	phase := j.brief.Node.Phase != nil
+	if j.amongHosts() && !phase {
 		if err := j.repo.Workspaces.Follow(ctx, x.Id); err != nil {
 			return nil, err
 		}
 	}
 	tree, err := j.worktrees().Open(ctx, x.Id, j.brief.Bead.Id)
-	if err == nil && shared {
+	switch {
+	case err != nil || !j.amongHosts():
+		return tree, err
+	case !phase:
 		j.share = tree.Share
+		return tree, nil
 	}
-	return tree, err
+	j.share = tree.Exchange // phases are worked on side by side, also on several hosts
+	return tree, j.share(ctx)
 }
+
+// amongHosts says whether other hosts work on executions of the deployment, too.
+func (j *job) amongHosts() bool { return j.Shared != nil && j.Shared() }
 
 // inherit has the execution's worktree begin with a commit, which must still be kept.
 func (j *job) inherit(ctx context.Context, commit, what, of string) error {
@@ -394,6 +402,9 @@ func (j *job) propose(ctx context.Context, tree *git.Worktree, out *loomv1.Outco
 	if fault.Code(err) == "git/no-change" {
 		out.Unchanged = true
 		return out, nil
+	}
+	if err == nil && j.share != nil { // it may have more than was shared: others are at work beside
+		err = tree.Offer(ctx, change.Commit)
 	}
 	if err != nil {
 		return nil, err

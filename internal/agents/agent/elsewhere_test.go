@@ -3,11 +3,15 @@ package agent_test
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/agents/agent"
+	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/agents/model/scripted"
 	"github.com/loomrun/loom/internal/base/longtest"
 	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -69,6 +73,53 @@ func TestACT04_AnotherHostGoesOnWithTheTurn(t *testing.T) {
 					t.Errorf("the commit on a third host: %v", out)
 				}
 			})
+		}
+	}
+}
+
+// TestPROC05_PhasesAreWorkedOnAtAnyHost has three hosts work on phases of one execution, the
+// second while the first has not ended: what one proposes has what the others have left, and
+// who judges it needs none of their files.
+func TestPROC05_PhasesAreWorkedOnAtAnyHost(t *testing.T) {
+	longtest.Skip(t)
+	b := newBench(t, nil)
+	b.worker.Shared = func() bool { return true }
+	phase := func(node, file string, during func()) *loomv1.Outcome {
+		br := brief("implementer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+		br.Attempt.Node, br.Attempt.Id, br.Node.Id = node, "shop-1-x1-"+node, node
+		br.Node.Phase = &loomv1.Phase{Deliverables: []string{file}}
+		b.seat = &seat{}
+		b.worker.Model = scripted.New("test", func(r *model.Request) (*model.Response, error) {
+			if answers(r) == 0 {
+				return says(call("file_write", map[string]any{"path": file, "content": node + "\n"})), nil
+			}
+			if during != nil {
+				during()
+			}
+			return finish("success"), nil
+		})
+		return b.must(br)
+	}
+	var second *loomv1.Outcome
+	first := phase("one", "one.md", func() {
+		here, at, asks := b.repo, b.seat, b.worker.Model
+		b.move()
+		second = phase("two", "two.md", nil)
+		b.repo, b.seat, b.worker.Model = here, at, asks
+	})
+	b.move()
+	third := phase("three", "three.md", nil)
+	for out, want := range map[*loomv1.Outcome][]string{second: {"one.md", "two.md"}, first: {"one.md", "two.md"}, third: {"one.md", "three.md", "two.md"}} {
+		var files []string
+		for _, f := range out.GetChange().GetFiles() {
+			files = append(files, f.Path)
+		}
+		if !slices.Equal(files, want) {
+			t.Errorf("%s proposes %q, want %q", out.GetSummary(), files, want)
+		}
+		b.move()
+		if err := b.repo.Workspaces.Checkout(t.Context(), out.GetChange().GetCommit(), filepath.Join(t.TempDir(), "look")); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -70,6 +70,8 @@ func (j *job) inTree(ctx context.Context, work func(ctx context.Context, tree *g
 	if err := j.fetchEarlier(ctx, tree.Path()); err != nil {
 		return nil, err
 	}
+	held := j.share
+	j.share = entry.sharing(held)
 	j.promised = entry.guarded(j.delivers(tree))
 	out, err := work(ctx, tree, conflicts)
 	if err != nil || out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
@@ -83,6 +85,7 @@ func (j *job) inTree(ctx context.Context, work func(ctx context.Context, tree *g
 	}
 	entry.git.Lock()
 	defer entry.git.Unlock()
+	j.share = held
 	if err := j.dropUndeclared(ctx, tree, out); err != nil {
 		return nil, err
 	}
@@ -90,7 +93,13 @@ func (j *job) inTree(ctx context.Context, work func(ctx context.Context, tree *g
 }
 
 // settle opens the worktree, and moves it to the newest tip where work was sent back.
+// Where nobody is at work in it here, it is what other hosts have made of it.
 func (j *job) settle(ctx context.Context, entry *tree) (tree *git.Worktree, conflicts []string, err error) {
+	if j.amongHosts() {
+		if _, err := entry.unused(func() error { return j.repo.Workspaces.Follow(ctx, j.brief.Execution.Id) }); err != nil {
+			return nil, nil, err
+		}
+	}
 	entry.git.Lock()
 	tree, err = j.open(ctx)
 	entry.git.Unlock()
@@ -107,8 +116,12 @@ func (j *job) settle(ctx context.Context, entry *tree) (tree *git.Worktree, conf
 }
 
 // outdated says whether the worktree should be moved to the newest tip before
-// this attempt.
+// this attempt. Where several hosts work, phases leave that to whoever gathers what they
+// made: nobody is at work in any of their worktrees then.
 func (j *job) outdated() bool {
+	if j.amongHosts() && j.brief.Node.Phase.GetPart() != loomv1.PhasePart_PHASE_PART_GATHER {
+		return false
+	}
 	return j.brief.Turn.GetModel() == "" && j.brief.Attempt.Number <= 1 && j.brief.Attempt.Visit > 1
 }
 

@@ -23,6 +23,11 @@ func (j *job) takeOver(ctx context.Context) (out *loomv1.Outcome, err error) {
 	err = entry.alone(ctx, func() error {
 		entry.git.Lock()
 		defer entry.git.Unlock()
+		if j.amongHosts() {
+			if err := j.repo.Workspaces.Follow(ctx, j.brief.Execution.Id); err != nil {
+				return err
+			}
+		}
 		tree, err := j.open(ctx)
 		if err == nil {
 			out, err = j.taken(ctx, tree)

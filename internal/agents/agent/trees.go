@@ -79,6 +79,19 @@ func (e *tree) unused(f func() error) (bool, error) {
 	return true, f()
 }
 
+// sharing is what shares a worktree in which others are at work, with git to itself; nil
+// for nil.
+func (e *tree) sharing(share func(context.Context) error) func(context.Context) error {
+	if share == nil {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		e.git.Lock()
+		defer e.git.Unlock()
+		return share(ctx)
+	}
+}
+
 // beside lets somebody work in the worktree beside others, until done.
 func (e *tree) beside(ctx context.Context) (done func(), err error) {
 	if err := e.run.Acquire(ctx, 1); err != nil {
