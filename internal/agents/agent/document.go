@@ -80,7 +80,7 @@ func (p *paper) work(ctx context.Context, tree *git.Worktree, conflicts []string
 		return p.failure(why, "change"), err
 	}
 	var err error
-	if p.own, err = readOwnRules(p.dir, p.brief.Execution.Context); err != nil {
+	if p.own, err = readOwnRules(p.dir, p.format, p.brief.Execution.Context); err != nil {
 		return p.failure(err, "change"), nil
 	}
 	switch p.stage {
@@ -215,9 +215,13 @@ func (p *paper) orMinimal(ctx context.Context, turn func() (*loomv1.Outcome, err
 	return out, nil
 }
 
-// minimal is the outline that the goal alone gives.
+// minimal is the outline that the template gives, or else the goal alone.
 func (p *paper) minimal() *loomv1.PlanningOutline {
-	return document.Minimal(p.format, strings.TrimSpace(p.brief.Bead.GetGoal()+"\n"+p.brief.Bead.GetDescription()))
+	goal := strings.TrimSpace(p.brief.Bead.GetGoal() + "\n" + p.brief.Bead.GetDescription())
+	if t := p.own.template; t != nil {
+		return t.Outline(p.format, goal)
+	}
+	return document.Minimal(p.format, goal)
 }
 
 // outline is the outline in the workspace, nil for none.

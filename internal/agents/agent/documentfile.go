@@ -28,7 +28,7 @@ func (p *paper) review(ctx context.Context, tree *git.Worktree, conflicts []stri
 	}
 	p.first()
 	p.mend()
-	report := p.judged(p.base, nil)
+	report := p.judged(p.base, nil, nil)
 	if err := p.remove(p.files.Patches); err != nil { // of an earlier cycle
 		return nil, err
 	}
@@ -71,25 +71,28 @@ func (p *paper) mend() {
 	p.base, _ = document.ApplyAfter(p.base, p.mended, p.theirs.patches)
 }
 
-// judged is what rules and a model (nil for none) say of a spec, and which patches of a
-// person's could not be carried out.
-func (p *paper) judged(spec proto.Message, model *loomv1.ReviewReport) *loomv1.ReviewReport {
-	r := document.Merge(p.byRules(spec), model)
-	for _, f := range p.theirs.findings() {
-		r.Findings = append(r.Findings, f)
-		if r.Severity == "ok" || r.Severity == "info" {
-			r.Severity = f.Severity
-		}
+// mendedLines tell what the rules have mended, a line each.
+func (p *paper) mendedLines() string {
+	var b strings.Builder
+	for _, x := range p.mended {
+		fmt.Fprintf(&b, "\n- %s %s", x.Action, x.Target)
 	}
-	return r
+	return b.String()
+}
+
+// judged is what rules and a model (nil for none) say of a spec that patches were carried
+// out on, and which patches of a person's could not be carried out.
+func (p *paper) judged(spec proto.Message, model *loomv1.ReviewReport, done []*loomv1.Patch) *loomv1.ReviewReport {
+	r := document.Merge(p.byRules(spec), model, done)
+	return document.WithFindings(r, p.theirs.findings())
 }
 
 // verdict is the outcome of a review, and its files once more: a turn that another host
 // took up has written them before this one began anew.
 func (p *paper) verdict(out *loomv1.Outcome) (*loomv1.Outcome, error) {
-	spec, patches := p.folded()
-	report := p.judged(spec, p.lastReview())
-	if err := p.writeReview(spec, patches, report); err != nil {
+	so := p.folded()
+	report := p.judged(so.spec, p.lastReview(), so.patches)
+	if err := p.writeReview(so.spec, so.patches, report); err != nil {
 		return nil, err
 	}
 	errs := 0
@@ -106,7 +109,7 @@ func (p *paper) verdict(out *loomv1.Outcome) (*loomv1.Outcome, error) {
 		notes += fmt.Sprintf("\n%d patches of a person's were carried out first.", n)
 	}
 	if len(p.mended) > 0 {
-		notes += fmt.Sprintf("\nThe rules have mended %d errors.", len(p.mended))
+		notes += "\nThe rules have mended these errors:" + p.mendedLines()
 	}
 	notes += "\n" + p.refusedPatches() + findingLines(report)
 	final := p.outcome(loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS, out.Summary, strings.TrimSpace(notes), map[string]any{"block": report.GetBlockCommit(), "errors": errs})
@@ -116,15 +119,12 @@ func (p *paper) verdict(out *loomv1.Outcome) (*loomv1.Outcome, error) {
 // refusedPatches tell which patches of the turn were not carried out.
 func (p *paper) refusedPatches() string {
 	var b strings.Builder
-	spec := p.base
-	for _, a := range p.calls(true) {
-		changed, report, err := p.apply(spec, a)
-		if err == nil {
-			spec = changed
-		}
-		if report.GetRefused() > 0 {
+	so := written{spec: p.base}
+	for _, a := range p.everyCall() {
+		if _, _, report, _ := p.apply(so, a); a.written && report.GetRefused() > 0 { //nolint:errcheck // it was carried out
 			b.WriteString(patchLines(report))
 		}
+		so = p.next(so, a)
 	}
 	return b.String()
 }

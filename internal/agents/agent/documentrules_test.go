@@ -21,7 +21,7 @@ func TestDOC03_AReviewGoesByOwnRules(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "rules.yaml"), []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	own, err := readOwnRules(dir, &structpb.Struct{Fields: map[string]*structpb.Value{"rules": structpb.NewStringValue("rules.yaml")}})
+	own, err := readOwnRules(dir, "docx", &structpb.Struct{Fields: map[string]*structpb.Value{"rules": structpb.NewStringValue("rules.yaml")}})
 	if err != nil {
 		t.Fatal(err)
 	}

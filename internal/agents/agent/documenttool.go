@@ -14,7 +14,6 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/core/document"
-	"github.com/loomrun/loom/internal/core/turn"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -41,39 +40,77 @@ func (p *paper) kinds() []string {
 	return nil
 }
 
-// artifactTools has a model that works on a document write its artifacts.
-func (r *run) artifactTools() []tool.Outside {
+// artifactTools has a model that works on a document write its artifacts and, where there
+// may be a spec, change it by [document.Edits]; a process can exclude these.
+func (r *run) artifactTools() (list []tool.Outside) {
 	if r.paper == nil || len(r.paper.kinds()) == 0 {
 		return nil
 	}
 	r.paper.turn = r
-	if !tool.Allows(r.role.Tools.All(), artifactWrite) {
-		r.role.Tools.Allow = append(slices.Clip(r.role.Tools.Allow), artifactWrite)
-	}
 	words, _ := json.Marshal(r.paper.kinds()) //nolint:errchkjson // of texts
-	return []tool.Outside{{
-		Spec: tool.Spec{
-			Name: artifactWrite, Class: loomv1.ToolClass_TOOL_CLASS_WRITE,
-			Description: "Write an artifact of the document, whole, under the name that it has. It is checked at the call: everything wrong is told at once, by its path. " +
-				"Of kind patches: they are carried out on the spec, and each that is refused is told.",
-			Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["kind","artifact"],"properties":{"kind":{"type":"string","enum":` + string(words) + `},` +
-				`"artifact":{"type":["object","string"],"description":"the artifact itself, as JSON; of kind markdown a text"}}}`),
-		},
-		Run: func(_ context.Context, call *loomv1.ToolCall) (string, bool, error) {
-			text, err := r.paper.take(call)
-			return text, false, err
-		},
-	}}
+	list = append(list, r.paper.offer(artifactWrite,
+		"Write an artifact of the document, whole, under the name that it has. It is checked at the call: everything wrong is told at once, by its path. "+
+			"Of kind patches: they are carried out on the spec, and each that is refused is told.",
+		json.RawMessage(`{"type":"object","additionalProperties":false,"required":["kind","artifact"],"properties":{"kind":{"type":"string","enum":`+string(words)+`},`+
+			`"artifact":{"type":["object","string"],"description":"the artifact itself, as JSON; of kind markdown a text"}}}`)))
+	if r.paper.stage != planning {
+		for _, e := range document.Edits() {
+			list = append(list, r.paper.offer(e.Name, e.About, e.Schema))
+		}
+	}
+	excluded := r.brief.Definition.GetGuide().GetExcludedTools()
+	list = slices.DeleteFunc(list, func(o tool.Outside) bool { return o.Name != artifactWrite && tool.Allows(excluded, o.Name) })
+	for _, o := range list {
+		if !tool.Allows(r.role.Tools.All(), o.Name) {
+			r.role.Tools.Allow = append(slices.Clip(r.role.Tools.Allow), o.Name)
+		}
+	}
+	return list
 }
 
-// artifactCall is what a call writes.
+// offer is a tool that writes to the document.
+func (p *paper) offer(name, about string, schema json.RawMessage) tool.Outside {
+	return tool.Outside{
+		Spec: tool.Spec{Name: name, Class: loomv1.ToolClass_TOOL_CLASS_WRITE, Description: about, Schema: schema},
+		Run: func(_ context.Context, call *loomv1.ToolCall) (string, bool, error) {
+			text, err := p.take(call)
+			return text, false, err
+		},
+	}
+}
+
+// isArtifact says that a tool writes to the document.
+func isArtifact(tool string) bool {
+	_, edit := document.EditNamed(tool)
+	return edit || tool == artifactWrite
+}
+
+// artifactCall is what a call writes: an artifact of a kind, or, of the kind that is called
+// like a granular change, the arguments of that.
 type artifactCall struct {
 	Kind     string          `json:"kind"`
 	Artifact json.RawMessage `json:"artifact"`
+	written  bool
+}
+
+// isSpec says that a call writes a spec as a whole.
+func (a artifactCall) isSpec() bool {
+	_, edit := document.EditNamed(a.Kind)
+	return !edit && !slices.Contains([]string{"patches", "markdown", "review", "outline"}, a.Kind)
+}
+
+// written is what the calls of a turn have come to.
+type written struct {
+	spec    proto.Message   // nil for none
+	patches []*loomv1.Patch // that were carried out
+	draft   *artifactCall   // the spec that was refused since, which patches can mend
 }
 
 // read takes a call apart; an artifact in quotes is what stands in them.
 func readArtifact(call *loomv1.ToolCall) (a artifactCall, err error) {
+	if call.Tool != artifactWrite {
+		return artifactCall{Kind: call.Tool, Artifact: json.RawMessage(call.GetArguments())}, nil
+	}
 	if err := json.Unmarshal([]byte(call.GetArguments()), &a); err != nil {
 		return a, err
 	}
@@ -90,8 +127,8 @@ func (p *paper) take(call *loomv1.ToolCall) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	switch {
-	case !slices.Contains(p.kinds(), a.Kind):
+	switch _, edit := document.EditNamed(a.Kind); {
+	case !edit && !slices.Contains(p.kinds(), a.Kind):
 		return "", fault.New("usage/argument", "this phase writes no such artifact").At("kind").Got(a.Kind).Want("%s", suggest.Among(a.Kind, p.kinds()))
 	case a.Kind == "outline":
 		return p.takeOutline(a)
@@ -110,6 +147,15 @@ func (p *paper) takeOutline(a artifactCall) (string, error) {
 	if o.ArtifactType != p.format {
 		return "", fault.New("document/invalid", "the document becomes a %s", p.format).At(p.files.Outline + ": artifactType").Got(o.ArtifactType)
 	}
+	if t := p.own.template; t != nil {
+		problems := t.Lacks(o)
+		for _, e := range problems {
+			e.Where = p.files.Outline + ": " + e.Where
+		}
+		if err := fault.Join(problems); err != nil {
+			return "", err
+		}
+	}
 	if err := p.write(p.files.Outline, document.JSON(o)); err != nil {
 		return "", err
 	}
@@ -122,8 +168,7 @@ func (p *paper) takeSpec(a artifactCall) (string, error) {
 	if a.Kind == "markdown" && p.refusedCalls("") < mostTries {
 		return "", fault.New("usage/argument", "Markdown is taken in the place of a spec only after %d specs were refused", mostTries).At("kind").Want("%s", p.kinds()[0])
 	}
-	before, _ := p.folded()
-	spec, report, err := p.apply(before, a)
+	spec, _, report, err := p.apply(p.folded(), a)
 	if err != nil {
 		return "", err
 	}
@@ -147,8 +192,8 @@ func (p *paper) takeSpec(a artifactCall) (string, error) {
 // takeReview carries out what a model's review recommends, holds the spec against the
 // rules once more, and writes both down.
 func (p *paper) takeReview(a artifactCall) (string, error) {
-	spec, done := p.folded()
-	if spec == nil {
+	so := p.folded()
+	if so.spec == nil {
 		return "", fault.New("document/invalid", "there is no spec to review").At(p.files.Spec)
 	}
 	judged := p.lastReview()
@@ -159,12 +204,13 @@ func (p *paper) takeReview(a artifactCall) (string, error) {
 		}
 		judged, _ = m.(*loomv1.ReviewReport)
 	}
-	changed, report, err := p.apply(spec, a)
+	changed, now, report, err := p.apply(so, a)
 	if err != nil {
 		return "", err
 	}
-	final := p.judged(changed, judged)
-	if err := p.writeReview(changed, slices.Concat(done, carriedOut(a, report)), final); err != nil {
+	done := append(so.patches, now...)
+	final := p.judged(changed, judged, done)
+	if err := p.writeReview(changed, done, final); err != nil {
 		return "", err
 	}
 	var b strings.Builder
@@ -197,20 +243,44 @@ func verdictText(r *loomv1.ReviewReport) string {
 	return "the spec may become a file"
 }
 
-// apply is what a call makes of a spec.
-func (p *paper) apply(spec proto.Message, a artifactCall) (proto.Message, *loomv1.PatchReport, error) {
+// apply is what a call makes of what those before it have come to: the spec, the patches
+// among it that were carried out, and what became of each, nil where there were none.
+func (p *paper) apply(so written, a artifactCall) (changed proto.Message, done []*loomv1.Patch, report *loomv1.PatchReport, err error) {
+	spec := so.spec
+	var persons []*loomv1.Patch
+	if p.stage == reviewing { // what is written again gets them again
+		persons = p.theirs.patches
+	}
+	if e, ok := document.EditNamed(a.Kind); ok {
+		if spec == nil {
+			return nil, nil, nil, nil
+		}
+		patches, err := e.Patches(spec, a.Artifact)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if changed, report, err = document.ApplyWhole(spec, patches, persons); err != nil {
+			return nil, nil, nil, err
+		}
+		return changed, patches, report, nil
+	}
 	switch a.Kind {
 	case "patches", "review":
 		patches, err := patchesOf(a)
-		if err != nil || spec == nil || len(patches) == 0 {
-			return spec, nil, err
+		if err == nil && so.draft != nil {
+			m, err := document.Mend(p.files.Spec, so.draft.Artifact, so.draft.Kind, patches)
+			return m, nil, nil, err
 		}
-		var persons []*loomv1.Patch
-		if p.stage == reviewing { // what is written again gets them again
-			persons = p.theirs.patches
+		if err != nil || spec == nil || len(patches) == 0 {
+			return spec, nil, nil, err
 		}
 		changed, report := document.ApplyAfter(spec, patches, persons)
-		return changed, report, nil
+		for i, r := range report.Results {
+			if r.Applied {
+				done = append(done, patches[i])
+			}
+		}
+		return changed, done, report, nil
 	case "markdown":
 		o := p.outline()
 		if o == nil {
@@ -218,20 +288,17 @@ func (p *paper) apply(spec proto.Message, a artifactCall) (proto.Message, *loomv
 		}
 		made, missing := document.FromMarkdown(o, string(a.Artifact))
 		if len(missing) == len(o.Sections) {
-			return nil, nil, fault.New("document/invalid", "the text has none of the outline's sections").At("artifact").Want("begin each with its title: ## %s", o.Sections[0].Title)
+			return nil, nil, nil, fault.New("document/invalid", "the text has none of the outline's sections").At("artifact").Want("begin each with its title: ## %s", o.Sections[0].Title)
 		}
 		m, err := document.Read(p.files.Spec, document.JSON(made), "document")
-		return m, nil, err
+		return m, nil, nil, err
 	}
 	m, err := document.Read(p.files.Spec, a.Artifact, a.Kind)
-	return m, nil, err
+	return m, nil, nil, err
 }
 
-// patchesOf are the patches of a call, as the model's.
+// patchesOf are the patches of a call of kind patches or review, as the model's.
 func patchesOf(a artifactCall) ([]*loomv1.Patch, error) {
-	if a.Kind != "patches" && a.Kind != "review" {
-		return nil, nil
-	}
 	m, err := document.Read(a.Kind, a.Artifact, a.Kind)
 	if err != nil {
 		return nil, err
@@ -249,29 +316,26 @@ func patchesOf(a artifactCall) ([]*loomv1.Patch, error) {
 	return list, nil
 }
 
-// carriedOut are the patches of a call that were not refused.
-func carriedOut(a artifactCall, report *loomv1.PatchReport) (list []*loomv1.Patch) {
-	patches, _ := patchesOf(a) //nolint:errcheck // the report is about them
-	for i, r := range report.GetResults() {
-		if r.Applied && i < len(patches) {
-			list = append(list, patches[i])
-		}
-	}
-	return list
-}
-
-// folded is the spec that the calls of this turn have made so far, and the patches among
-// them that were carried out.
+// folded is what the calls of this turn have come to so far.
 // It is made of what is recorded alone, so that a call that is carried out twice after
 // a crash changes nothing twice.
-func (p *paper) folded() (spec proto.Message, patches []*loomv1.Patch) {
-	spec = p.base
-	for _, a := range p.calls(true) {
-		if changed, report, err := p.apply(spec, a); err == nil {
-			spec, patches = changed, append(patches, carriedOut(a, report)...)
-		}
+func (p *paper) folded() written {
+	so := written{spec: p.base}
+	for _, a := range p.everyCall() {
+		so = p.next(so, a)
 	}
-	return spec, patches
+	return so
+}
+
+// next is what a recorded call makes of what those before it have come to.
+func (p *paper) next(so written, a artifactCall) written {
+	switch changed, done, _, err := p.apply(so, a); {
+	case !a.written && a.isSpec() && fault.Code(err) == "document/invalid":
+		so.draft = &a
+	case a.written && err == nil:
+		so = written{spec: changed, patches: append(so.patches, done...)}
+	}
+	return so
 }
 
 // lastReview is the model's newest review, nil for none.
@@ -286,31 +350,35 @@ func (p *paper) lastReview() *loomv1.ReviewReport {
 	return nil
 }
 
-// calls are the calls of the turn that wrote an artifact, or were refused.
-func (p *paper) calls(written bool) (list []artifactCall) {
+// everyCall are the calls of the turn that wrote an artifact, or were refused, in order.
+func (p *paper) everyCall() (list []artifactCall) {
 	if p.turn == nil {
 		return nil
 	}
 	for _, s := range p.turn.t.Steps {
 		t := s.GetTool()
-		if t.GetCall().GetTool() != artifactWrite || t.GetResult() == nil || (t.Result.Status == loomv1.ToolStatus_TOOL_STATUS_OK) != written {
+		if !isArtifact(t.GetCall().GetTool()) || t.GetResult() == nil {
 			continue
 		}
 		a, err := readArtifact(t.Call)
-		if err != nil && written {
-			continue
+		a.written = t.Result.Status == loomv1.ToolStatus_TOOL_STATUS_OK
+		if err == nil || !a.written {
+			list = append(list, a)
 		}
-		list = append(list, a)
 	}
 	return list
+}
+
+// calls are those that wrote an artifact, or those that were refused.
+func (p *paper) calls(written bool) []artifactCall {
+	return slices.DeleteFunc(p.everyCall(), func(a artifactCall) bool { return a.written != written })
 }
 
 // refusedCalls counts the artifacts of a kind that were refused in this turn; "" for
 // specs. What could not even be read counts for any.
 func (p *paper) refusedCalls(kind string) (n int) {
 	for _, a := range p.calls(false) {
-		spec := a.Kind != "patches" && a.Kind != "markdown" && a.Kind != "review" && a.Kind != "outline"
-		if a.Kind == "" || a.Kind == kind || kind == "" && spec {
+		if a.Kind == "" || a.Kind == kind || kind == "" && a.isSpec() {
 			n++
 		}
 	}
@@ -339,7 +407,9 @@ func (r *run) hinted(c *loomv1.ToolCall, res tool.Result) tool.Result {
 	hint := ""
 	switch {
 	case n == 1:
-		hint = "Mend what is told above, keep the rest, and call " + artifactWrite + " again with the whole artifact."
+		hint = "Mend what is told above, keep the rest, and call " + artifactWrite + " again with the whole artifact." + p.draftHint(a)
+	case n < mostTries && p.little(a) > 0:
+		hint = fmt.Sprintf("Little is wrong, %d of it: keep the rest, and mend these.%s", p.little(a), p.draftHint(a))
 	case n < mostTries:
 		hint = "Begin with this, which fits, and fill it in; use no key that it or the schema does not have:\n" + p.pattern()
 	case p.stage == planning:
@@ -357,133 +427,28 @@ func (r *run) hinted(c *loomv1.ToolCall, res tool.Result) tool.Result {
 	return res
 }
 
+// little counts what is wrong with a refused spec, 0 where it is more than one thing in
+// 200 bytes of it, or more than 20.
+func (p *paper) little(a artifactCall) int {
+	_, err := document.Read(p.files.Spec, a.Artifact, a.Kind)
+	n := len(fault.All(err))
+	if p.stage != rendering || fault.Code(err) == "document/json" || n > 20 || n*200 > len(a.Artifact) {
+		return 0
+	}
+	return n
+}
+
+// draftHint says that patches are carried out on a spec that was refused.
+func (p *paper) draftHint(a artifactCall) string {
+	if _, err := document.Mend(p.files.Spec, a.Artifact, a.Kind, nil); p.stage != rendering || fault.Code(err) != "document/invalid" {
+		return ""
+	}
+	return " Or send kind patches for what is wrong: they are carried out on what you just sent, if all of them fit."
+}
+
 func ordinal(n int) string {
 	if n == mostTries {
 		return "third"
 	}
 	return fmt.Sprintf("%dth", n)
-}
-
-// pattern is an artifact of the stage that fits.
-func (p *paper) pattern() string {
-	switch p.stage {
-	case planning:
-		return string(document.JSON(p.minimal()))
-	case rendering:
-		o := p.outline()
-		if o == nil {
-			o = p.minimal()
-		}
-		return string(document.JSON(document.Skeleton(o)))
-	}
-	return reviewPattern
-}
-
-// specForm is what the schema of a spec does not tell of how it is written.
-const specForm = "How it is written: a body is paragraphs in Markdown with an empty line between them (emphasis, code, links, lists, quotes), never with a heading or a table: " +
-	"those are a section of its own, with its level, and the section's table. A section's parts stand in the order body, bullets, steps, table, figures, callouts. " +
-	"\"Table 1\" and \"Figure 2\" in a text are references; captions have no number. [1] cites the first of sources; [^id] names one of footnotes. " +
-	"The last row of figures belongs into totals, by the header of its column. Pictures are files of the workspace.\n"
-
-const reviewPattern = `{"specVersion": "0.2", "checks": {"structure": {"ok": true}}, "severity": "warn",
- "findings": [{"rule": "model/argument", "path": "sections[1].body", "severity": "warn", "message": "the reason is missing"}],
- "recommendedPatches": [{"id": "p1", "target": "sections[1].body", "action": "append", "value": "Because ..."}], "blockCommit": false}`
-
-// paperText is what a model is told of the document that it works on.
-func (j *job) paperText() string {
-	if j.paper == nil || len(j.paper.kinds()) == 0 {
-		return ""
-	}
-	p := j.paper
-	var b prompt
-	b.WriteByte('\n')
-	b.section("The document")
-	fmt.Fprintf(&b, "It becomes %s. Write your artifact with %s, kind %s: it goes to its file by itself, and what is wrong with it is told at the call. You have no other way to write it; what your role says of CSV and Markdown files is for other work.\n",
-		p.files.File, artifactWrite, strings.Join(p.kinds()[:1], " or "))
-	switch p.stage {
-	case planning:
-		fmt.Fprintf(&b, "artifactType is %q. At most %d sections; give each an id, a title and a goal.\n", p.format, document.MaxSections)
-		if p.brief.Attempt.Number > 1 {
-			b.WriteString("An earlier attempt brought no outline. Plan it simpler: at most five sections with id, title and goal, and no constraints, data needs or template.\n")
-		}
-	case rendering:
-		fmt.Fprintf(&b, "Carry out %s: each section names in outlineId the outline's section that it is about. Then mend what the review finds with kind patches.\n", p.files.Outline)
-		b.WriteString("A long document need not be written in one call: write its first sections, and append the others with patches, {\"target\": \"sections\", \"action\": \"append\", \"value\": {...}}.\n")
-		b.WriteString(specForm)
-		if len(p.theirs.patches) > 0 {
-			fmt.Fprintf(&b, "A person left patches in %s. The runtime carries them out before the review; do not do so yourself, and keep the sections that they name.\n", p.files.Patches)
-		}
-		if p.base != nil {
-			fmt.Fprintf(&b, "There is a spec already, %s: where little has to change, send patches.\n", p.files.Spec)
-		}
-	case reviewing:
-		b.reviewed(p)
-	}
-	if kind := p.kinds()[0]; kind != "review" {
-		schema, _ := document.Schema(kind) //nolint:errcheck // it is one of the kinds
-		var short bytes.Buffer
-		_ = json.Compact(&short, schema)
-		fmt.Fprintf(&b, "Its JSON Schema:\n%s\n", short.String())
-	}
-	return b.String()
-}
-
-func (b *prompt) reviewed(p *paper) {
-	b.WriteString("Judge what rules cannot: is it true, complete, and of use to its reader? Recommend patches for what can be mended; they are carried out at once, and each that is refused is told. " +
-		"Set blockCommit only for what patches cannot mend: the spec is then written again. A report looks like this:\n" + reviewPattern + "\n")
-	if len(p.mended) > 0 {
-		b.WriteString("The runtime has mended these errors already; see whether a text still says what stood there:\n")
-		for _, x := range p.mended {
-			fmt.Fprintf(b, "- %s %s\n", x.Action, x.Target)
-		}
-	}
-	if n := p.theirs.refused.GetApplied(); n > 0 {
-		fmt.Fprintf(b, "%d patches of a person's are carried out: leave what they changed as it is.\n", n)
-	}
-	found := p.byRules(p.base)
-	if len(found.Findings) == 0 {
-		b.WriteString("The rules find nothing.\n")
-		return
-	}
-	b.WriteString("The rules find:\n")
-	b.data(findingLines(found))
-}
-
-// findingLines are findings for people and models, the worst first.
-func findingLines(r *loomv1.ReviewReport) string {
-	const most = 40
-	list := slices.Clone(r.Findings)
-	weight := map[string]int{"error": 0, "warn": 1, "info": 2}
-	slices.SortStableFunc(list, func(x, y *loomv1.ReviewFinding) int { return weight[x.Severity] - weight[y.Severity] })
-	var b strings.Builder
-	for i, f := range list {
-		if i == most {
-			fmt.Fprintf(&b, "and %d more\n", len(list)-most)
-			break
-		}
-		fmt.Fprintf(&b, "%s: %s: %s: %s\n", f.Severity, f.Path, f.Rule, f.Message)
-	}
-	return b.String()
-}
-
-// patchLines tell what became of patches.
-func patchLines(r *loomv1.PatchReport) string {
-	if r == nil {
-		return ""
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d patches carried out, %d refused\n", r.Applied, r.Refused)
-	for i, x := range r.Results {
-		if !x.Applied {
-			fmt.Fprintf(&b, "refused: %s %s %s: %s [%s]\n", orNumber(x.Id, i), x.Action, x.Target, turn.Clip(x.Message, 400), x.Code)
-		}
-	}
-	return b.String()
-}
-
-func orNumber(id string, i int) string {
-	if id != "" {
-		return id
-	}
-	return fmt.Sprint(i + 1)
 }

@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,99 +15,16 @@ import (
 	"github.com/loomrun/loom/internal/core/document"
 )
 
-// The files of a template, in a directory of its name.
-const (
-	templateManifest = "manifest.yaml"
-	templateSpec     = "spec.json"
-)
-
-// templatesDir is where the templates of the workspace are.
-func templatesDir() string { return filepath.Join(".loom", "templates") }
-
-// placed is a template and the place that it comes from.
-type placed struct {
-	document.Template
-	From string
-}
-
-// allTemplates are those of the workspace and those of Loom, by name; one of the
-// workspace stands in the place of Loom's.
-func allTemplates() ([]placed, error) {
-	var list []placed
-	dirs, err := os.ReadDir(templatesDir())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New("usage/argument", "cannot be read").At(templatesDir()).Because(errors.Unwrap(err))
-	}
-	for _, d := range dirs {
-		dir := filepath.Join(templatesDir(), d.Name())
-		if strings.HasPrefix(d.Name(), ".") || !console.Exists(filepath.Join(dir, templateManifest)) {
-			continue // also one that was not finished
-		}
-		t, _, err := readTemplate(dir)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, placed{*t, dir})
-	}
-	for _, t := range document.Templates() {
-		if !slices.ContainsFunc(list, func(p placed) bool { return p.ID == t.ID }) {
-			list = append(list, placed{t, "built in"})
-		}
-	}
-	slices.SortFunc(list, func(a, b placed) int { return strings.Compare(a.ID, b.ID) })
-	return list, nil
-}
+// workspace is the directory that the command runs in.
+func workspace() fs.FS { return os.DirFS(".") }
 
 // pickTemplate finds a template by name.
 func pickTemplate(id string) (*document.Template, error) {
-	list, err := allTemplates()
-	if err != nil {
-		return nil, err
+	t, err := document.TemplateOf(workspace(), id)
+	if e := fault.From(err); err != nil && e.Where == "" {
+		return nil, e.At("--template")
 	}
-	var plain []document.Template
-	for _, p := range list {
-		plain = append(plain, p.Template)
-	}
-	t, err := document.FindTemplate(id, plain)
-	if err != nil {
-		return nil, fault.From(err).At("--template")
-	}
-	return &t, nil
-}
-
-// readTemplate reads and checks the template of a directory; it also returns the two
-// files as they are.
-func readTemplate(dir string) (*document.Template, map[string][]byte, error) {
-	files := map[string][]byte{}
-	for _, name := range []string{templateManifest, templateSpec} {
-		data, err := readRegular(filepath.Join(dir, name))
-		if err != nil {
-			return nil, nil, err
-		}
-		files[name] = data
-	}
-	t, err := document.ParseTemplate(dir, files[templateManifest], files[templateSpec])
-	return t, files, err
-}
-
-// readRegular reads a file, of at most the size of an artifact.
-func readRegular(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, fault.New("usage/argument", "cannot be read").At(name).Because(errors.Unwrap(err))
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fault.New("usage/argument", "it is no file").At(name)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, document.MaxBytes+1))
-	if err != nil {
-		return nil, fault.New("usage/argument", "cannot be read").At(name).Because(errors.Unwrap(err))
-	}
-	if len(data) > document.MaxBytes {
-		return nil, fault.New("document/limit", "the file has more than %d MiB", document.MaxBytes>>20).At(name)
-	}
-	return data, nil
+	return t, err
 }
 
 func (a *Commands) templateDoc() *cobra.Command {
@@ -148,10 +63,10 @@ clauses. A template of the workspace stands in the place of Loom's of that name.
 
 // takeTemplate copies a sound template into the workspace, whole or not at all.
 func (a *Commands) takeTemplate(from string, j *judge, replace bool) error {
-	if filepath.Base(from) == templateManifest {
+	if filepath.Base(from) == document.TemplateManifest {
 		from = filepath.Dir(from)
 	}
-	t, files, err := readTemplate(from)
+	t, files, err := document.ReadTemplate(os.DirFS(from), ".", from)
 	if err != nil {
 		return a.Problems(err)
 	}
@@ -164,9 +79,9 @@ func (a *Commands) takeTemplate(from string, j *judge, replace bool) error {
 		return err
 	}
 	if report.GetBlockCommit() {
-		return reviewBlocks(filepath.Join(from, templateSpec), report)
+		return reviewBlocks(filepath.Join(from, document.TemplateSpec), report)
 	}
-	to := filepath.Join(templatesDir(), t.ID)
+	to := filepath.Join(filepath.FromSlash(document.TemplatesDir), t.ID)
 	if console.Exists(to) && !replace {
 		return fault.New("process/output", "the workspace has a template %q already", t.ID).At(to).Want("--replace takes its place")
 	}
@@ -206,7 +121,7 @@ func placeTemplate(to string, files map[string][]byte) error {
 }
 
 func (a *Commands) listTemplates() error {
-	all, err := allTemplates()
+	all, err := document.TemplatesIn(workspace())
 	if err != nil {
 		return err
 	}

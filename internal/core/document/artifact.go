@@ -170,24 +170,58 @@ func NewRecord(m Making) *loomv1.ArtifactRecord {
 }
 
 // Merge is what rules found together with what somebody judged: the findings of both,
-// the worse severity, and no file where either says so. Judged may be nil.
-func Merge(found, judged *loomv1.ReviewReport) *loomv1.ReviewReport {
+// the worse severity, and no file where either says so. Judged may be nil. What one of the
+// patches that were carried out since has mended is not found any more: the one that the
+// finding names, or one of what it is about.
+func Merge(found, judged *loomv1.ReviewReport, done []*loomv1.Patch) *loomv1.ReviewReport {
 	r := proto.CloneOf(found)
 	if judged == nil {
 		return r
 	}
-	for _, f := range judged.Findings {
+	worst := judged.Severity
+	left := slices.DeleteFunc(slices.Clone(judged.Findings), func(f *loomv1.ReviewFinding) bool { return mendedBy(f, judged.RecommendedPatches, done) })
+	if len(left) < len(judged.Findings) {
+		worst = "ok"
+		for _, f := range left {
+			worst = severities[max(slices.Index(severities, worst), slices.Index(severities, f.Severity))]
+		}
+	}
+	for _, f := range left {
 		f = proto.CloneOf(f)
-		f.Patch = "" // those were carried out
+		f.Patch = "" // it was refused
 		if !strings.HasPrefix(f.Rule, "model/") {
 			f.Rule = cut("model/"+f.Rule, 100)
 		}
 		r.Findings = append(r.Findings, f)
 	}
-	if slices.Index(severities, judged.Severity) > slices.Index(severities, r.Severity) {
-		r.Severity = judged.Severity
+	if slices.Index(severities, worst) > slices.Index(severities, r.Severity) {
+		r.Severity = worst
 	}
 	block := r.GetBlockCommit() || judged.GetBlockCommit()
 	r.BlockCommit = &block
 	return r
+}
+
+// WithFindings is a report with what else was found; an error keeps the spec from becoming a
+// file.
+func WithFindings(r *loomv1.ReviewReport, list []*loomv1.ReviewFinding) *loomv1.ReviewReport {
+	for _, f := range list {
+		r.Findings = append(r.Findings, f)
+		if slices.Index(severities, f.Severity) > slices.Index(severities, r.Severity) {
+			r.Severity = f.Severity
+		}
+		if f.Severity == "error" {
+			r.BlockCommit = proto.Bool(true)
+		}
+	}
+	return r
+}
+
+// mendedBy says that a patch was carried out which a finding names among the recommended
+// ones, or whose target is what the finding is about.
+func mendedBy(f *loomv1.ReviewFinding, recommended, done []*loomv1.Patch) bool {
+	return slices.ContainsFunc(done, func(p *loomv1.Patch) bool {
+		named := p.Id == f.Patch && slices.ContainsFunc(recommended, func(x *loomv1.Patch) bool { return x.Id == p.Id && x.Target == p.Target && x.Action == p.Action })
+		return f.Patch != "" && named || f.Path != "" && p.Target == f.Path
+	})
 }

@@ -74,14 +74,28 @@ func TestDOC01_AReviewIsOfRulesAndReaders(t *testing.T) {
 	for _, tt := range []struct {
 		name            string
 		judged          *loomv1.ReviewReport
+		done            []*loomv1.Patch
 		severity, rules string
 		block           bool
 	}{
-		{"nobody", nil, "warn", "style/phrase", false},
-		{"all is well", &loomv1.ReviewReport{Severity: "ok"}, "warn", "style/phrase", false},
-		{"worse", &loomv1.ReviewReport{Severity: "error", BlockCommit: &yes, Findings: []*loomv1.ReviewFinding{{Rule: "goal", Patch: "p1", Severity: "error", Message: "m"}, {Rule: "model/x", Severity: "info", Message: "m"}}}, "error", "style/phrase model/goal model/x", true},
+		{"nobody", nil, nil, "warn", "style/phrase", false},
+		{"all is well", &loomv1.ReviewReport{Severity: "ok"}, nil, "warn", "style/phrase", false},
+		{"worse", &loomv1.ReviewReport{Severity: "error", BlockCommit: &yes, Findings: []*loomv1.ReviewFinding{{Rule: "goal", Patch: "p1", Severity: "error", Message: "m"}, {Rule: "model/x", Severity: "info", Message: "m"}}}, nil, "error", "style/phrase model/goal model/x", true},
+		{
+			"mended", &loomv1.ReviewReport{
+				Severity: "error", RecommendedPatches: []*loomv1.Patch{{Id: "p1", Target: "title"}, {Id: "p2", Target: "subtitle"}},
+				Findings: []*loomv1.ReviewFinding{
+					{Rule: "named", Patch: "p1", Severity: "error", Message: "m"},
+					{Rule: "refused", Patch: "p2", Severity: "warn", Message: "m"},
+					{Rule: "there", Path: "sections[0].body", Severity: "error", Message: "m"},
+					{Rule: "elsewhere", Path: "sections[1].body", Severity: "info", Message: "m"},
+				},
+			},
+			[]*loomv1.Patch{{Id: "p1", Target: "title"}, {Id: "p2", Target: "sections[0].body"}},
+			"warn", "style/phrase model/refused model/elsewhere", false,
+		},
 	} {
-		r := document.Merge(found, tt.judged)
+		r := document.Merge(found, tt.judged, tt.done)
 		var rules []string
 		for _, f := range r.Findings {
 			rules = append(rules, f.Rule)

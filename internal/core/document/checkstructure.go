@@ -39,6 +39,7 @@ func init() {
 		"fonts":        {area: "style", run: (*validation).fonts},
 		"contrast":     {area: "style", run: (*validation).contrast},
 		"heading-case": {area: "style", words: true, run: (*validation).headingCase},
+		"unwritten":    {area: "style", run: (*validation).unwritten},
 		"units":        {area: "style", run: (*validation).units},
 
 		"totals":         {area: "tables", run: (*validation).totals},
@@ -61,15 +62,14 @@ func init() {
 // headingJump: a heading is at most max levels below the one before; the first has
 // level 1.
 func (v *validation) headingJump() {
-	most, last := int(bound(v.rule.Max, 1)), 0
+	last := 0
 	for _, p := range v.parts {
-		if p.level > last+most {
+		if p.jumps > 0 {
 			id := ""
 			if _, ok := v.spec.(*loomv1.DocumentSpec); ok {
-				id = v.patch(p.path+".level", "replace", float64(last+1))
+				id = v.patch(p.path+".level", "replace", float64(p.level))
 			}
-			v.found(p.headingPath, id, "the heading %q has level %d after level %d", p.heading, p.level, last)
-			p.level = last + 1 // so that what follows is judged as if it were mended
+			v.found(p.headingPath, id, "the heading %q has level %d after level %d", p.heading, p.jumps, last)
 		}
 		last = p.level
 	}
@@ -139,7 +139,8 @@ func (v *validation) headingNumber() {
 		}
 		switch {
 		case stylesOf(v.spec).GetNumberHeadings():
-			v.found(p.headingPath, v.patch(p.headingPath, "replace", m[2]), "the heading %q has a number of its own beside the style's", p.heading)
+			id := v.rewrite(p.headingPath, p.heading, func(s string) string { return numbered.ReplaceAllString(s, "$2") })
+			v.found(p.headingPath, id, "the heading %q has a number of its own beside the style's", p.heading)
 		case m[1] != strings.Join(right, "."):
 			v.found(p.headingPath, "", "the heading %q is number %s", p.heading, strings.Join(right, "."))
 		}

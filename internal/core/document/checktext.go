@@ -207,20 +207,44 @@ func (v *validation) worded(t text, found string) {
 	v.found(t.path, id, "%q should be %q", found, instead)
 }
 
+// unwritten: what is marked in brackets as to be written, in whatever language.
+func (v *validation) unwritten() {
+	for _, t := range slices.Concat(v.headings(), v.texts()) {
+		for _, m := range marked.FindAllStringSubmatch(t.text, -1) {
+			if slices.Contains(v.rule.Words, m[1]) {
+				v.found(t.path, "", "%s: this is still to be written", m[0])
+			}
+		}
+	}
+}
+
+var marked = lazy.Compile(`\[([A-Z]+)[^\]]*\]`)
+
 func (v *validation) duplicateHeading() {
-	first, chapter := map[string]string{}, make([]string, 8)
-	for _, p := range v.parts {
+	headings := v.headings()
+	for _, t := range v.twins(headings) {
+		*v.report.Checks.Consistency.DuplicateHeadings++
+		h := headings[t[1]]
+		v.found(h.path, "", "the heading %q is there twice, first at %s", h.text, headings[t[0]].path)
+	}
+}
+
+// twins are the headings, one a part, that say what one before them says, with that one: the
+// same words in another chapter are another heading.
+func (v *validation) twins(headings []text) (list [][2]int) {
+	first, chapter := map[string]int{}, make([]string, 8)
+	for i, p := range v.parts {
 		level := min(p.level, 6)
-		name := strings.ToLower(strings.Join(strings.Fields(p.heading), " "))
-		chapter[level] = name
-		key := strings.Join(chapter[1:level+1], "\x00") // the same words in another chapter are another heading
+		chapter[level] = strings.ToLower(strings.Join(strings.Fields(headings[i].text), " "))
+		clear(chapter[level+1:])
+		key := strings.Join(chapter[1:level+1], "\x00")
 		if at, twice := first[key]; twice {
-			*v.report.Checks.Consistency.DuplicateHeadings++
-			v.found(p.headingPath, "", "the heading %q is there twice, first at %s", p.heading, at)
+			list = append(list, [2]int{at, i})
 			continue
 		}
-		first[key] = p.headingPath
+		first[key] = i
 	}
+	return list
 }
 
 var suffix = lazy.Compile(`(?i),?\s+(corp|corporation|inc|incorporated|ltd|limited|llc|gmbh|ag|plc|co|company)\.?$`)

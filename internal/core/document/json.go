@@ -31,6 +31,10 @@ func Read(file string, data []byte, kind string) (proto.Message, error) {
 	if err != nil {
 		return nil, err
 	}
+	return readTree(file, tree, kind)
+}
+
+func readTree(file string, tree any, kind string) (_ proto.Message, err error) {
 	k := guess(tree)
 	if kind != "" {
 		if k, err = KindNamed(kind); err != nil {

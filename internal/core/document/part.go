@@ -15,7 +15,8 @@ type part struct {
 	path        string
 	heading     string
 	headingPath string
-	level       int
+	level       int    // where it jumps, the one that mends it
+	jumps       int    // the level that it has then, 0 for none
 	texts       []text // what is to be read: body, lists, callouts
 	body        string
 	table       *loomv1.SpecTable

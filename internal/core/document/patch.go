@@ -79,10 +79,24 @@ func ordered(patches []*loomv1.Patch) []*loomv1.Patch {
 	return list
 }
 
+// one carries out a patch on an artifact of a kind.
 func one(kind Kind, tree any, p *loomv1.Patch) (any, proto.Message, error) {
-	path, err := ParsePath(p.Target)
+	changed, err := edit(tree, p)
 	if err != nil {
 		return nil, nil, err
+	}
+	m, problems := build(kind, changed)
+	if len(problems) > 0 {
+		return nil, nil, fault.New("document/patch", "the artifact would not be valid: %s", problems[0].Error())
+	}
+	return treeOf(m), m, nil
+}
+
+// edit carries out a patch on a tree, whatever that is.
+func edit(tree any, p *loomv1.Patch) (any, error) {
+	path, err := ParsePath(p.Target)
+	if err != nil {
+		return nil, err
 	}
 	path = path.resolved(tree)
 	var value any
@@ -94,17 +108,25 @@ func one(kind Kind, tree any, p *loomv1.Patch) (any, proto.Message, error) {
 		"replace": e.replace, "append": e.append, "remove": e.remove, "rename": e.rename, "move": e.move, "normalize": e.normalize,
 	}[p.Action]
 	if !ok {
-		return nil, nil, fault.New("document/patch", "there is no such action").Got(p.Action).Want("%s", suggest.Among(p.Action, actions))
+		return nil, fault.New("document/patch", "there is no such action").Got(p.Action).Want("%s", suggest.Among(p.Action, actions))
 	}
-	changed, err := do()
+	return do()
+}
+
+// Mend carries out patches on a draft, JSON that [Read] refuses, and reads what comes of it.
+// The first patch whose target is not there or whose value does not fit is returned as the
+// error; what is wrong with the draft after all of them is told as [Read] does.
+func Mend(file string, draft []byte, kind string, patches []*loomv1.Patch) (proto.Message, error) {
+	tree, err := parse(file, draft)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	m, problems := build(kind, changed)
-	if len(problems) > 0 {
-		return nil, nil, fault.New("document/patch", "the artifact would not be valid: %s", problems[0].Error())
+	for _, p := range ordered(patches) {
+		if tree, err = edit(tree, p); err != nil {
+			return nil, err
+		}
 	}
-	return treeOf(m), m, nil
+	return readTree(file, tree, kind)
 }
 
 // editor carries out one patch on a tree, which it does not change.

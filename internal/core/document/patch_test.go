@@ -186,8 +186,11 @@ func TestDOC04_PathsComeBack(t *testing.T) {
 // drawSpec draws a document that Read takes.
 func drawSpec(t *rapid.T) *loomv1.DocumentSpec {
 	name := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f", "g"})
-	short := rapid.SampledFrom([]string{"Alpha", "Beta two", "The third one", "Ends here.", "é ü", "1. x"})
+	short := rapid.SampledFrom([]string{"Alpha", "Beta two", "The third one", "Ends here.", "é ü", "1. x", "X", "In order to sell", "To sell"})
 	d := &loomv1.DocumentSpec{Version: "0.2", Title: short.Draw(t, "title")}
+	if rapid.Bool().Draw(t, "numbered") {
+		d.Styles = &loomv1.DocumentStyles{NumberHeadings: true}
+	}
 	seen := map[string]bool{}
 	for range rapid.IntRange(1, 6).Draw(t, "sections") {
 		id := name.Draw(t, "id")

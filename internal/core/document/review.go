@@ -21,6 +21,9 @@ type Review struct {
 	// Outline is what the spec was written from; without it, what was planned is not
 	// compared.
 	Outline *loomv1.PlanningOutline
+	// Final says that the spec is about to become a file that somebody is given: what is
+	// still to be written is an error then, whatever the rules say of it.
+	Final bool
 }
 
 // MostFindings is how many findings a report has at most; more are counted in its
@@ -39,15 +42,21 @@ func (r Review) Run(spec proto.Message) *loomv1.ReviewReport {
 		r.Clauses = DefaultClauses()
 	}
 	v := &validation{
-		Review: r, spec: spec, parts: parts(spec), edits: map[string]*edit{}, byTarget: map[string]string{},
+		Review: r, spec: spec, parts: parts(spec), edits: map[string]*rewriting{}, byTarget: map[string]string{},
 		report: &loomv1.ReviewReport{SpecVersion: VersionOf(spec), SpecHash: Hash(spec), Severity: "ok", Checks: emptyChecks()},
 	}
 	v.language, _, _ = strings.Cut(strings.ToLower(metadataOf(spec).GetLanguage()), "-")
 	if v.language == "" {
 		v.language = "en"
 	}
-	for i := range r.Rules.Rules {
-		v.rule = &r.Rules.Rules[i]
+	v.settle()
+	rules := slices.Clone(r.Rules.Rules)
+	if r.Final {
+		rules = slices.DeleteFunc(rules, func(x Rule) bool { return x.Check == "unwritten" })
+		rules = append(rules, Rule{ID: "style/unwritten", Check: "unwritten", Severity: "error", Words: []string{"PLACEHOLDER", "TBD"}})
+	}
+	for i := range rules {
+		v.rule = &rules[i]
 		c := checks[v.rule.Check]
 		if c.words && v.language != r.Rules.Language {
 			v.report.Checks.Readability.NotJudged = fmt.Sprintf("the rules about words are for %q, and the document is in %q", r.Rules.Language, v.language)
@@ -57,6 +66,22 @@ func (r Review) Run(spec proto.Message) *loomv1.ReviewReport {
 	}
 	v.finish()
 	return v.report
+}
+
+// settle has levels that jump be those that mend them, so that what is found by levels is
+// found before they are mended and after.
+func (v *validation) settle() {
+	i := slices.IndexFunc(v.Rules.Rules, func(r Rule) bool { return r.Check == "heading-jump" })
+	if i < 0 {
+		return
+	}
+	most, last := int(bound(v.Rules.Rules[i].Max, 1)), 0
+	for j := range v.parts {
+		if p := &v.parts[j]; p.level > last+most {
+			p.jumps, p.level = p.level, last+1
+		}
+		last = v.parts[j].level
+	}
 }
 
 func emptyChecks() *loomv1.ReviewChecks {
@@ -76,14 +101,14 @@ type validation struct {
 	language string
 	rule     *Rule
 	report   *loomv1.ReviewReport
-	edits    map[string]*edit  // of texts, by path
-	byTarget map[string]string // of other patches: target to id
-	beyond   int               // findings that the report has no room for
-	worst    int               // index into severities
+	edits    map[string]*rewriting // of texts, by path
+	byTarget map[string]string     // of other patches: target to id
+	beyond   int                   // findings that the report has no room for
+	worst    int                   // index into severities
 }
 
-// edit gathers what several rules change in one text, so that one patch has it all.
-type edit struct{ old, now, id string }
+// rewriting gathers what several rules change in one text, so that one patch has it all.
+type rewriting struct{ old, now, id string }
 
 // check is a validator: the part of the report that it fills, and whether it needs to
 // know the language.
@@ -157,10 +182,10 @@ func (v *validation) patch(target, action string, value any) string {
 func (v *validation) rewrite(path, old string, do func(string) string) string {
 	e := v.edits[path]
 	if e == nil {
-		e = &edit{old: old, now: old}
+		e = &rewriting{old: old, now: old}
 	}
 	now := do(e.now)
-	if now == e.now || strings.TrimSpace(now) == "" {
+	if now == e.now || strings.TrimSpace(now) == "" || v.excluded(now) && !v.excluded(e.now) {
 		return e.id
 	}
 	if e.now = now; e.id == "" {
@@ -170,8 +195,41 @@ func (v *validation) rewrite(path, old string, do func(string) string) string {
 	return e.id
 }
 
+// excluded reports whether a text has a phrase that the outline wants left out.
+func (v *validation) excluded(s string) bool {
+	return slices.ContainsFunc(v.Outline.GetConstraints().GetExclude(), func(phrase string) bool {
+		return strings.Contains(strings.ToLower(s), strings.ToLower(phrase))
+	})
+}
+
+// unlike takes back the edits of headings after which one would stand there twice that
+// does not now.
+func (v *validation) unlike() {
+	now := v.headings()
+	twice := len(v.twins(now))
+	for i := range now {
+		e := v.edits[now[i].path]
+		if e == nil {
+			continue
+		}
+		old := now[i].text
+		if now[i].text = e.now; len(v.twins(now)) <= twice {
+			continue
+		}
+		now[i].text = old
+		delete(v.edits, now[i].path)
+		v.report.RecommendedPatches = slices.DeleteFunc(v.report.RecommendedPatches, func(p *loomv1.Patch) bool { return p.Id == e.id })
+		for _, f := range v.report.Findings {
+			if f.Patch == e.id {
+				f.Patch = ""
+			}
+		}
+	}
+}
+
 // finish writes the texts that were gathered into their patches, and the verdict.
 func (v *validation) finish() {
+	v.unlike()
 	for _, path := range slices.Sorted(maps.Keys(v.edits)) {
 		e := v.edits[path]
 		for _, p := range v.report.RecommendedPatches {

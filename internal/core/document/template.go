@@ -57,18 +57,6 @@ func Templates() []Template {
 	return list
 }
 
-// FindTemplate finds a template by name; usage/argument with the known ones.
-func FindTemplate(id string, among []Template) (Template, error) {
-	var names []string
-	for _, t := range among {
-		if t.ID == id {
-			return t, nil
-		}
-		names = append(names, t.ID)
-	}
-	return Template{}, fault.New("usage/argument", "there is no such template").Got(id).Want("%s", suggest.Among(id, names))
-}
-
 // ParseTemplate reads a template's manifest and its spec. What the spec has in braces
 // must be a parameter, and each parameter must be somewhere in the spec; with its
 // examples filled in, the spec must be one that [Read] takes.
@@ -167,85 +155,6 @@ func (t Template) Fill(values map[string]string) (proto.Message, error) {
 	})
 	m, problems := build(guess(tree), tree)
 	return m, fault.Join(problems)
-}
-
-// Skeleton is the spec that an outline asks for, with nothing written yet: a section,
-// sheet or slide for each of the outline's, traceable to it. What is to be written is
-// marked, so that a review finds what is left.
-func Skeleton(o *loomv1.PlanningOutline) proto.Message {
-	title := o.Title
-	if title == "" {
-		title = cut(o.Purpose, 300)
-	}
-	meta := &loomv1.SpecMetadata{Tone: o.Tone, StyleProfile: o.GetStyleProfile().GetBrand(), SourceOutlineVersion: o.Version, Language: o.Language, ReadingLevel: o.GetStyleProfile().GetReadingLevel(), OutlineHash: Hash(o)}
-	if o.GetStyleProfile() != nil && o.StyleProfile.ReadabilityTarget != nil {
-		meta.ReadabilityTarget = proto.Float64(*o.StyleProfile.ReadabilityTarget)
-	}
-	todo := func(s *loomv1.OutlineSection) string {
-		if s.Goal == "" {
-			return "[PLACEHOLDER]"
-		}
-		return "[PLACEHOLDER] " + s.Goal
-	}
-	switch o.ArtifactType {
-	case "xlsx":
-		spec := &loomv1.SheetSpec{Version: "0.1", Title: title, Metadata: meta}
-		for i, s := range o.Sections {
-			spec.Sheets = append(spec.Sheets, &loomv1.SheetPage{Id: s.Id, OutlineId: s.Id, Name: tab(i, s.Title), Body: todo(s), Table: &loomv1.SpecTable{Caption: s.Title, Headers: columnsFor(o, i)}})
-		}
-		return spec
-	case "pptx":
-		spec := &loomv1.PresentationSpec{Version: "0.1", Title: title, Metadata: meta}
-		for _, s := range o.Sections {
-			spec.Slides = append(spec.Slides, &loomv1.Slide{Id: s.Id, OutlineId: s.Id, Heading: s.Title, Bullets: []string{todo(s)}})
-		}
-		return spec
-	}
-	spec := &loomv1.DocumentSpec{Version: "0.2", Title: title, Metadata: meta}
-	tables := 0
-	for _, s := range o.Sections {
-		x := &loomv1.DocumentSection{Id: s.Id, OutlineId: s.Id, Heading: s.Title, Level: s.Level}
-		switch s.SectionType {
-		case "table":
-			x.Table = &loomv1.SpecTable{Caption: s.Title, Headers: columnsFor(o, tables)}
-			tables++
-		case "list":
-			x.Bullets = []string{todo(s)}
-		default:
-			x.Body = todo(s)
-		}
-		spec.Sections = append(spec.Sections, x)
-	}
-	library := DefaultClauses()
-	for _, name := range o.GetConstraints().GetIncludeClauses() {
-		if c, ok := library.Find(name); ok {
-			spec.Clauses = append(spec.Clauses, &loomv1.Clause{Name: name, Text: c.Text})
-		}
-	}
-	return spec
-}
-
-// columnsFor are the columns of the nth table that the outline needs data for.
-func columnsFor(o *loomv1.PlanningOutline, n int) []string {
-	for _, d := range o.DataNeeds {
-		if d.Kind != "table" || len(d.Columns) == 0 {
-			continue
-		}
-		if n == 0 {
-			return d.Columns
-		}
-		n--
-	}
-	return []string{"Item", "Value"}
-}
-
-var notInTab = lazy.Compile(`[:\\/?*\[\]']`)
-
-// tab is a sheet's name of a title: each other one, because they are numbered.
-func tab(i int, title string) string {
-	r := []rune(strings.TrimSpace(notInTab.ReplaceAllString(title, " ")))
-	number := fmt.Sprintf("%d ", i+1)
-	return strings.TrimSpace(number + string(r[:min(len(r), 31-len(number))]))
 }
 
 // ReadPatches reads a set of patches, or takes those that a review recommends.

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"fmt"
 	"net/http"
 	"path"
 	"runtime/debug"
@@ -14,7 +13,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/loomrun/loom/internal/base/fault"
-	"github.com/loomrun/loom/internal/base/suggest"
 )
 
 // handler is what every request goes through.
@@ -54,15 +52,7 @@ func (s *Server) handler() http.Handler {
 }
 
 func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
-	var known []string
-	for _, one := range routes() {
-		known = append(known, one.pattern)
-	}
-	hint := "/api/v1/openapi.json lists them"
-	if near := suggest.Nearest(r.URL.Path, known); near != "" {
-		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
-	}
-	s.problem(w, r, fault.New("request/unknown", "there is no such route").At("path").Got(r.URL.Path).Want("%s", hint))
+	s.problem(w, r, fault.New("request/unknown", "there is no such route").At("path").Got(r.URL.Path).Want("/api/v1/openapi.json lists them"))
 }
 
 // secure sets what browsers heed, whatever the answer is.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/core/document"
 	"github.com/loomrun/loom/internal/place/git"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -84,6 +85,14 @@ func name(dir string) string {
 	return strings.TrimLeft(base+"-"+hex.EncodeToString(sum[:4]), "-")
 }
 
+// wanted says whether a file or directory is imported: none that is hidden but the templates
+// of documents.
+func (w *workspace) wanted(path, name string) bool {
+	above, of := filepath.Split(filepath.FromSlash(document.TemplatesDir))
+	home := filepath.Join(w.dir, above)
+	return path == home || path == filepath.Join(home, of) || !strings.HasPrefix(name, ".") && filepath.Dir(path) != home
+}
+
 // read returns the directory's files: no hidden ones, no links, nothing that
 // is not a plain file, and no index of an earlier run. It notes what each was.
 func (w *workspace) read() (files []git.File, err error) {
@@ -92,7 +101,7 @@ func (w *workspace) read() (files []git.File, err error) {
 		switch {
 		case err != nil:
 			return err
-		case path != w.dir && strings.HasPrefix(e.Name(), "."):
+		case path != w.dir && !w.wanted(path, e.Name()):
 			if e.IsDir() {
 				return fs.SkipDir
 			}
