@@ -288,7 +288,7 @@ func (h *Host) startActors(ctx context.Context) error {
 	})
 	h.reading = reading.New(reading.Config{
 		States: h.projects, Projects: &h.known, Journals: &h.journals, Snapshots: snapshots, Tables: &h.tables,
-		Blobs: h.blobs, Secrets: h.secrets.Secrets, Roles: h.roles, Core: h.coreConfig, Room: h.disk.Room,
+		Dir: h.dir.Path(), Blobs: h.blobs, Secrets: h.secrets.Secrets, Roles: h.roles, Core: h.coreConfig, Room: h.disk.Room,
 	})
 	if err := h.projects.Ready(ctx); err != nil {
 		return err

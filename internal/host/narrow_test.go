@@ -22,7 +22,7 @@ func two(t *testing.T, requests ...identity.Request) map[string]*client.Client {
 	t.Helper()
 	c := config(t, scripted.New("nothing", nothing))
 	c.Listen = "127.0.0.1:0"
-	c.Agents = map[string]int{}
+	c.Agents, c.Secrets = map[string]int{}, []string{"SHOP_TOKEN=" + laterSecret}
 	other := filepath.Join(t.TempDir(), "other")
 	if err := git.Create(t.Context(), other, "main", "first", []git.File{{Path: "a.txt", Data: []byte("one\n")}}); err != nil {
 		t.Fatal(err)

@@ -25,6 +25,7 @@ type Config struct {
 	Snapshots journal.Snapshots
 	Tables    *Tables
 	Blobs     blob.Store
+	Dir       string // of the data, with the files that executions changed
 	Secrets   *redact.Secrets
 	Roles     *roles.Set
 	// Core is what the cores of a project know when they only read.
@@ -44,6 +45,7 @@ type Reader struct {
 	Blobs       *Blobs
 	Lines       *Lines
 	Artifacts   *Artifacts
+	Files       *Files
 }
 
 // New returns a reader of what there is.
@@ -59,6 +61,7 @@ func New(c Config) *Reader {
 		Transcripts: &Transcripts{Views: views, history: history, blobs: blobs},
 		Lines:       &Lines{Views: views, Graphs: graphs},
 		Artifacts:   &Artifacts{Views: views, Secrets: c.Secrets},
+		Files:       &Files{Views: views, Secrets: c.Secrets, Dir: c.Dir},
 	}
 }
 
@@ -70,6 +73,11 @@ func (r *Reader) Services() map[string]service.Handler {
 		"why":        service.Asked(r.Lines.Why),
 		"artifacts":  service.Asked(r.Artifacts.List),
 		"artifact":   service.Asked(r.Artifacts.Part),
+		"files":      service.Asked(r.Files.List),
+		"file":       service.Asked(r.Files.Part),
+		"blame":      service.Asked(r.Files.Blame),
+		"commits":    service.Asked(r.Files.Commits),
+		"compare":    service.Asked(r.Files.Compare),
 		"state":      service.Asked(r.Executions.At),
 		"transcript": service.Asked(r.Transcripts.Page),
 		"blobs":      service.Asked(r.Blobs.Part),

@@ -49,6 +49,31 @@ func (s Services) Why(ctx context.Context, q *loomv1.WhyRequest) (*loomv1.WhyRep
 	return ask(ctx, s.host, "why", q, &loomv1.WhyReply{})
 }
 
+// Files asks the service files; the answer: a directory of a project's repository at any position.
+func (s Services) Files(ctx context.Context, q *loomv1.FilesRequest) (*loomv1.FilesReply, error) {
+	return ask(ctx, s.host, "files", q, &loomv1.FilesReply{})
+}
+
+// File asks the service file; the answer: a part of a file of a project's repository at any position, without secrets.
+func (s Services) File(ctx context.Context, q *loomv1.FileRequest) (*loomv1.FileReply, error) {
+	return ask(ctx, s.host, "file", q, &loomv1.FileReply{})
+}
+
+// Blame asks the service blame; the answer: which commits the lines of a file came with.
+func (s Services) Blame(ctx context.Context, q *loomv1.BlameRequest) (*loomv1.BlameReply, error) {
+	return ask(ctx, s.host, "blame", q, &loomv1.BlameReply{})
+}
+
+// Commits asks the service commits; the answer: the history of a project's repository, or of a file in it, the newest first.
+func (s Services) Commits(ctx context.Context, q *loomv1.CommitsRequest) (*loomv1.CommitsReply, error) {
+	return ask(ctx, s.host, "commits", q, &loomv1.CommitsReply{})
+}
+
+// Compare asks the service compare; the answer: how two positions of a project's repository differ, with a diff without secrets.
+func (s Services) Compare(ctx context.Context, q *loomv1.CompareRequest) (*loomv1.CompareReply, error) {
+	return ask(ctx, s.host, "compare", q, &loomv1.CompareReply{})
+}
+
 // Transcript asks the service transcript; the answer: a page of what an execution's agents were told, said, called and got.
 func (s Services) Transcript(ctx context.Context, q *loomv1.TranscriptRequest) (*loomv1.TranscriptReply, error) {
 	return ask(ctx, s.host, "transcript", q, &loomv1.TranscriptReply{})

@@ -103,20 +103,6 @@ func (r *Repository) Counted(ctx context.Context, rev, path string, number int) 
 	return c, err
 }
 
-// commitOf resolves a branch, or the name of a commit.
-func (r *Repository) commitOf(ctx context.Context, rev string) (string, error) {
-	for _, expression := range []string{"refs/heads/" + rev, rev} {
-		commit, err := resolve(ctx, r.git(), expression+"^{commit}")
-		if err != nil && exitCode(err) <= 0 {
-			return "", err
-		}
-		if commit != "" && err == nil {
-			return commit, nil
-		}
-	}
-	return "", fault.New("git/unknown-branch", "there is no such branch or commit").Got(rev)
-}
-
 // content returns a file as a commit has it.
 func (r *Repository) content(ctx context.Context, commit, path string) ([]byte, bool, error) {
 	id, _, there, err := r.blobAt(ctx, commit, path)
@@ -242,26 +228,33 @@ func (r *Repository) origin(ctx context.Context, commit, path string, number int
 	}
 	o := &Origin{}
 	for i, text := range strings.Split(string(out), "\n") {
-		key, value, _ := strings.Cut(text, " ")
 		switch {
 		case i == 0:
-			o.Commit = key
+			o.Commit, _, _ = strings.Cut(text, " ")
 		case strings.HasPrefix(text, "\t"):
 			return o, r.attest(ctx, o)
-		case key == "author":
-			o.Author = shown(value)
-		case key == "committer":
-			o.Committer = shown(value)
-		case key == "author-time":
-			seconds, _ := strconv.ParseInt(value, 10, 64)
-			o.Time = time.Unix(seconds, 0).UTC()
-		case key == "summary":
-			o.Subject = shown(value)
-		case key == "boundary":
-			o.Boundary = true
 		}
+		o.read(text)
 	}
 	return nil, fault.New("git/damaged", "git gave a line without its origin").Got(string(out))
+}
+
+// read takes in a line of what git tells of the commit of a line.
+func (o *Origin) read(text string) {
+	key, value, _ := strings.Cut(text, " ")
+	switch key {
+	case "author":
+		o.Author = shown(value)
+	case "committer":
+		o.Committer = shown(value)
+	case "author-time":
+		seconds, _ := strconv.ParseInt(value, 10, 64)
+		o.Time = time.Unix(seconds, 0).UTC()
+	case "summary":
+		o.Subject = shown(value)
+	case "boundary":
+		o.Boundary = true
+	}
 }
 
 // attest reads what the commit claims.

@@ -24,7 +24,7 @@ var File_loom_v1_loom_proto protoreflect.FileDescriptor
 
 const file_loom_v1_loom_proto_rawDesc = "" +
 	"\n" +
-	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x15loom/v1/reading.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2\x9dx\n" +
+	"\x12loom/v1/loom.proto\x12\aloom.v1\x1a\x15loom/v1/cluster.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x16loom/v1/endpoint.proto\x1a\x12loom/v1/host.proto\x1a\x15loom/v1/reading.proto\x1a\x17loom/v1/retention.proto\x1a\x15loom/v1/service.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto2˂\x01\n" +
 	"\vHostService\x12\xf3\x01\n" +
 	"\aProject\x12\x0e.loom.v1.Query\x1a\r.loom.v1.View\"\xc8\x01\x92\xb5\x18\xc3\x01\n" +
 	"\x01\x01\x1a\n" +
@@ -67,7 +67,22 @@ const file_loom_v1_loom_proto_rawDesc = "" +
 	"\x03Why\x12\x13.loom.v1.WhyRequest\x1a\x11.loom.v1.WhyReply\"\xbc\x03\x92\xb5\x18\xb7\x03\n" +
 	"\x01\x01\x1a\aproject*H`WhyReply`: why a line of code is there, from its commit to its decision2L\x1a.why a line of code is there: `path` and `line`*\x15project path line rev\n" +
 	"\x03why:\x90\x02\n" +
-	"\x03why\x12 Show why a line of code is there\x1a\xc4\x01Show the commit that a line of a project's repository came with and what Loom's records have of it: what was asked for, what was decided and what was not, who approved it, and how it was verified.*\x15project path line rev2\tpath line\x12\xc1\x04\n" +
+	"\x03why\x12 Show why a line of code is there\x1a\xc4\x01Show the commit that a line of a project's repository came with and what Loom's records have of it: what was asked for, what was decided and what was not, who approved it, and how it was verified.*\x15project path line rev2\tpath line\x12\xa7\x02\n" +
+	"\x05Files\x12\x15.loom.v1.FilesRequest\x1a\x13.loom.v1.FilesReply\"\xf1\x01\x92\xb5\x18\xec\x01\n" +
+	"\x01\x01\x1a\aproject*C`FilesReply`: a directory of a project's repository at any position2\x98\x01\x1awa directory of a project's repository at a position: `rev` is a branch, a tag, a commit or an execution with saved work*\x16project rev path after\n" +
+	"\x05files\x12\x86\x02\n" +
+	"\x04File\x12\x14.loom.v1.FileRequest\x1a\x12.loom.v1.FileReply\"\xd3\x01\x92\xb5\x18\xce\x01\n" +
+	"\x01\x01\x1a\aproject \x01*X`FileReply`: a part of a file of a project's repository at any position, without secrets2d\x1aFa file of a project's repository at a position `v`, whole or in ranges*\x0eproject v path:\x04data\n" +
+	"\x04file\x12\xcc\x01\n" +
+	"\x05Blame\x12\x15.loom.v1.BlameRequest\x1a\x13.loom.v1.BlameReply\"\x96\x01\x92\xb5\x18\x91\x01\n" +
+	"\x01\x01\x1a\aproject \x01*9`BlameReply`: which commits the lines of a file came with2F\x1a+which commits the lines of a file came with*\x10project rev path\n" +
+	"\x05blame\x12\x90\x02\n" +
+	"\aCommits\x12\x17.loom.v1.CommitsRequest\x1a\x15.loom.v1.CommitsReply\"\xd4\x01\x92\xb5\x18\xcf\x01\n" +
+	"\x01\x01\x1a\aproject \x01*[`CommitsReply`: the history of a project's repository, or of a file in it, the newest first2b\x1a9the history of a project's repository, or of a file in it*\x1cproject rev path limit after\n" +
+	"\acommits\x12\x96\x02\n" +
+	"\aCompare\x12\x17.loom.v1.CompareRequest\x1a\x15.loom.v1.CompareReply\"\xda\x01\x92\xb5\x18\xd5\x01\n" +
+	"\x01\x01\x1a\aproject \x01*_`CompareReply`: how two positions of a project's repository differ, with a diff without secrets2d\x1aChow two positions of a project's repository differ: `from` and `to`*\x14project from to path\n" +
+	"\acompare\x12\xc1\x04\n" +
 	"\n" +
 	"Transcript\x12\x1a.loom.v1.TranscriptRequest\x1a\x18.loom.v1.TranscriptReply\"\xfc\x03\x92\xb5\x18\xf7\x03\n" +
 	"\x01\x01\x1a\texecution \x01*W`TranscriptReply`: a page of what an execution's agents were told, said, called and got2\x8d\x01\x1aJwhat an execution's agents were told, said, called and got, after a cursor\"\texecution*\x18node attempt after limit\n" +
@@ -209,56 +224,66 @@ var file_loom_v1_loom_proto_goTypes = []any{
 	(*ArtifactsRequest)(nil),  // 2: loom.v1.ArtifactsRequest
 	(*ArtifactRequest)(nil),   // 3: loom.v1.ArtifactRequest
 	(*WhyRequest)(nil),        // 4: loom.v1.WhyRequest
-	(*TranscriptRequest)(nil), // 5: loom.v1.TranscriptRequest
-	(*BlobRequest)(nil),       // 6: loom.v1.BlobRequest
-	(*StateRequest)(nil),      // 7: loom.v1.StateRequest
-	(*NoticesRequest)(nil),    // 8: loom.v1.NoticesRequest
-	(*GraphRequest)(nil),      // 9: loom.v1.GraphRequest
-	(*MetricsRequest)(nil),    // 10: loom.v1.MetricsRequest
-	(*CostRequest)(nil),       // 11: loom.v1.CostRequest
-	(*SignedCommand)(nil),     // 12: loom.v1.SignedCommand
-	(*DecideApproval)(nil),    // 13: loom.v1.DecideApproval
-	(*MemoryRequest)(nil),     // 14: loom.v1.MemoryRequest
-	(*IntentRequest)(nil),     // 15: loom.v1.IntentRequest
-	(*ConverseRequest)(nil),   // 16: loom.v1.ConverseRequest
-	(*HostRequest)(nil),       // 17: loom.v1.HostRequest
-	(*HostsRequest)(nil),      // 18: loom.v1.HostsRequest
-	(*ClusterRequest)(nil),    // 19: loom.v1.ClusterRequest
-	(*Submission)(nil),        // 20: loom.v1.Submission
-	(*ErrorReport)(nil),       // 21: loom.v1.ErrorReport
-	(*BeadRequest)(nil),       // 22: loom.v1.BeadRequest
-	(*DecisionRequest)(nil),   // 23: loom.v1.DecisionRequest
-	(*ForkRequest)(nil),       // 24: loom.v1.ForkRequest
-	(*SayRequest)(nil),        // 25: loom.v1.SayRequest
-	(*SetRequest)(nil),        // 26: loom.v1.SetRequest
-	(*ScaleRole)(nil),         // 27: loom.v1.ScaleRole
-	(*DrainHost)(nil),         // 28: loom.v1.DrainHost
-	(*RetentionRequest)(nil),  // 29: loom.v1.RetentionRequest
-	(*ToolkitPart)(nil),       // 30: loom.v1.ToolkitPart
-	(*MembersRequest)(nil),    // 31: loom.v1.MembersRequest
-	(*RegisterRequest)(nil),   // 32: loom.v1.RegisterRequest
-	(*View)(nil),              // 33: loom.v1.View
-	(*HistoryReply)(nil),      // 34: loom.v1.HistoryReply
-	(*ArtifactsReply)(nil),    // 35: loom.v1.ArtifactsReply
-	(*ArtifactReply)(nil),     // 36: loom.v1.ArtifactReply
-	(*WhyReply)(nil),          // 37: loom.v1.WhyReply
-	(*TranscriptReply)(nil),   // 38: loom.v1.TranscriptReply
-	(*BlobReply)(nil),         // 39: loom.v1.BlobReply
-	(*StateReply)(nil),        // 40: loom.v1.StateReply
-	(*NoticesReply)(nil),      // 41: loom.v1.NoticesReply
-	(*GraphReply)(nil),        // 42: loom.v1.GraphReply
-	(*MetricsReply)(nil),      // 43: loom.v1.MetricsReply
-	(*CostReply)(nil),         // 44: loom.v1.CostReply
-	(*Answer)(nil),            // 45: loom.v1.Answer
-	(*SubmitReply)(nil),       // 46: loom.v1.SubmitReply
-	(*HostReply)(nil),         // 47: loom.v1.HostReply
-	(*HostsReply)(nil),        // 48: loom.v1.HostsReply
-	(*ClusterReply)(nil),      // 49: loom.v1.ClusterReply
-	(*StaffingReply)(nil),     // 50: loom.v1.StaffingReply
-	(*RetentionReply)(nil),    // 51: loom.v1.RetentionReply
-	(*ToolkitReply)(nil),      // 52: loom.v1.ToolkitReply
-	(*MembersReply)(nil),      // 53: loom.v1.MembersReply
-	(*RegisterReply)(nil),     // 54: loom.v1.RegisterReply
+	(*FilesRequest)(nil),      // 5: loom.v1.FilesRequest
+	(*FileRequest)(nil),       // 6: loom.v1.FileRequest
+	(*BlameRequest)(nil),      // 7: loom.v1.BlameRequest
+	(*CommitsRequest)(nil),    // 8: loom.v1.CommitsRequest
+	(*CompareRequest)(nil),    // 9: loom.v1.CompareRequest
+	(*TranscriptRequest)(nil), // 10: loom.v1.TranscriptRequest
+	(*BlobRequest)(nil),       // 11: loom.v1.BlobRequest
+	(*StateRequest)(nil),      // 12: loom.v1.StateRequest
+	(*NoticesRequest)(nil),    // 13: loom.v1.NoticesRequest
+	(*GraphRequest)(nil),      // 14: loom.v1.GraphRequest
+	(*MetricsRequest)(nil),    // 15: loom.v1.MetricsRequest
+	(*CostRequest)(nil),       // 16: loom.v1.CostRequest
+	(*SignedCommand)(nil),     // 17: loom.v1.SignedCommand
+	(*DecideApproval)(nil),    // 18: loom.v1.DecideApproval
+	(*MemoryRequest)(nil),     // 19: loom.v1.MemoryRequest
+	(*IntentRequest)(nil),     // 20: loom.v1.IntentRequest
+	(*ConverseRequest)(nil),   // 21: loom.v1.ConverseRequest
+	(*HostRequest)(nil),       // 22: loom.v1.HostRequest
+	(*HostsRequest)(nil),      // 23: loom.v1.HostsRequest
+	(*ClusterRequest)(nil),    // 24: loom.v1.ClusterRequest
+	(*Submission)(nil),        // 25: loom.v1.Submission
+	(*ErrorReport)(nil),       // 26: loom.v1.ErrorReport
+	(*BeadRequest)(nil),       // 27: loom.v1.BeadRequest
+	(*DecisionRequest)(nil),   // 28: loom.v1.DecisionRequest
+	(*ForkRequest)(nil),       // 29: loom.v1.ForkRequest
+	(*SayRequest)(nil),        // 30: loom.v1.SayRequest
+	(*SetRequest)(nil),        // 31: loom.v1.SetRequest
+	(*ScaleRole)(nil),         // 32: loom.v1.ScaleRole
+	(*DrainHost)(nil),         // 33: loom.v1.DrainHost
+	(*RetentionRequest)(nil),  // 34: loom.v1.RetentionRequest
+	(*ToolkitPart)(nil),       // 35: loom.v1.ToolkitPart
+	(*MembersRequest)(nil),    // 36: loom.v1.MembersRequest
+	(*RegisterRequest)(nil),   // 37: loom.v1.RegisterRequest
+	(*View)(nil),              // 38: loom.v1.View
+	(*HistoryReply)(nil),      // 39: loom.v1.HistoryReply
+	(*ArtifactsReply)(nil),    // 40: loom.v1.ArtifactsReply
+	(*ArtifactReply)(nil),     // 41: loom.v1.ArtifactReply
+	(*WhyReply)(nil),          // 42: loom.v1.WhyReply
+	(*FilesReply)(nil),        // 43: loom.v1.FilesReply
+	(*FileReply)(nil),         // 44: loom.v1.FileReply
+	(*BlameReply)(nil),        // 45: loom.v1.BlameReply
+	(*CommitsReply)(nil),      // 46: loom.v1.CommitsReply
+	(*CompareReply)(nil),      // 47: loom.v1.CompareReply
+	(*TranscriptReply)(nil),   // 48: loom.v1.TranscriptReply
+	(*BlobReply)(nil),         // 49: loom.v1.BlobReply
+	(*StateReply)(nil),        // 50: loom.v1.StateReply
+	(*NoticesReply)(nil),      // 51: loom.v1.NoticesReply
+	(*GraphReply)(nil),        // 52: loom.v1.GraphReply
+	(*MetricsReply)(nil),      // 53: loom.v1.MetricsReply
+	(*CostReply)(nil),         // 54: loom.v1.CostReply
+	(*Answer)(nil),            // 55: loom.v1.Answer
+	(*SubmitReply)(nil),       // 56: loom.v1.SubmitReply
+	(*HostReply)(nil),         // 57: loom.v1.HostReply
+	(*HostsReply)(nil),        // 58: loom.v1.HostsReply
+	(*ClusterReply)(nil),      // 59: loom.v1.ClusterReply
+	(*StaffingReply)(nil),     // 60: loom.v1.StaffingReply
+	(*RetentionReply)(nil),    // 61: loom.v1.RetentionReply
+	(*ToolkitReply)(nil),      // 62: loom.v1.ToolkitReply
+	(*MembersReply)(nil),      // 63: loom.v1.MembersReply
+	(*RegisterReply)(nil),     // 64: loom.v1.RegisterReply
 }
 var file_loom_v1_loom_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.HostService.Project:input_type -> loom.v1.Query
@@ -268,91 +293,101 @@ var file_loom_v1_loom_proto_depIdxs = []int32{
 	2,  // 4: loom.v1.HostService.Artifacts:input_type -> loom.v1.ArtifactsRequest
 	3,  // 5: loom.v1.HostService.Artifact:input_type -> loom.v1.ArtifactRequest
 	4,  // 6: loom.v1.HostService.Why:input_type -> loom.v1.WhyRequest
-	5,  // 7: loom.v1.HostService.Transcript:input_type -> loom.v1.TranscriptRequest
-	6,  // 8: loom.v1.HostService.Blobs:input_type -> loom.v1.BlobRequest
-	7,  // 9: loom.v1.HostService.State:input_type -> loom.v1.StateRequest
-	0,  // 10: loom.v1.HostService.Inbox:input_type -> loom.v1.Query
-	8,  // 11: loom.v1.HostService.Notices:input_type -> loom.v1.NoticesRequest
-	0,  // 12: loom.v1.HostService.Graph:input_type -> loom.v1.Query
-	9,  // 13: loom.v1.HostService.Ask:input_type -> loom.v1.GraphRequest
-	10, // 14: loom.v1.HostService.Metrics:input_type -> loom.v1.MetricsRequest
-	11, // 15: loom.v1.HostService.Cost:input_type -> loom.v1.CostRequest
-	0,  // 16: loom.v1.HostService.Lock:input_type -> loom.v1.Query
-	0,  // 17: loom.v1.HostService.Workflow:input_type -> loom.v1.Query
-	0,  // 18: loom.v1.HostService.Pause:input_type -> loom.v1.Query
-	0,  // 19: loom.v1.HostService.Permission:input_type -> loom.v1.Query
-	0,  // 20: loom.v1.HostService.Key:input_type -> loom.v1.Query
-	12, // 21: loom.v1.HostService.Command:input_type -> loom.v1.SignedCommand
-	13, // 22: loom.v1.HostService.Respond:input_type -> loom.v1.DecideApproval
-	0,  // 23: loom.v1.HostService.Memory:input_type -> loom.v1.Query
-	14, // 24: loom.v1.HostService.Remember:input_type -> loom.v1.MemoryRequest
-	0,  // 25: loom.v1.HostService.Session:input_type -> loom.v1.Query
-	15, // 26: loom.v1.HostService.Intent:input_type -> loom.v1.IntentRequest
-	0,  // 27: loom.v1.HostService.Conversation:input_type -> loom.v1.Query
-	16, // 28: loom.v1.HostService.Converse:input_type -> loom.v1.ConverseRequest
-	17, // 29: loom.v1.HostService.Host:input_type -> loom.v1.HostRequest
-	18, // 30: loom.v1.HostService.Hosts:input_type -> loom.v1.HostsRequest
-	19, // 31: loom.v1.HostService.Cluster:input_type -> loom.v1.ClusterRequest
-	20, // 32: loom.v1.HostService.Submit:input_type -> loom.v1.Submission
-	21, // 33: loom.v1.HostService.Report:input_type -> loom.v1.ErrorReport
-	22, // 34: loom.v1.HostService.Update:input_type -> loom.v1.BeadRequest
-	23, // 35: loom.v1.HostService.Decide:input_type -> loom.v1.DecisionRequest
-	24, // 36: loom.v1.HostService.Fork:input_type -> loom.v1.ForkRequest
-	25, // 37: loom.v1.HostService.Say:input_type -> loom.v1.SayRequest
-	26, // 38: loom.v1.HostService.Set:input_type -> loom.v1.SetRequest
-	27, // 39: loom.v1.HostService.Scale:input_type -> loom.v1.ScaleRole
-	28, // 40: loom.v1.HostService.Drain:input_type -> loom.v1.DrainHost
-	29, // 41: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
-	30, // 42: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
-	31, // 43: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
-	32, // 44: loom.v1.HostService.Register:input_type -> loom.v1.RegisterRequest
-	33, // 45: loom.v1.HostService.Project:output_type -> loom.v1.View
-	33, // 46: loom.v1.HostService.Bead:output_type -> loom.v1.View
-	33, // 47: loom.v1.HostService.Execution:output_type -> loom.v1.View
-	34, // 48: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
-	35, // 49: loom.v1.HostService.Artifacts:output_type -> loom.v1.ArtifactsReply
-	36, // 50: loom.v1.HostService.Artifact:output_type -> loom.v1.ArtifactReply
-	37, // 51: loom.v1.HostService.Why:output_type -> loom.v1.WhyReply
-	38, // 52: loom.v1.HostService.Transcript:output_type -> loom.v1.TranscriptReply
-	39, // 53: loom.v1.HostService.Blobs:output_type -> loom.v1.BlobReply
-	40, // 54: loom.v1.HostService.State:output_type -> loom.v1.StateReply
-	33, // 55: loom.v1.HostService.Inbox:output_type -> loom.v1.View
-	41, // 56: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
-	33, // 57: loom.v1.HostService.Graph:output_type -> loom.v1.View
-	42, // 58: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
-	43, // 59: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
-	44, // 60: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
-	33, // 61: loom.v1.HostService.Lock:output_type -> loom.v1.View
-	33, // 62: loom.v1.HostService.Workflow:output_type -> loom.v1.View
-	33, // 63: loom.v1.HostService.Pause:output_type -> loom.v1.View
-	33, // 64: loom.v1.HostService.Permission:output_type -> loom.v1.View
-	33, // 65: loom.v1.HostService.Key:output_type -> loom.v1.View
-	45, // 66: loom.v1.HostService.Command:output_type -> loom.v1.Answer
-	46, // 67: loom.v1.HostService.Respond:output_type -> loom.v1.SubmitReply
-	33, // 68: loom.v1.HostService.Memory:output_type -> loom.v1.View
-	45, // 69: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
-	33, // 70: loom.v1.HostService.Session:output_type -> loom.v1.View
-	45, // 71: loom.v1.HostService.Intent:output_type -> loom.v1.Answer
-	33, // 72: loom.v1.HostService.Conversation:output_type -> loom.v1.View
-	45, // 73: loom.v1.HostService.Converse:output_type -> loom.v1.Answer
-	47, // 74: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
-	48, // 75: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
-	49, // 76: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
-	46, // 77: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
-	46, // 78: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
-	46, // 79: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
-	45, // 80: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
-	46, // 81: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
-	46, // 82: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
-	46, // 83: loom.v1.HostService.Set:output_type -> loom.v1.SubmitReply
-	50, // 84: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
-	50, // 85: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
-	51, // 86: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
-	52, // 87: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
-	53, // 88: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
-	54, // 89: loom.v1.HostService.Register:output_type -> loom.v1.RegisterReply
-	45, // [45:90] is the sub-list for method output_type
-	0,  // [0:45] is the sub-list for method input_type
+	5,  // 7: loom.v1.HostService.Files:input_type -> loom.v1.FilesRequest
+	6,  // 8: loom.v1.HostService.File:input_type -> loom.v1.FileRequest
+	7,  // 9: loom.v1.HostService.Blame:input_type -> loom.v1.BlameRequest
+	8,  // 10: loom.v1.HostService.Commits:input_type -> loom.v1.CommitsRequest
+	9,  // 11: loom.v1.HostService.Compare:input_type -> loom.v1.CompareRequest
+	10, // 12: loom.v1.HostService.Transcript:input_type -> loom.v1.TranscriptRequest
+	11, // 13: loom.v1.HostService.Blobs:input_type -> loom.v1.BlobRequest
+	12, // 14: loom.v1.HostService.State:input_type -> loom.v1.StateRequest
+	0,  // 15: loom.v1.HostService.Inbox:input_type -> loom.v1.Query
+	13, // 16: loom.v1.HostService.Notices:input_type -> loom.v1.NoticesRequest
+	0,  // 17: loom.v1.HostService.Graph:input_type -> loom.v1.Query
+	14, // 18: loom.v1.HostService.Ask:input_type -> loom.v1.GraphRequest
+	15, // 19: loom.v1.HostService.Metrics:input_type -> loom.v1.MetricsRequest
+	16, // 20: loom.v1.HostService.Cost:input_type -> loom.v1.CostRequest
+	0,  // 21: loom.v1.HostService.Lock:input_type -> loom.v1.Query
+	0,  // 22: loom.v1.HostService.Workflow:input_type -> loom.v1.Query
+	0,  // 23: loom.v1.HostService.Pause:input_type -> loom.v1.Query
+	0,  // 24: loom.v1.HostService.Permission:input_type -> loom.v1.Query
+	0,  // 25: loom.v1.HostService.Key:input_type -> loom.v1.Query
+	17, // 26: loom.v1.HostService.Command:input_type -> loom.v1.SignedCommand
+	18, // 27: loom.v1.HostService.Respond:input_type -> loom.v1.DecideApproval
+	0,  // 28: loom.v1.HostService.Memory:input_type -> loom.v1.Query
+	19, // 29: loom.v1.HostService.Remember:input_type -> loom.v1.MemoryRequest
+	0,  // 30: loom.v1.HostService.Session:input_type -> loom.v1.Query
+	20, // 31: loom.v1.HostService.Intent:input_type -> loom.v1.IntentRequest
+	0,  // 32: loom.v1.HostService.Conversation:input_type -> loom.v1.Query
+	21, // 33: loom.v1.HostService.Converse:input_type -> loom.v1.ConverseRequest
+	22, // 34: loom.v1.HostService.Host:input_type -> loom.v1.HostRequest
+	23, // 35: loom.v1.HostService.Hosts:input_type -> loom.v1.HostsRequest
+	24, // 36: loom.v1.HostService.Cluster:input_type -> loom.v1.ClusterRequest
+	25, // 37: loom.v1.HostService.Submit:input_type -> loom.v1.Submission
+	26, // 38: loom.v1.HostService.Report:input_type -> loom.v1.ErrorReport
+	27, // 39: loom.v1.HostService.Update:input_type -> loom.v1.BeadRequest
+	28, // 40: loom.v1.HostService.Decide:input_type -> loom.v1.DecisionRequest
+	29, // 41: loom.v1.HostService.Fork:input_type -> loom.v1.ForkRequest
+	30, // 42: loom.v1.HostService.Say:input_type -> loom.v1.SayRequest
+	31, // 43: loom.v1.HostService.Set:input_type -> loom.v1.SetRequest
+	32, // 44: loom.v1.HostService.Scale:input_type -> loom.v1.ScaleRole
+	33, // 45: loom.v1.HostService.Drain:input_type -> loom.v1.DrainHost
+	34, // 46: loom.v1.HostService.Retention:input_type -> loom.v1.RetentionRequest
+	35, // 47: loom.v1.HostService.Toolkit:input_type -> loom.v1.ToolkitPart
+	36, // 48: loom.v1.HostService.Members:input_type -> loom.v1.MembersRequest
+	37, // 49: loom.v1.HostService.Register:input_type -> loom.v1.RegisterRequest
+	38, // 50: loom.v1.HostService.Project:output_type -> loom.v1.View
+	38, // 51: loom.v1.HostService.Bead:output_type -> loom.v1.View
+	38, // 52: loom.v1.HostService.Execution:output_type -> loom.v1.View
+	39, // 53: loom.v1.HostService.History:output_type -> loom.v1.HistoryReply
+	40, // 54: loom.v1.HostService.Artifacts:output_type -> loom.v1.ArtifactsReply
+	41, // 55: loom.v1.HostService.Artifact:output_type -> loom.v1.ArtifactReply
+	42, // 56: loom.v1.HostService.Why:output_type -> loom.v1.WhyReply
+	43, // 57: loom.v1.HostService.Files:output_type -> loom.v1.FilesReply
+	44, // 58: loom.v1.HostService.File:output_type -> loom.v1.FileReply
+	45, // 59: loom.v1.HostService.Blame:output_type -> loom.v1.BlameReply
+	46, // 60: loom.v1.HostService.Commits:output_type -> loom.v1.CommitsReply
+	47, // 61: loom.v1.HostService.Compare:output_type -> loom.v1.CompareReply
+	48, // 62: loom.v1.HostService.Transcript:output_type -> loom.v1.TranscriptReply
+	49, // 63: loom.v1.HostService.Blobs:output_type -> loom.v1.BlobReply
+	50, // 64: loom.v1.HostService.State:output_type -> loom.v1.StateReply
+	38, // 65: loom.v1.HostService.Inbox:output_type -> loom.v1.View
+	51, // 66: loom.v1.HostService.Notices:output_type -> loom.v1.NoticesReply
+	38, // 67: loom.v1.HostService.Graph:output_type -> loom.v1.View
+	52, // 68: loom.v1.HostService.Ask:output_type -> loom.v1.GraphReply
+	53, // 69: loom.v1.HostService.Metrics:output_type -> loom.v1.MetricsReply
+	54, // 70: loom.v1.HostService.Cost:output_type -> loom.v1.CostReply
+	38, // 71: loom.v1.HostService.Lock:output_type -> loom.v1.View
+	38, // 72: loom.v1.HostService.Workflow:output_type -> loom.v1.View
+	38, // 73: loom.v1.HostService.Pause:output_type -> loom.v1.View
+	38, // 74: loom.v1.HostService.Permission:output_type -> loom.v1.View
+	38, // 75: loom.v1.HostService.Key:output_type -> loom.v1.View
+	55, // 76: loom.v1.HostService.Command:output_type -> loom.v1.Answer
+	56, // 77: loom.v1.HostService.Respond:output_type -> loom.v1.SubmitReply
+	38, // 78: loom.v1.HostService.Memory:output_type -> loom.v1.View
+	55, // 79: loom.v1.HostService.Remember:output_type -> loom.v1.Answer
+	38, // 80: loom.v1.HostService.Session:output_type -> loom.v1.View
+	55, // 81: loom.v1.HostService.Intent:output_type -> loom.v1.Answer
+	38, // 82: loom.v1.HostService.Conversation:output_type -> loom.v1.View
+	55, // 83: loom.v1.HostService.Converse:output_type -> loom.v1.Answer
+	57, // 84: loom.v1.HostService.Host:output_type -> loom.v1.HostReply
+	58, // 85: loom.v1.HostService.Hosts:output_type -> loom.v1.HostsReply
+	59, // 86: loom.v1.HostService.Cluster:output_type -> loom.v1.ClusterReply
+	56, // 87: loom.v1.HostService.Submit:output_type -> loom.v1.SubmitReply
+	56, // 88: loom.v1.HostService.Report:output_type -> loom.v1.SubmitReply
+	56, // 89: loom.v1.HostService.Update:output_type -> loom.v1.SubmitReply
+	55, // 90: loom.v1.HostService.Decide:output_type -> loom.v1.Answer
+	56, // 91: loom.v1.HostService.Fork:output_type -> loom.v1.SubmitReply
+	56, // 92: loom.v1.HostService.Say:output_type -> loom.v1.SubmitReply
+	56, // 93: loom.v1.HostService.Set:output_type -> loom.v1.SubmitReply
+	60, // 94: loom.v1.HostService.Scale:output_type -> loom.v1.StaffingReply
+	60, // 95: loom.v1.HostService.Drain:output_type -> loom.v1.StaffingReply
+	61, // 96: loom.v1.HostService.Retention:output_type -> loom.v1.RetentionReply
+	62, // 97: loom.v1.HostService.Toolkit:output_type -> loom.v1.ToolkitReply
+	63, // 98: loom.v1.HostService.Members:output_type -> loom.v1.MembersReply
+	64, // 99: loom.v1.HostService.Register:output_type -> loom.v1.RegisterReply
+	50, // [50:100] is the sub-list for method output_type
+	0,  // [0:50] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

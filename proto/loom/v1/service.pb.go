@@ -76,6 +76,64 @@ func (ArtifactForm) EnumDescriptor() ([]byte, []int) {
 	return file_loom_v1_service_proto_rawDescGZIP(), []int{0}
 }
 
+// FileKind is what a thing in a directory is.
+type FileKind int32
+
+const (
+	FileKind_FILE_KIND_UNSPECIFIED FileKind = 0
+	FileKind_FILE_KIND_FILE        FileKind = 1
+	FileKind_FILE_KIND_DIRECTORY   FileKind = 2
+	// Its content is where it leads.
+	FileKind_FILE_KIND_LINK FileKind = 3
+	// Another repository.
+	FileKind_FILE_KIND_SUBMODULE FileKind = 4
+)
+
+// Enum value maps for FileKind.
+var (
+	FileKind_name = map[int32]string{
+		0: "FILE_KIND_UNSPECIFIED",
+		1: "FILE_KIND_FILE",
+		2: "FILE_KIND_DIRECTORY",
+		3: "FILE_KIND_LINK",
+		4: "FILE_KIND_SUBMODULE",
+	}
+	FileKind_value = map[string]int32{
+		"FILE_KIND_UNSPECIFIED": 0,
+		"FILE_KIND_FILE":        1,
+		"FILE_KIND_DIRECTORY":   2,
+		"FILE_KIND_LINK":        3,
+		"FILE_KIND_SUBMODULE":   4,
+	}
+)
+
+func (x FileKind) Enum() *FileKind {
+	p := new(FileKind)
+	*p = x
+	return p
+}
+
+func (x FileKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FileKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_loom_v1_service_proto_enumTypes[1].Descriptor()
+}
+
+func (FileKind) Type() protoreflect.EnumType {
+	return &file_loom_v1_service_proto_enumTypes[1]
+}
+
+func (x FileKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FileKind.Descriptor instead.
+func (FileKind) EnumDescriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{1}
+}
+
 // GraphQuestion is what can be asked of a decision graph.
 type GraphQuestion int32
 
@@ -159,11 +217,11 @@ func (x GraphQuestion) String() string {
 }
 
 func (GraphQuestion) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_service_proto_enumTypes[1].Descriptor()
+	return file_loom_v1_service_proto_enumTypes[2].Descriptor()
 }
 
 func (GraphQuestion) Type() protoreflect.EnumType {
-	return &file_loom_v1_service_proto_enumTypes[1]
+	return &file_loom_v1_service_proto_enumTypes[2]
 }
 
 func (x GraphQuestion) Number() protoreflect.EnumNumber {
@@ -172,7 +230,7 @@ func (x GraphQuestion) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GraphQuestion.Descriptor instead.
 func (GraphQuestion) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{1}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{2}
 }
 
 // CostGroup says what costs are added up by.
@@ -232,11 +290,11 @@ func (x CostGroup) String() string {
 }
 
 func (CostGroup) Descriptor() protoreflect.EnumDescriptor {
-	return file_loom_v1_service_proto_enumTypes[2].Descriptor()
+	return file_loom_v1_service_proto_enumTypes[3].Descriptor()
 }
 
 func (CostGroup) Type() protoreflect.EnumType {
-	return &file_loom_v1_service_proto_enumTypes[2]
+	return &file_loom_v1_service_proto_enumTypes[3]
 }
 
 func (x CostGroup) Number() protoreflect.EnumNumber {
@@ -245,7 +303,7 @@ func (x CostGroup) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CostGroup.Descriptor instead.
 func (CostGroup) EnumDescriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{3}
 }
 
 // Query asks for a view of a project.
@@ -3713,6 +3771,1062 @@ func (x *WhyOption) GetRationale() string {
 	return ""
 }
 
+// FilesRequest lists a directory of a project's repository.
+//
+// Subject: loom.v1.svc.files. Answer: FilesReply.
+type FilesRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// A branch, a tag or the hash of a commit, or an execution, for its changed files as
+	// they were saved last; the project's target branch where it is empty.
+	Rev string `protobuf:"bytes,2,opt,name=rev,proto3" json:"rev,omitempty"`
+	// From the top of the repository, with slashes; empty for the top.
+	Path string `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`
+	// List on after so many entries.
+	After         uint32 `protobuf:"varint,4,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FilesRequest) Reset() {
+	*x = FilesRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FilesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FilesRequest) ProtoMessage() {}
+
+func (x *FilesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FilesRequest.ProtoReflect.Descriptor instead.
+func (*FilesRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *FilesRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *FilesRequest) GetRev() string {
+	if x != nil {
+		return x.Rev
+	}
+	return ""
+}
+
+func (x *FilesRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *FilesRequest) GetAfter() uint32 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+// FilesReply is a directory.
+type FilesReply struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Error *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	// What was read: the hash of a commit, which names it for ever.
+	Commit string `protobuf:"bytes,2,opt,name=commit,proto3" json:"commit,omitempty"`
+	// Directories first, each kind by name. At most 1,000.
+	Entries []*FileEntry `protobuf:"bytes,3,rep,name=entries,proto3" json:"entries,omitempty"`
+	// How many to list on after; 0 when there are no more.
+	Next          uint32 `protobuf:"varint,4,opt,name=next,proto3" json:"next,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FilesReply) Reset() {
+	*x = FilesReply{}
+	mi := &file_loom_v1_service_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FilesReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FilesReply) ProtoMessage() {}
+
+func (x *FilesReply) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FilesReply.ProtoReflect.Descriptor instead.
+func (*FilesReply) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *FilesReply) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *FilesReply) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
+func (x *FilesReply) GetEntries() []*FileEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+func (x *FilesReply) GetNext() uint32 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+// FileEntry is a thing in a directory.
+type FileEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Kind  FileKind               `protobuf:"varint,2,opt,name=kind,proto3,enum=loom.v1.FileKind" json:"kind,omitempty"`
+	// Of a file or link, in bytes.
+	Size          uint64 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
+	Executable    bool   `protobuf:"varint,4,opt,name=executable,proto3" json:"executable,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FileEntry) Reset() {
+	*x = FileEntry{}
+	mi := &file_loom_v1_service_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FileEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FileEntry) ProtoMessage() {}
+
+func (x *FileEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
+func (*FileEntry) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *FileEntry) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FileEntry) GetKind() FileKind {
+	if x != nil {
+		return x.Kind
+	}
+	return FileKind_FILE_KIND_UNSPECIFIED
+}
+
+func (x *FileEntry) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *FileEntry) GetExecutable() bool {
+	if x != nil {
+		return x.Executable
+	}
+	return false
+}
+
+// FileRequest reads a file of a project's repository.
+//
+// Subject: loom.v1.svc.file. Answer: FileReply.
+type FileRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// As FilesRequest has it.
+	V string `protobuf:"bytes,2,opt,name=v,proto3" json:"v,omitempty"`
+	// From the top of the repository, with slashes.
+	Path string `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`
+	// Bytes from here on; one behind the end gives none.
+	Offset uint64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	// At most so many; 0 means 524,288, which is the most.
+	Limit         uint32 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FileRequest) Reset() {
+	*x = FileRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FileRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FileRequest) ProtoMessage() {}
+
+func (x *FileRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FileRequest.ProtoReflect.Descriptor instead.
+func (*FileRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *FileRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *FileRequest) GetV() string {
+	if x != nil {
+		return x.V
+	}
+	return ""
+}
+
+func (x *FileRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *FileRequest) GetOffset() uint64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *FileRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// FileReply is a part of a file. Secrets are taken out of a text.
+type FileReply struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Error *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	Data  []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	// Of the whole, in bytes; a file of more than 8 MiB is git/too-large.
+	Size uint64 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
+	// The hash of the commit that was read.
+	V             string `protobuf:"bytes,4,opt,name=v,proto3" json:"v,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FileReply) Reset() {
+	*x = FileReply{}
+	mi := &file_loom_v1_service_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FileReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FileReply) ProtoMessage() {}
+
+func (x *FileReply) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FileReply.ProtoReflect.Descriptor instead.
+func (*FileReply) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *FileReply) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *FileReply) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *FileReply) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *FileReply) GetV() string {
+	if x != nil {
+		return x.V
+	}
+	return ""
+}
+
+// BlameRequest asks which commits the lines of a file came with.
+//
+// Subject: loom.v1.svc.blame. Answer: BlameReply.
+type BlameRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// As FilesRequest has it.
+	Rev string `protobuf:"bytes,2,opt,name=rev,proto3" json:"rev,omitempty"`
+	// From the top of the repository, with slashes.
+	Path          string `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlameRequest) Reset() {
+	*x = BlameRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlameRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlameRequest) ProtoMessage() {}
+
+func (x *BlameRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlameRequest.ProtoReflect.Descriptor instead.
+func (*BlameRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *BlameRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *BlameRequest) GetRev() string {
+	if x != nil {
+		return x.Rev
+	}
+	return ""
+}
+
+func (x *BlameRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+// BlameReply says where the lines of a file come from, as git has it: what Loom's
+// records have of a line says WhyRequest.
+type BlameReply struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Error *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	// The hash of the commit that was read.
+	Commit string `protobuf:"bytes,2,opt,name=commit,proto3" json:"commit,omitempty"`
+	// From the first line to the last.
+	Spans []*BlameSpan `protobuf:"bytes,3,rep,name=spans,proto3" json:"spans,omitempty"`
+	// Each one once.
+	Commits       []*RepositoryCommit `protobuf:"bytes,4,rep,name=commits,proto3" json:"commits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlameReply) Reset() {
+	*x = BlameReply{}
+	mi := &file_loom_v1_service_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlameReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlameReply) ProtoMessage() {}
+
+func (x *BlameReply) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlameReply.ProtoReflect.Descriptor instead.
+func (*BlameReply) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *BlameReply) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *BlameReply) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
+func (x *BlameReply) GetSpans() []*BlameSpan {
+	if x != nil {
+		return x.Spans
+	}
+	return nil
+}
+
+func (x *BlameReply) GetCommits() []*RepositoryCommit {
+	if x != nil {
+		return x.Commits
+	}
+	return nil
+}
+
+// BlameSpan is lines, one after the other, that came with one commit.
+type BlameSpan struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The first, from 1, and how many.
+	From  uint32 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	Lines uint32 `protobuf:"varint,2,opt,name=lines,proto3" json:"lines,omitempty"`
+	// Which of the commits, from 0.
+	Commit        uint32 `protobuf:"varint,3,opt,name=commit,proto3" json:"commit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlameSpan) Reset() {
+	*x = BlameSpan{}
+	mi := &file_loom_v1_service_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlameSpan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlameSpan) ProtoMessage() {}
+
+func (x *BlameSpan) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlameSpan.ProtoReflect.Descriptor instead.
+func (*BlameSpan) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *BlameSpan) GetFrom() uint32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *BlameSpan) GetLines() uint32 {
+	if x != nil {
+		return x.Lines
+	}
+	return 0
+}
+
+func (x *BlameSpan) GetCommit() uint32 {
+	if x != nil {
+		return x.Commit
+	}
+	return 0
+}
+
+// RepositoryCommit is a commit as it tells of itself.
+type RepositoryCommit struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Commit  string                 `protobuf:"bytes,1,opt,name=commit,proto3" json:"commit,omitempty"`
+	Author  string                 `protobuf:"bytes,2,opt,name=author,proto3" json:"author,omitempty"`
+	Subject string                 `protobuf:"bytes,3,opt,name=subject,proto3" json:"subject,omitempty"`
+	Time    *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
+	// The history of the repository is cut off there: lines may be older.
+	Boundary      bool `protobuf:"varint,5,opt,name=boundary,proto3" json:"boundary,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RepositoryCommit) Reset() {
+	*x = RepositoryCommit{}
+	mi := &file_loom_v1_service_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RepositoryCommit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RepositoryCommit) ProtoMessage() {}
+
+func (x *RepositoryCommit) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RepositoryCommit.ProtoReflect.Descriptor instead.
+func (*RepositoryCommit) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *RepositoryCommit) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
+func (x *RepositoryCommit) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *RepositoryCommit) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *RepositoryCommit) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *RepositoryCommit) GetBoundary() bool {
+	if x != nil {
+		return x.Boundary
+	}
+	return false
+}
+
+// CommitsRequest lists the history of a project's repository.
+//
+// Subject: loom.v1.svc.commits. Answer: CommitsReply.
+type CommitsRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// As FilesRequest has it.
+	Rev string `protobuf:"bytes,2,opt,name=rev,proto3" json:"rev,omitempty"`
+	// Those that changed this file or directory alone; empty for all.
+	Path string `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`
+	// At most so many; 0 means 50, 200 is the most.
+	Limit uint32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// List on after this commit.
+	After         string `protobuf:"bytes,5,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommitsRequest) Reset() {
+	*x = CommitsRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommitsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommitsRequest) ProtoMessage() {}
+
+func (x *CommitsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommitsRequest.ProtoReflect.Descriptor instead.
+func (*CommitsRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *CommitsRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *CommitsRequest) GetRev() string {
+	if x != nil {
+		return x.Rev
+	}
+	return ""
+}
+
+func (x *CommitsRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *CommitsRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *CommitsRequest) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+// CommitsReply is commits, the newest first.
+type CommitsReply struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Error   *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	Commits []*RepositoryCommit    `protobuf:"bytes,2,rep,name=commits,proto3" json:"commits,omitempty"`
+	// Commit to list on after, when there are more.
+	Next          string `protobuf:"bytes,3,opt,name=next,proto3" json:"next,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommitsReply) Reset() {
+	*x = CommitsReply{}
+	mi := &file_loom_v1_service_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommitsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommitsReply) ProtoMessage() {}
+
+func (x *CommitsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommitsReply.ProtoReflect.Descriptor instead.
+func (*CommitsReply) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *CommitsReply) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *CommitsReply) GetCommits() []*RepositoryCommit {
+	if x != nil {
+		return x.Commits
+	}
+	return nil
+}
+
+func (x *CommitsReply) GetNext() string {
+	if x != nil {
+		return x.Next
+	}
+	return ""
+}
+
+// CompareRequest asks how two positions of a project's repository differ.
+//
+// Subject: loom.v1.svc.compare. Answer: CompareReply.
+type CompareRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// As FilesRequest has rev; empty for the commit before the other.
+	From string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	// As FilesRequest has rev.
+	To string `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	// In this file or directory alone; empty for all.
+	Path          string `protobuf:"bytes,4,opt,name=path,proto3" json:"path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompareRequest) Reset() {
+	*x = CompareRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompareRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompareRequest) ProtoMessage() {}
+
+func (x *CompareRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompareRequest.ProtoReflect.Descriptor instead.
+func (*CompareRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *CompareRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *CompareRequest) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *CompareRequest) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *CompareRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+// CompareReply is the differences. Secrets are taken out of the diff.
+type CompareReply struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Error *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	// The hashes of the commits that were compared; from is empty where there was none
+	// before.
+	From string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	To   string `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	// At most 2,000, by path.
+	Files []*ComparedFile `protobuf:"bytes,4,rep,name=files,proto3" json:"files,omitempty"`
+	// How many there are.
+	FilesTotal uint32 `protobuf:"varint,5,opt,name=files_total,json=filesTotal,proto3" json:"files_total,omitempty"`
+	// A unified diff.
+	Diff string `protobuf:"bytes,6,opt,name=diff,proto3" json:"diff,omitempty"`
+	// The diff has more lines than are given: name a path.
+	Cut           bool `protobuf:"varint,7,opt,name=cut,proto3" json:"cut,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompareReply) Reset() {
+	*x = CompareReply{}
+	mi := &file_loom_v1_service_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompareReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompareReply) ProtoMessage() {}
+
+func (x *CompareReply) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompareReply.ProtoReflect.Descriptor instead.
+func (*CompareReply) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *CompareReply) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *CompareReply) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *CompareReply) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *CompareReply) GetFiles() []*ComparedFile {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *CompareReply) GetFilesTotal() uint32 {
+	if x != nil {
+		return x.FilesTotal
+	}
+	return 0
+}
+
+func (x *CompareReply) GetDiff() string {
+	if x != nil {
+		return x.Diff
+	}
+	return ""
+}
+
+func (x *CompareReply) GetCut() bool {
+	if x != nil {
+		return x.Cut
+	}
+	return false
+}
+
+// ComparedFile is a file that differs.
+type ComparedFile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Lines.
+	Added   uint32 `protobuf:"varint,2,opt,name=added,proto3" json:"added,omitempty"`
+	Removed uint32 `protobuf:"varint,3,opt,name=removed,proto3" json:"removed,omitempty"`
+	// It has no lines.
+	Binary bool `protobuf:"varint,4,opt,name=binary,proto3" json:"binary,omitempty"`
+	// It came with the change, or went.
+	Created       bool `protobuf:"varint,5,opt,name=created,proto3" json:"created,omitempty"`
+	Deleted       bool `protobuf:"varint,6,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ComparedFile) Reset() {
+	*x = ComparedFile{}
+	mi := &file_loom_v1_service_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ComparedFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ComparedFile) ProtoMessage() {}
+
+func (x *ComparedFile) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ComparedFile.ProtoReflect.Descriptor instead.
+func (*ComparedFile) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *ComparedFile) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *ComparedFile) GetAdded() uint32 {
+	if x != nil {
+		return x.Added
+	}
+	return 0
+}
+
+func (x *ComparedFile) GetRemoved() uint32 {
+	if x != nil {
+		return x.Removed
+	}
+	return 0
+}
+
+func (x *ComparedFile) GetBinary() bool {
+	if x != nil {
+		return x.Binary
+	}
+	return false
+}
+
+func (x *ComparedFile) GetCreated() bool {
+	if x != nil {
+		return x.Created
+	}
+	return false
+}
+
+func (x *ComparedFile) GetDeleted() bool {
+	if x != nil {
+		return x.Deleted
+	}
+	return false
+}
+
 // Transition is a row of workflow_transitions.
 type Transition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3732,7 +4846,7 @@ type Transition struct {
 
 func (x *Transition) Reset() {
 	*x = Transition{}
-	mi := &file_loom_v1_service_proto_msgTypes[33]
+	mi := &file_loom_v1_service_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3744,7 +4858,7 @@ func (x *Transition) String() string {
 func (*Transition) ProtoMessage() {}
 
 func (x *Transition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[33]
+	mi := &file_loom_v1_service_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3757,7 +4871,7 @@ func (x *Transition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transition.ProtoReflect.Descriptor instead.
 func (*Transition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Transition) GetId() string {
@@ -3827,7 +4941,7 @@ type HostRequest struct {
 
 func (x *HostRequest) Reset() {
 	*x = HostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[34]
+	mi := &file_loom_v1_service_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3839,7 +4953,7 @@ func (x *HostRequest) String() string {
 func (*HostRequest) ProtoMessage() {}
 
 func (x *HostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[34]
+	mi := &file_loom_v1_service_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3852,7 +4966,7 @@ func (x *HostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRequest.ProtoReflect.Descriptor instead.
 func (*HostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{48}
 }
 
 // HostReply says what a host is.
@@ -3895,7 +5009,7 @@ type HostReply struct {
 
 func (x *HostReply) Reset() {
 	*x = HostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[35]
+	mi := &file_loom_v1_service_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3907,7 +5021,7 @@ func (x *HostReply) String() string {
 func (*HostReply) ProtoMessage() {}
 
 func (x *HostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[35]
+	mi := &file_loom_v1_service_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3920,7 +5034,7 @@ func (x *HostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostReply.ProtoReflect.Descriptor instead.
 func (*HostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *HostReply) GetError() *Error {
@@ -4056,7 +5170,7 @@ type TablesLag struct {
 
 func (x *TablesLag) Reset() {
 	*x = TablesLag{}
-	mi := &file_loom_v1_service_proto_msgTypes[36]
+	mi := &file_loom_v1_service_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4068,7 +5182,7 @@ func (x *TablesLag) String() string {
 func (*TablesLag) ProtoMessage() {}
 
 func (x *TablesLag) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[36]
+	mi := &file_loom_v1_service_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4081,7 +5195,7 @@ func (x *TablesLag) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TablesLag.ProtoReflect.Descriptor instead.
 func (*TablesLag) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TablesLag) GetBatches() uint64 {
@@ -4124,7 +5238,7 @@ type ProjectDisk struct {
 
 func (x *ProjectDisk) Reset() {
 	*x = ProjectDisk{}
-	mi := &file_loom_v1_service_proto_msgTypes[37]
+	mi := &file_loom_v1_service_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4136,7 +5250,7 @@ func (x *ProjectDisk) String() string {
 func (*ProjectDisk) ProtoMessage() {}
 
 func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[37]
+	mi := &file_loom_v1_service_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4149,7 +5263,7 @@ func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectDisk.ProtoReflect.Descriptor instead.
 func (*ProjectDisk) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ProjectDisk) GetProject() string {
@@ -4237,7 +5351,7 @@ type RoleCount struct {
 
 func (x *RoleCount) Reset() {
 	*x = RoleCount{}
-	mi := &file_loom_v1_service_proto_msgTypes[38]
+	mi := &file_loom_v1_service_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4249,7 +5363,7 @@ func (x *RoleCount) String() string {
 func (*RoleCount) ProtoMessage() {}
 
 func (x *RoleCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[38]
+	mi := &file_loom_v1_service_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4262,7 +5376,7 @@ func (x *RoleCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleCount.ProtoReflect.Descriptor instead.
 func (*RoleCount) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *RoleCount) GetRole() string {
@@ -4345,7 +5459,7 @@ type GraphRequest struct {
 
 func (x *GraphRequest) Reset() {
 	*x = GraphRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[39]
+	mi := &file_loom_v1_service_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4357,7 +5471,7 @@ func (x *GraphRequest) String() string {
 func (*GraphRequest) ProtoMessage() {}
 
 func (x *GraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[39]
+	mi := &file_loom_v1_service_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4370,7 +5484,7 @@ func (x *GraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphRequest.ProtoReflect.Descriptor instead.
 func (*GraphRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *GraphRequest) GetProject() string {
@@ -4524,7 +5638,7 @@ type GraphReply struct {
 
 func (x *GraphReply) Reset() {
 	*x = GraphReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[40]
+	mi := &file_loom_v1_service_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4536,7 +5650,7 @@ func (x *GraphReply) String() string {
 func (*GraphReply) ProtoMessage() {}
 
 func (x *GraphReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[40]
+	mi := &file_loom_v1_service_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4549,7 +5663,7 @@ func (x *GraphReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphReply.ProtoReflect.Descriptor instead.
 func (*GraphReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *GraphReply) GetError() *Error {
@@ -4666,7 +5780,7 @@ type DecisionRequest struct {
 
 func (x *DecisionRequest) Reset() {
 	*x = DecisionRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[41]
+	mi := &file_loom_v1_service_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4678,7 +5792,7 @@ func (x *DecisionRequest) String() string {
 func (*DecisionRequest) ProtoMessage() {}
 
 func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[41]
+	mi := &file_loom_v1_service_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4691,7 +5805,7 @@ func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionRequest.ProtoReflect.Descriptor instead.
 func (*DecisionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *DecisionRequest) GetProject() string {
@@ -4839,7 +5953,7 @@ type MemoryRequest struct {
 
 func (x *MemoryRequest) Reset() {
 	*x = MemoryRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[42]
+	mi := &file_loom_v1_service_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4851,7 +5965,7 @@ func (x *MemoryRequest) String() string {
 func (*MemoryRequest) ProtoMessage() {}
 
 func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[42]
+	mi := &file_loom_v1_service_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4864,7 +5978,7 @@ func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryRequest.ProtoReflect.Descriptor instead.
 func (*MemoryRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *MemoryRequest) GetProject() string {
@@ -4947,7 +6061,7 @@ type CostRequest struct {
 
 func (x *CostRequest) Reset() {
 	*x = CostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[43]
+	mi := &file_loom_v1_service_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4959,7 +6073,7 @@ func (x *CostRequest) String() string {
 func (*CostRequest) ProtoMessage() {}
 
 func (x *CostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[43]
+	mi := &file_loom_v1_service_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4972,7 +6086,7 @@ func (x *CostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostRequest.ProtoReflect.Descriptor instead.
 func (*CostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CostRequest) GetBy() CostGroup {
@@ -5019,7 +6133,7 @@ type CostReply struct {
 
 func (x *CostReply) Reset() {
 	*x = CostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[44]
+	mi := &file_loom_v1_service_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5031,7 +6145,7 @@ func (x *CostReply) String() string {
 func (*CostReply) ProtoMessage() {}
 
 func (x *CostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[44]
+	mi := &file_loom_v1_service_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5044,7 +6158,7 @@ func (x *CostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostReply.ProtoReflect.Descriptor instead.
 func (*CostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *CostReply) GetError() *Error {
@@ -5125,7 +6239,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_loom_v1_service_proto_msgTypes[45]
+	mi := &file_loom_v1_service_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5137,7 +6251,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[45]
+	mi := &file_loom_v1_service_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5150,7 +6264,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Cost) GetName() string {
@@ -5288,7 +6402,7 @@ type RegisterRequest struct {
 
 func (x *RegisterRequest) Reset() {
 	*x = RegisterRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[46]
+	mi := &file_loom_v1_service_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5300,7 +6414,7 @@ func (x *RegisterRequest) String() string {
 func (*RegisterRequest) ProtoMessage() {}
 
 func (x *RegisterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[46]
+	mi := &file_loom_v1_service_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5313,7 +6427,7 @@ func (x *RegisterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterRequest.ProtoReflect.Descriptor instead.
 func (*RegisterRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *RegisterRequest) GetChange() isRegisterRequest_Change {
@@ -5385,7 +6499,7 @@ type RegisterReply struct {
 
 func (x *RegisterReply) Reset() {
 	*x = RegisterReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[47]
+	mi := &file_loom_v1_service_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5397,7 +6511,7 @@ func (x *RegisterReply) String() string {
 func (*RegisterReply) ProtoMessage() {}
 
 func (x *RegisterReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[47]
+	mi := &file_loom_v1_service_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5410,7 +6524,7 @@ func (x *RegisterReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterReply.ProtoReflect.Descriptor instead.
 func (*RegisterReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *RegisterReply) GetError() *Error {
@@ -5777,7 +6891,87 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\brejected\x18\x03 \x03(\v2\x12.loom.v1.WhyOptionR\brejected\"X\n" +
 	"\tWhyOption\x12-\n" +
 	"\x06option\x18\x01 \x01(\v2\x15.loom.v1.DecisionNodeR\x06option\x12\x1c\n" +
-	"\trationale\x18\x02 \x01(\tR\trationale\"\xeb\x01\n" +
+	"\trationale\x18\x02 \x01(\tR\trationale\"d\n" +
+	"\fFilesRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x10\n" +
+	"\x03rev\x18\x02 \x01(\tR\x03rev\x12\x12\n" +
+	"\x04path\x18\x03 \x01(\tR\x04path\x12\x14\n" +
+	"\x05after\x18\x04 \x01(\rR\x05after\"\x8c\x01\n" +
+	"\n" +
+	"FilesReply\x12$\n" +
+	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x16\n" +
+	"\x06commit\x18\x02 \x01(\tR\x06commit\x12,\n" +
+	"\aentries\x18\x03 \x03(\v2\x12.loom.v1.FileEntryR\aentries\x12\x12\n" +
+	"\x04next\x18\x04 \x01(\rR\x04next\"z\n" +
+	"\tFileEntry\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12%\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x11.loom.v1.FileKindR\x04kind\x12\x12\n" +
+	"\x04size\x18\x03 \x01(\x04R\x04size\x12\x1e\n" +
+	"\n" +
+	"executable\x18\x04 \x01(\bR\n" +
+	"executable\"w\n" +
+	"\vFileRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\f\n" +
+	"\x01v\x18\x02 \x01(\tR\x01v\x12\x12\n" +
+	"\x04path\x18\x03 \x01(\tR\x04path\x12\x16\n" +
+	"\x06offset\x18\x04 \x01(\x04R\x06offset\x12\x14\n" +
+	"\x05limit\x18\x05 \x01(\rR\x05limit\"g\n" +
+	"\tFileReply\x12$\n" +
+	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
+	"\x04size\x18\x03 \x01(\x04R\x04size\x12\f\n" +
+	"\x01v\x18\x04 \x01(\tR\x01v\"N\n" +
+	"\fBlameRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x10\n" +
+	"\x03rev\x18\x02 \x01(\tR\x03rev\x12\x12\n" +
+	"\x04path\x18\x03 \x01(\tR\x04path\"\xa9\x01\n" +
+	"\n" +
+	"BlameReply\x12$\n" +
+	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x16\n" +
+	"\x06commit\x18\x02 \x01(\tR\x06commit\x12(\n" +
+	"\x05spans\x18\x03 \x03(\v2\x12.loom.v1.BlameSpanR\x05spans\x123\n" +
+	"\acommits\x18\x04 \x03(\v2\x19.loom.v1.RepositoryCommitR\acommits\"M\n" +
+	"\tBlameSpan\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\rR\x04from\x12\x14\n" +
+	"\x05lines\x18\x02 \x01(\rR\x05lines\x12\x16\n" +
+	"\x06commit\x18\x03 \x01(\rR\x06commit\"\xa8\x01\n" +
+	"\x10RepositoryCommit\x12\x16\n" +
+	"\x06commit\x18\x01 \x01(\tR\x06commit\x12\x16\n" +
+	"\x06author\x18\x02 \x01(\tR\x06author\x12\x18\n" +
+	"\asubject\x18\x03 \x01(\tR\asubject\x12.\n" +
+	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1a\n" +
+	"\bboundary\x18\x05 \x01(\bR\bboundary\"|\n" +
+	"\x0eCommitsRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x10\n" +
+	"\x03rev\x18\x02 \x01(\tR\x03rev\x12\x12\n" +
+	"\x04path\x18\x03 \x01(\tR\x04path\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\rR\x05limit\x12\x14\n" +
+	"\x05after\x18\x05 \x01(\tR\x05after\"}\n" +
+	"\fCommitsReply\x12$\n" +
+	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x123\n" +
+	"\acommits\x18\x02 \x03(\v2\x19.loom.v1.RepositoryCommitR\acommits\x12\x12\n" +
+	"\x04next\x18\x03 \x01(\tR\x04next\"b\n" +
+	"\x0eCompareRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\tR\x02to\x12\x12\n" +
+	"\x04path\x18\x04 \x01(\tR\x04path\"\xcc\x01\n" +
+	"\fCompareReply\x12$\n" +
+	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\tR\x02to\x12+\n" +
+	"\x05files\x18\x04 \x03(\v2\x15.loom.v1.ComparedFileR\x05files\x12\x1f\n" +
+	"\vfiles_total\x18\x05 \x01(\rR\n" +
+	"filesTotal\x12\x12\n" +
+	"\x04diff\x18\x06 \x01(\tR\x04diff\x12\x10\n" +
+	"\x03cut\x18\a \x01(\bR\x03cut\"\x9e\x01\n" +
+	"\fComparedFile\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x14\n" +
+	"\x05added\x18\x02 \x01(\rR\x05added\x12\x18\n" +
+	"\aremoved\x18\x03 \x01(\rR\aremoved\x12\x16\n" +
+	"\x06binary\x18\x04 \x01(\bR\x06binary\x12\x18\n" +
+	"\acreated\x18\x05 \x01(\bR\acreated\x12\x18\n" +
+	"\adeleted\x18\x06 \x01(\bR\adeleted\"\xeb\x01\n" +
 	"\n" +
 	"Transition\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n" +
@@ -5939,7 +7133,13 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\fArtifactForm\x12\x1d\n" +
 	"\x19ARTIFACT_FORM_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ARTIFACT_FORM_FILE\x10\x01\x12\x19\n" +
-	"\x15ARTIFACT_FORM_PREVIEW\x10\x02*\x9c\x03\n" +
+	"\x15ARTIFACT_FORM_PREVIEW\x10\x02*\x7f\n" +
+	"\bFileKind\x12\x19\n" +
+	"\x15FILE_KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eFILE_KIND_FILE\x10\x01\x12\x17\n" +
+	"\x13FILE_KIND_DIRECTORY\x10\x02\x12\x12\n" +
+	"\x0eFILE_KIND_LINK\x10\x03\x12\x17\n" +
+	"\x13FILE_KIND_SUBMODULE\x10\x04*\x9c\x03\n" +
 	"\rGraphQuestion\x12\x1e\n" +
 	"\x1aGRAPH_QUESTION_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13GRAPH_QUESTION_LIST\x10\x01\x12\x19\n" +
@@ -5979,250 +7179,277 @@ func file_loom_v1_service_proto_rawDescGZIP() []byte {
 	return file_loom_v1_service_proto_rawDescData
 }
 
-var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
 var file_loom_v1_service_proto_goTypes = []any{
 	(ArtifactForm)(0),             // 0: loom.v1.ArtifactForm
-	(GraphQuestion)(0),            // 1: loom.v1.GraphQuestion
-	(CostGroup)(0),                // 2: loom.v1.CostGroup
-	(*Query)(nil),                 // 3: loom.v1.Query
-	(*StoredDefinition)(nil),      // 4: loom.v1.StoredDefinition
-	(*BeadRequest)(nil),           // 5: loom.v1.BeadRequest
-	(*ForkRequest)(nil),           // 6: loom.v1.ForkRequest
-	(*SayRequest)(nil),            // 7: loom.v1.SayRequest
-	(*SetRequest)(nil),            // 8: loom.v1.SetRequest
-	(*StateRequest)(nil),          // 9: loom.v1.StateRequest
-	(*StateReply)(nil),            // 10: loom.v1.StateReply
-	(*MetricsRequest)(nil),        // 11: loom.v1.MetricsRequest
-	(*MetricsReply)(nil),          // 12: loom.v1.MetricsReply
-	(*WorkflowMetrics)(nil),       // 13: loom.v1.WorkflowMetrics
-	(*RunCost)(nil),               // 14: loom.v1.RunCost
-	(*RuleMetrics)(nil),           // 15: loom.v1.RuleMetrics
-	(*Quantiles)(nil),             // 16: loom.v1.Quantiles
-	(*NodeMetrics)(nil),           // 17: loom.v1.NodeMetrics
-	(*Target)(nil),                // 18: loom.v1.Target
-	(*View)(nil),                  // 19: loom.v1.View
-	(*Waiting)(nil),               // 20: loom.v1.Waiting
-	(*TreeUsage)(nil),             // 21: loom.v1.TreeUsage
-	(*NoticesRequest)(nil),        // 22: loom.v1.NoticesRequest
-	(*NoticesReply)(nil),          // 23: loom.v1.NoticesReply
-	(*HistoryRequest)(nil),        // 24: loom.v1.HistoryRequest
-	(*HistoryReply)(nil),          // 25: loom.v1.HistoryReply
-	(*ArtifactsRequest)(nil),      // 26: loom.v1.ArtifactsRequest
-	(*ArtifactsReply)(nil),        // 27: loom.v1.ArtifactsReply
-	(*Artifact)(nil),              // 28: loom.v1.Artifact
-	(*ArtifactVersion)(nil),       // 29: loom.v1.ArtifactVersion
-	(*ArtifactRequest)(nil),       // 30: loom.v1.ArtifactRequest
-	(*ArtifactReply)(nil),         // 31: loom.v1.ArtifactReply
-	(*WhyRequest)(nil),            // 32: loom.v1.WhyRequest
-	(*WhyReply)(nil),              // 33: loom.v1.WhyReply
-	(*WhyDecision)(nil),           // 34: loom.v1.WhyDecision
-	(*WhyOption)(nil),             // 35: loom.v1.WhyOption
-	(*Transition)(nil),            // 36: loom.v1.Transition
-	(*HostRequest)(nil),           // 37: loom.v1.HostRequest
-	(*HostReply)(nil),             // 38: loom.v1.HostReply
-	(*TablesLag)(nil),             // 39: loom.v1.TablesLag
-	(*ProjectDisk)(nil),           // 40: loom.v1.ProjectDisk
-	(*RoleCount)(nil),             // 41: loom.v1.RoleCount
-	(*GraphRequest)(nil),          // 42: loom.v1.GraphRequest
-	(*GraphReply)(nil),            // 43: loom.v1.GraphReply
-	(*DecisionRequest)(nil),       // 44: loom.v1.DecisionRequest
-	(*MemoryRequest)(nil),         // 45: loom.v1.MemoryRequest
-	(*CostRequest)(nil),           // 46: loom.v1.CostRequest
-	(*CostReply)(nil),             // 47: loom.v1.CostReply
-	(*Cost)(nil),                  // 48: loom.v1.Cost
-	(*RegisterRequest)(nil),       // 49: loom.v1.RegisterRequest
-	(*RegisterReply)(nil),         // 50: loom.v1.RegisterReply
-	nil,                           // 51: loom.v1.View.StaleEntry
-	nil,                           // 52: loom.v1.GraphReply.StaleEntry
-	(*timestamppb.Timestamp)(nil), // 53: google.protobuf.Timestamp
-	(*Definition)(nil),            // 54: loom.v1.Definition
-	(*UpdateBead)(nil),            // 55: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 56: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 57: loom.v1.ReopenBead
-	(*Position)(nil),              // 58: loom.v1.Position
-	(*structpb.Struct)(nil),       // 59: google.protobuf.Struct
-	(*Error)(nil),                 // 60: loom.v1.Error
-	(*Execution)(nil),             // 61: loom.v1.Execution
-	(Severity)(0),                 // 62: loom.v1.Severity
-	(*Bead)(nil),                  // 63: loom.v1.Bead
-	(*Approval)(nil),              // 64: loom.v1.Approval
-	(*DecisionGraph)(nil),         // 65: loom.v1.DecisionGraph
-	(*CommitLock)(nil),            // 66: loom.v1.CommitLock
-	(*ProjectConfig)(nil),         // 67: loom.v1.ProjectConfig
-	(*Pause)(nil),                 // 68: loom.v1.Pause
-	(*FileClaim)(nil),             // 69: loom.v1.FileClaim
-	(*Staffing)(nil),              // 70: loom.v1.Staffing
-	(*ModelBlock)(nil),            // 71: loom.v1.ModelBlock
-	(*Permission)(nil),            // 72: loom.v1.Permission
-	(*SigningKey)(nil),            // 73: loom.v1.SigningKey
-	(*KeyChange)(nil),             // 74: loom.v1.KeyChange
-	(*SignedCommand)(nil),         // 75: loom.v1.SignedCommand
-	(*Toolkit)(nil),               // 76: loom.v1.Toolkit
-	(*MemoryEntry)(nil),           // 77: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 78: loom.v1.MemoryContext
-	(*MemoryOffer)(nil),           // 79: loom.v1.MemoryOffer
-	(*PatternSession)(nil),        // 80: loom.v1.PatternSession
-	(*Conversation)(nil),          // 81: loom.v1.Conversation
-	(*Usage)(nil),                 // 82: loom.v1.Usage
-	(*Cursor)(nil),                // 83: loom.v1.Cursor
-	(*Notice)(nil),                // 84: loom.v1.Notice
-	(*JournalCut)(nil),            // 85: loom.v1.JournalCut
-	(*DecisionNode)(nil),          // 86: loom.v1.DecisionNode
-	(*Identity)(nil),              // 87: loom.v1.Identity
-	(*durationpb.Duration)(nil),   // 88: google.protobuf.Duration
-	(DecisionType)(0),             // 89: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 90: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 91: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 92: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 93: loom.v1.Narrative
-	(*Pulse)(nil),                 // 94: loom.v1.Pulse
-	(*Ballot)(nil),                // 95: loom.v1.Ballot
-	(*AddDecision)(nil),           // 96: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 97: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 98: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 99: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 100: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 101: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 102: loom.v1.ImportDecisions
-	(*KeepMemory)(nil),            // 103: loom.v1.KeepMemory
-	(*ChangeMemory)(nil),          // 104: loom.v1.ChangeMemory
-	(*ForgetMemory)(nil),          // 105: loom.v1.ForgetMemory
+	(FileKind)(0),                 // 1: loom.v1.FileKind
+	(GraphQuestion)(0),            // 2: loom.v1.GraphQuestion
+	(CostGroup)(0),                // 3: loom.v1.CostGroup
+	(*Query)(nil),                 // 4: loom.v1.Query
+	(*StoredDefinition)(nil),      // 5: loom.v1.StoredDefinition
+	(*BeadRequest)(nil),           // 6: loom.v1.BeadRequest
+	(*ForkRequest)(nil),           // 7: loom.v1.ForkRequest
+	(*SayRequest)(nil),            // 8: loom.v1.SayRequest
+	(*SetRequest)(nil),            // 9: loom.v1.SetRequest
+	(*StateRequest)(nil),          // 10: loom.v1.StateRequest
+	(*StateReply)(nil),            // 11: loom.v1.StateReply
+	(*MetricsRequest)(nil),        // 12: loom.v1.MetricsRequest
+	(*MetricsReply)(nil),          // 13: loom.v1.MetricsReply
+	(*WorkflowMetrics)(nil),       // 14: loom.v1.WorkflowMetrics
+	(*RunCost)(nil),               // 15: loom.v1.RunCost
+	(*RuleMetrics)(nil),           // 16: loom.v1.RuleMetrics
+	(*Quantiles)(nil),             // 17: loom.v1.Quantiles
+	(*NodeMetrics)(nil),           // 18: loom.v1.NodeMetrics
+	(*Target)(nil),                // 19: loom.v1.Target
+	(*View)(nil),                  // 20: loom.v1.View
+	(*Waiting)(nil),               // 21: loom.v1.Waiting
+	(*TreeUsage)(nil),             // 22: loom.v1.TreeUsage
+	(*NoticesRequest)(nil),        // 23: loom.v1.NoticesRequest
+	(*NoticesReply)(nil),          // 24: loom.v1.NoticesReply
+	(*HistoryRequest)(nil),        // 25: loom.v1.HistoryRequest
+	(*HistoryReply)(nil),          // 26: loom.v1.HistoryReply
+	(*ArtifactsRequest)(nil),      // 27: loom.v1.ArtifactsRequest
+	(*ArtifactsReply)(nil),        // 28: loom.v1.ArtifactsReply
+	(*Artifact)(nil),              // 29: loom.v1.Artifact
+	(*ArtifactVersion)(nil),       // 30: loom.v1.ArtifactVersion
+	(*ArtifactRequest)(nil),       // 31: loom.v1.ArtifactRequest
+	(*ArtifactReply)(nil),         // 32: loom.v1.ArtifactReply
+	(*WhyRequest)(nil),            // 33: loom.v1.WhyRequest
+	(*WhyReply)(nil),              // 34: loom.v1.WhyReply
+	(*WhyDecision)(nil),           // 35: loom.v1.WhyDecision
+	(*WhyOption)(nil),             // 36: loom.v1.WhyOption
+	(*FilesRequest)(nil),          // 37: loom.v1.FilesRequest
+	(*FilesReply)(nil),            // 38: loom.v1.FilesReply
+	(*FileEntry)(nil),             // 39: loom.v1.FileEntry
+	(*FileRequest)(nil),           // 40: loom.v1.FileRequest
+	(*FileReply)(nil),             // 41: loom.v1.FileReply
+	(*BlameRequest)(nil),          // 42: loom.v1.BlameRequest
+	(*BlameReply)(nil),            // 43: loom.v1.BlameReply
+	(*BlameSpan)(nil),             // 44: loom.v1.BlameSpan
+	(*RepositoryCommit)(nil),      // 45: loom.v1.RepositoryCommit
+	(*CommitsRequest)(nil),        // 46: loom.v1.CommitsRequest
+	(*CommitsReply)(nil),          // 47: loom.v1.CommitsReply
+	(*CompareRequest)(nil),        // 48: loom.v1.CompareRequest
+	(*CompareReply)(nil),          // 49: loom.v1.CompareReply
+	(*ComparedFile)(nil),          // 50: loom.v1.ComparedFile
+	(*Transition)(nil),            // 51: loom.v1.Transition
+	(*HostRequest)(nil),           // 52: loom.v1.HostRequest
+	(*HostReply)(nil),             // 53: loom.v1.HostReply
+	(*TablesLag)(nil),             // 54: loom.v1.TablesLag
+	(*ProjectDisk)(nil),           // 55: loom.v1.ProjectDisk
+	(*RoleCount)(nil),             // 56: loom.v1.RoleCount
+	(*GraphRequest)(nil),          // 57: loom.v1.GraphRequest
+	(*GraphReply)(nil),            // 58: loom.v1.GraphReply
+	(*DecisionRequest)(nil),       // 59: loom.v1.DecisionRequest
+	(*MemoryRequest)(nil),         // 60: loom.v1.MemoryRequest
+	(*CostRequest)(nil),           // 61: loom.v1.CostRequest
+	(*CostReply)(nil),             // 62: loom.v1.CostReply
+	(*Cost)(nil),                  // 63: loom.v1.Cost
+	(*RegisterRequest)(nil),       // 64: loom.v1.RegisterRequest
+	(*RegisterReply)(nil),         // 65: loom.v1.RegisterReply
+	nil,                           // 66: loom.v1.View.StaleEntry
+	nil,                           // 67: loom.v1.GraphReply.StaleEntry
+	(*timestamppb.Timestamp)(nil), // 68: google.protobuf.Timestamp
+	(*Definition)(nil),            // 69: loom.v1.Definition
+	(*UpdateBead)(nil),            // 70: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 71: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 72: loom.v1.ReopenBead
+	(*Position)(nil),              // 73: loom.v1.Position
+	(*structpb.Struct)(nil),       // 74: google.protobuf.Struct
+	(*Error)(nil),                 // 75: loom.v1.Error
+	(*Execution)(nil),             // 76: loom.v1.Execution
+	(Severity)(0),                 // 77: loom.v1.Severity
+	(*Bead)(nil),                  // 78: loom.v1.Bead
+	(*Approval)(nil),              // 79: loom.v1.Approval
+	(*DecisionGraph)(nil),         // 80: loom.v1.DecisionGraph
+	(*CommitLock)(nil),            // 81: loom.v1.CommitLock
+	(*ProjectConfig)(nil),         // 82: loom.v1.ProjectConfig
+	(*Pause)(nil),                 // 83: loom.v1.Pause
+	(*FileClaim)(nil),             // 84: loom.v1.FileClaim
+	(*Staffing)(nil),              // 85: loom.v1.Staffing
+	(*ModelBlock)(nil),            // 86: loom.v1.ModelBlock
+	(*Permission)(nil),            // 87: loom.v1.Permission
+	(*SigningKey)(nil),            // 88: loom.v1.SigningKey
+	(*KeyChange)(nil),             // 89: loom.v1.KeyChange
+	(*SignedCommand)(nil),         // 90: loom.v1.SignedCommand
+	(*Toolkit)(nil),               // 91: loom.v1.Toolkit
+	(*MemoryEntry)(nil),           // 92: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 93: loom.v1.MemoryContext
+	(*MemoryOffer)(nil),           // 94: loom.v1.MemoryOffer
+	(*PatternSession)(nil),        // 95: loom.v1.PatternSession
+	(*Conversation)(nil),          // 96: loom.v1.Conversation
+	(*Usage)(nil),                 // 97: loom.v1.Usage
+	(*Cursor)(nil),                // 98: loom.v1.Cursor
+	(*Notice)(nil),                // 99: loom.v1.Notice
+	(*JournalCut)(nil),            // 100: loom.v1.JournalCut
+	(*DecisionNode)(nil),          // 101: loom.v1.DecisionNode
+	(*Identity)(nil),              // 102: loom.v1.Identity
+	(*durationpb.Duration)(nil),   // 103: google.protobuf.Duration
+	(DecisionType)(0),             // 104: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 105: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 106: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 107: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 108: loom.v1.Narrative
+	(*Pulse)(nil),                 // 109: loom.v1.Pulse
+	(*Ballot)(nil),                // 110: loom.v1.Ballot
+	(*AddDecision)(nil),           // 111: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 112: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 113: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 114: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 115: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 116: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 117: loom.v1.ImportDecisions
+	(*KeepMemory)(nil),            // 118: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 119: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 120: loom.v1.ForgetMemory
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
-	53,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
-	54,  // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
-	55,  // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
-	56,  // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
-	57,  // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
-	58,  // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
-	53,  // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
-	59,  // 7: loom.v1.SetRequest.values:type_name -> google.protobuf.Struct
-	58,  // 8: loom.v1.StateRequest.at:type_name -> loom.v1.Position
-	53,  // 9: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
-	60,  // 10: loom.v1.StateReply.error:type_name -> loom.v1.Error
-	61,  // 11: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
-	54,  // 12: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
-	53,  // 13: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
-	58,  // 14: loom.v1.StateReply.position:type_name -> loom.v1.Position
-	53,  // 15: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
-	53,  // 16: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
-	60,  // 17: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
-	13,  // 18: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
-	53,  // 19: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
-	16,  // 20: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
-	16,  // 21: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
-	17,  // 22: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
-	18,  // 23: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
-	15,  // 24: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
-	14,  // 25: loom.v1.WorkflowMetrics.runs:type_name -> loom.v1.RunCost
-	62,  // 26: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
-	16,  // 27: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
-	60,  // 28: loom.v1.View.error:type_name -> loom.v1.Error
-	63,  // 29: loom.v1.View.beads:type_name -> loom.v1.Bead
-	61,  // 30: loom.v1.View.executions:type_name -> loom.v1.Execution
-	64,  // 31: loom.v1.View.approvals:type_name -> loom.v1.Approval
-	65,  // 32: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
-	66,  // 33: loom.v1.View.locks:type_name -> loom.v1.CommitLock
-	67,  // 34: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
-	54,  // 35: loom.v1.View.definition:type_name -> loom.v1.Definition
-	4,   // 36: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
-	68,  // 37: loom.v1.View.pauses:type_name -> loom.v1.Pause
-	69,  // 38: loom.v1.View.claims:type_name -> loom.v1.FileClaim
-	70,  // 39: loom.v1.View.staffing:type_name -> loom.v1.Staffing
-	51,  // 40: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
-	43,  // 41: loom.v1.View.graphs:type_name -> loom.v1.GraphReply
-	71,  // 42: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
-	72,  // 43: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	73,  // 44: loom.v1.View.keys:type_name -> loom.v1.SigningKey
-	74,  // 45: loom.v1.View.key_changes:type_name -> loom.v1.KeyChange
-	75,  // 46: loom.v1.View.key_orders:type_name -> loom.v1.SignedCommand
-	76,  // 47: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
-	77,  // 48: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
-	78,  // 49: loom.v1.View.found:type_name -> loom.v1.MemoryContext
-	79,  // 50: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
-	80,  // 51: loom.v1.View.sessions:type_name -> loom.v1.PatternSession
-	21,  // 52: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
-	81,  // 53: loom.v1.View.conversations:type_name -> loom.v1.Conversation
-	20,  // 54: loom.v1.View.waits:type_name -> loom.v1.Waiting
-	53,  // 55: loom.v1.Waiting.since:type_name -> google.protobuf.Timestamp
-	82,  // 56: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
-	83,  // 57: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	53,  // 58: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	60,  // 59: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	84,  // 60: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	83,  // 61: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	85,  // 62: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	60,  // 63: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	36,  // 64: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	60,  // 65: loom.v1.ArtifactsReply.error:type_name -> loom.v1.Error
-	28,  // 66: loom.v1.ArtifactsReply.artifacts:type_name -> loom.v1.Artifact
-	29,  // 67: loom.v1.Artifact.versions:type_name -> loom.v1.ArtifactVersion
-	53,  // 68: loom.v1.ArtifactVersion.time:type_name -> google.protobuf.Timestamp
+	68,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
+	69,  // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
+	70,  // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
+	71,  // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
+	72,  // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
+	73,  // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
+	68,  // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
+	74,  // 7: loom.v1.SetRequest.values:type_name -> google.protobuf.Struct
+	73,  // 8: loom.v1.StateRequest.at:type_name -> loom.v1.Position
+	68,  // 9: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
+	75,  // 10: loom.v1.StateReply.error:type_name -> loom.v1.Error
+	76,  // 11: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
+	69,  // 12: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
+	68,  // 13: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
+	73,  // 14: loom.v1.StateReply.position:type_name -> loom.v1.Position
+	68,  // 15: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
+	68,  // 16: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
+	75,  // 17: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
+	14,  // 18: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
+	68,  // 19: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
+	17,  // 20: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
+	17,  // 21: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
+	18,  // 22: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
+	19,  // 23: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
+	16,  // 24: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
+	15,  // 25: loom.v1.WorkflowMetrics.runs:type_name -> loom.v1.RunCost
+	77,  // 26: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
+	17,  // 27: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
+	75,  // 28: loom.v1.View.error:type_name -> loom.v1.Error
+	78,  // 29: loom.v1.View.beads:type_name -> loom.v1.Bead
+	76,  // 30: loom.v1.View.executions:type_name -> loom.v1.Execution
+	79,  // 31: loom.v1.View.approvals:type_name -> loom.v1.Approval
+	80,  // 32: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
+	81,  // 33: loom.v1.View.locks:type_name -> loom.v1.CommitLock
+	82,  // 34: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
+	69,  // 35: loom.v1.View.definition:type_name -> loom.v1.Definition
+	5,   // 36: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
+	83,  // 37: loom.v1.View.pauses:type_name -> loom.v1.Pause
+	84,  // 38: loom.v1.View.claims:type_name -> loom.v1.FileClaim
+	85,  // 39: loom.v1.View.staffing:type_name -> loom.v1.Staffing
+	66,  // 40: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
+	58,  // 41: loom.v1.View.graphs:type_name -> loom.v1.GraphReply
+	86,  // 42: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
+	87,  // 43: loom.v1.View.permissions:type_name -> loom.v1.Permission
+	88,  // 44: loom.v1.View.keys:type_name -> loom.v1.SigningKey
+	89,  // 45: loom.v1.View.key_changes:type_name -> loom.v1.KeyChange
+	90,  // 46: loom.v1.View.key_orders:type_name -> loom.v1.SignedCommand
+	91,  // 47: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
+	92,  // 48: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
+	93,  // 49: loom.v1.View.found:type_name -> loom.v1.MemoryContext
+	94,  // 50: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
+	95,  // 51: loom.v1.View.sessions:type_name -> loom.v1.PatternSession
+	22,  // 52: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
+	96,  // 53: loom.v1.View.conversations:type_name -> loom.v1.Conversation
+	21,  // 54: loom.v1.View.waits:type_name -> loom.v1.Waiting
+	68,  // 55: loom.v1.Waiting.since:type_name -> google.protobuf.Timestamp
+	97,  // 56: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
+	98,  // 57: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	68,  // 58: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	75,  // 59: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	99,  // 60: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	98,  // 61: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	100, // 62: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	75,  // 63: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	51,  // 64: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	75,  // 65: loom.v1.ArtifactsReply.error:type_name -> loom.v1.Error
+	29,  // 66: loom.v1.ArtifactsReply.artifacts:type_name -> loom.v1.Artifact
+	30,  // 67: loom.v1.Artifact.versions:type_name -> loom.v1.ArtifactVersion
+	68,  // 68: loom.v1.ArtifactVersion.time:type_name -> google.protobuf.Timestamp
 	0,   // 69: loom.v1.ArtifactRequest.form:type_name -> loom.v1.ArtifactForm
-	60,  // 70: loom.v1.ArtifactReply.error:type_name -> loom.v1.Error
-	29,  // 71: loom.v1.ArtifactReply.version:type_name -> loom.v1.ArtifactVersion
-	60,  // 72: loom.v1.WhyReply.error:type_name -> loom.v1.Error
-	53,  // 73: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
-	63,  // 74: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
-	61,  // 75: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
-	64,  // 76: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
-	34,  // 77: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
-	86,  // 78: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
-	35,  // 79: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
-	35,  // 80: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
-	86,  // 81: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
-	53,  // 82: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	87,  // 83: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	60,  // 84: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	41,  // 85: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	53,  // 86: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	40,  // 87: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
-	71,  // 88: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
-	88,  // 89: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
-	60,  // 90: loom.v1.HostReply.damage:type_name -> loom.v1.Error
-	39,  // 91: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
-	88,  // 92: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
-	53,  // 93: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
-	1,   // 94: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	89,  // 95: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	90,  // 96: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	91,  // 97: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	53,  // 98: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	60,  // 99: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	65,  // 100: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	92,  // 101: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	93,  // 102: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	94,  // 103: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	95,  // 104: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	52,  // 105: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	43,  // 106: loom.v1.GraphReply.parts:type_name -> loom.v1.GraphReply
-	96,  // 107: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	97,  // 108: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	98,  // 109: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	99,  // 110: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	100, // 111: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	101, // 112: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	102, // 113: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	103, // 114: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
-	104, // 115: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
-	105, // 116: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
-	2,   // 117: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	53,  // 118: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	53,  // 119: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	60,  // 120: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	48,  // 121: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	48,  // 122: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	53,  // 123: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	16,  // 124: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	67,  // 125: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
-	60,  // 126: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
-	67,  // 127: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
-	128, // [128:128] is the sub-list for method output_type
-	128, // [128:128] is the sub-list for method input_type
-	128, // [128:128] is the sub-list for extension type_name
-	128, // [128:128] is the sub-list for extension extendee
-	0,   // [0:128] is the sub-list for field type_name
+	75,  // 70: loom.v1.ArtifactReply.error:type_name -> loom.v1.Error
+	30,  // 71: loom.v1.ArtifactReply.version:type_name -> loom.v1.ArtifactVersion
+	75,  // 72: loom.v1.WhyReply.error:type_name -> loom.v1.Error
+	68,  // 73: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
+	78,  // 74: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
+	76,  // 75: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
+	79,  // 76: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
+	35,  // 77: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
+	101, // 78: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
+	36,  // 79: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
+	36,  // 80: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
+	101, // 81: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
+	75,  // 82: loom.v1.FilesReply.error:type_name -> loom.v1.Error
+	39,  // 83: loom.v1.FilesReply.entries:type_name -> loom.v1.FileEntry
+	1,   // 84: loom.v1.FileEntry.kind:type_name -> loom.v1.FileKind
+	75,  // 85: loom.v1.FileReply.error:type_name -> loom.v1.Error
+	75,  // 86: loom.v1.BlameReply.error:type_name -> loom.v1.Error
+	44,  // 87: loom.v1.BlameReply.spans:type_name -> loom.v1.BlameSpan
+	45,  // 88: loom.v1.BlameReply.commits:type_name -> loom.v1.RepositoryCommit
+	68,  // 89: loom.v1.RepositoryCommit.time:type_name -> google.protobuf.Timestamp
+	75,  // 90: loom.v1.CommitsReply.error:type_name -> loom.v1.Error
+	45,  // 91: loom.v1.CommitsReply.commits:type_name -> loom.v1.RepositoryCommit
+	75,  // 92: loom.v1.CompareReply.error:type_name -> loom.v1.Error
+	50,  // 93: loom.v1.CompareReply.files:type_name -> loom.v1.ComparedFile
+	68,  // 94: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	102, // 95: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	75,  // 96: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	56,  // 97: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	68,  // 98: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	55,  // 99: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
+	86,  // 100: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
+	103, // 101: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
+	75,  // 102: loom.v1.HostReply.damage:type_name -> loom.v1.Error
+	54,  // 103: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
+	103, // 104: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
+	68,  // 105: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	2,   // 106: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	104, // 107: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	105, // 108: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	106, // 109: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	68,  // 110: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	75,  // 111: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	80,  // 112: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	107, // 113: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	108, // 114: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	109, // 115: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	110, // 116: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	67,  // 117: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	58,  // 118: loom.v1.GraphReply.parts:type_name -> loom.v1.GraphReply
+	111, // 119: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	112, // 120: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	113, // 121: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	114, // 122: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	115, // 123: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	116, // 124: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	117, // 125: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	118, // 126: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
+	119, // 127: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
+	120, // 128: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
+	3,   // 129: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	68,  // 130: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	68,  // 131: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	75,  // 132: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	63,  // 133: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	63,  // 134: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	68,  // 135: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	17,  // 136: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	82,  // 137: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
+	75,  // 138: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
+	82,  // 139: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
+	140, // [140:140] is the sub-list for method output_type
+	140, // [140:140] is the sub-list for method input_type
+	140, // [140:140] is the sub-list for extension type_name
+	140, // [140:140] is the sub-list for extension extendee
+	0,   // [0:140] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
@@ -6255,8 +7482,8 @@ func file_loom_v1_service_proto_init() {
 	file_loom_v1_service_proto_msgTypes[14].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[15].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[30].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[39].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[41].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[53].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[55].OneofWrappers = []any{
 		(*DecisionRequest_Add)(nil),
 		(*DecisionRequest_Link)(nil),
 		(*DecisionRequest_Supersede)(nil),
@@ -6265,13 +7492,13 @@ func file_loom_v1_service_proto_init() {
 		(*DecisionRequest_Abandon)(nil),
 		(*DecisionRequest_Import)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[42].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[56].OneofWrappers = []any{
 		(*MemoryRequest_Keep)(nil),
 		(*MemoryRequest_Change)(nil),
 		(*MemoryRequest_Forget)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[45].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[46].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[59].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[60].OneofWrappers = []any{
 		(*RegisterRequest_Add)(nil),
 		(*RegisterRequest_Remove)(nil),
 	}
@@ -6280,8 +7507,8 @@ func file_loom_v1_service_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_service_proto_rawDesc), len(file_loom_v1_service_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   50,
+			NumEnums:      4,
+			NumMessages:   64,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
