@@ -74,6 +74,38 @@ async function steers(page, host) {
   await page.getByRole('button', { name: 'Approve and sign' }).waitFor();
 }
 
+/** What landed is looked at: its lines and why they are there, the history, the files. */
+async function looksAtFiles(page, name) {
+  await page.getByRole('link', { name: 'What landed' }).click();
+  await page.getByRole('heading', { name: 'Files of shop' }).waitFor();
+  await page.locator('.diff [data-line]', { hasText: '>=' }).first().waitFor();
+  await page.evaluate(() => scrollTo(0, 0));
+  await sound(page, `changes-${name}`);
+  await page.getByRole('link', { name: 'Files', exact: true }).last().click();
+  await page.getByRole('link', { name: 'cart/', exact: true }).click();
+  await page.getByRole('link', { name: 'cart.go', exact: true }).click();
+  await page.getByRole('button', { name: 'Where each line comes from' }).click();
+  await page.locator('.o a').nth(1).waitFor();
+  await page.getByRole('button', { name: 'Why line 28 is there' }).press('Enter');
+  await page.getByRole('link', { name: 'shop-1', exact: true }).waitFor();
+  await page.getByText('decision', { exact: true }).first().waitFor();
+  await sound(page, `file-${name}`);
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('Enter');
+  await page.getByText('It did not come with Loom').waitFor();
+  await page.getByRole('link', { name: 'History' }).click();
+  await page.locator('.commit').nth(1).waitFor();
+  await sound(page, `history-${name}`);
+  await page.locator('.commit a').last().click(); // the files as of the first commit
+  await page.getByRole('button', { name: 'Where each line comes from' }).waitFor();
+  await page.getByLabel('at', { exact: true }).fill('nothing');
+  await page.keyboard.press('Enter');
+  await page.getByText('there is no such branch or commit').waitFor();
+  await page.getByLabel('at', { exact: true }).fill('');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Where each line comes from' }).waitFor();
+}
+
 /** The comment at a line that was begun becomes a request for changes, and the next
  * proposal is looked at. */
 async function asksForChanges(page, host) {
@@ -194,9 +226,10 @@ for (const size of [{ width: 1280, height: 860 }, { width: 390, height: 844 }]) 
       await page.getByRole('link', { name: 'Graph' }).click();
       await page.getByRole('link', { name: /^verify: checks passed, / }).press('Enter');
       assert.equal(await page.evaluate(() => document.activeElement.dataset.step), 'verify');
+      await looksAtFiles(page, size.width);
       if (phone) {
         await page.setViewportSize({ width: 360, height: 740 });
-        for (const view of ['#/', '#/beads', '#/inbox', '#/inbox/shop-2']) {
+        for (const view of ['#/', '#/beads', '#/inbox', '#/inbox/shop-2', '#/files', '#/files/shop?path=cart/cart.go', '#/files/shop?show=history', '#/files/shop?show=changes']) {
           await page.evaluate((v) => (location.hash = v), view);
           await page.waitForTimeout(300);
           await sound(page, 'narrow-' + view.replace(/\W+/g, ''));
@@ -313,14 +346,28 @@ describe('people who mean no good', () => {
       x.said = payloads.map((p) => ({ text: p, from: { name: p } }));
       await route.fulfill({ response: reply, json: v }).catch(() => {});
     });
-    for (const view of ['#/', '#/beads', '#/inbox', '#/beads/shop-1-x1', '#/beads/shop-1-x1?show=time', '#/beads/shop-1-x1?show=spent', '#/inbox/' + encodeURIComponent(payloads[0]), '#/beads/' + encodeURIComponent(payloads[1]) + '-x1']) {
+    const commit = (p) => ({ commit: p, author: p, subject: p, time: '2026-01-02T12:00:00Z' });
+    const hostile = {
+      files: { commit: payloads[0], entries: payloads.map((p) => ({ name: p, size: '1', kind: 'FILE_KIND_FILE' })) },
+      blame: { spans: payloads.map((_, i) => ({ from: i + 1, lines: 1, commit: i })), commits: payloads.map(commit) },
+      commits: { commits: payloads.map(commit), next: payloads[0] },
+      compare: { from: payloads[0], to: payloads[1], cut: true, files: payloads.map((p) => ({ path: p })), diff: `diff --git a/${payloads[0]} b/${payloads[0]}\n@@ -0,0 +1,${payloads.length} @@\n${lines}\n` },
+      why: { ...commit(payloads[0]), loom: true, bead: { id: payloads[1], goal: payloads[2] }, execution: { id: payloads[3] }, approval: { id: payloads[4] }, decisions: [{ decision: { id: payloads[5], title: payloads[5] }, rejected: [{ option: { id: payloads[6], title: payloads[6] }, rationale: payloads[7] }] }] },
+    };
+    await page.route(/\/api\/v1\/(files|blame|commits|compare|why)\?/, (route) => route.fulfill({ json: hostile[/v1\/(\w+)/.exec(route.request().url())[1]] }));
+    await page.route(/\/api\/v1\/file\?/, (route) => route.fulfill({ contentType: 'text/plain; charset=utf-8', body: all }));
+    const q = (o) => '#/files/shop?' + new URLSearchParams(o);
+    for (const view of [q({}), q({ path: payloads[8] + '/' }), q({ path: payloads[9], line: 3 }), q({ rev: payloads[10], show: 'history' }), q({ from: payloads[11], show: 'changes' }), '#/files/' + encodeURIComponent(payloads[12]), '#/', '#/beads', '#/inbox', '#/beads/shop-1-x1', '#/beads/shop-1-x1?show=time', '#/beads/shop-1-x1?show=spent', '#/inbox/' + encodeURIComponent(payloads[0]), '#/beads/' + encodeURIComponent(payloads[1]) + '-x1']) {
       await page.evaluate((v) => (location.hash = v), view);
       await page.waitForTimeout(400);
       for (const words of (await page.locator('summary', { hasText: 'the agent’s words' }).all()).slice(0, 2)) await words.click();
+      for (const blame of await page.getByRole('button', { name: 'Where each line comes from' }).all()) await blame.click();
       await page.waitForTimeout(200);
       assert.equal(await page.evaluate(() => document.querySelectorAll('main script, main img, main iframe, main object, main svg:not(.drawing), main style, main [onerror], main [onload]').length), 0, view);
       assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll('a')].map((a) => a.protocol).filter((p) => !/^https?:$/.test(p))), [], view);
     }
+    await page.unroute(/\/api\/v1\/(files|blame|commits|compare|why)\?/);
+    await page.unroute(/\/api\/v1\/file\?/);
     await page.unroute(/transcript/);
     await page.unroute(/executions\/shop-1-x1\?/);
     assert.equal(await page.evaluate(() => globalThis.pwned), undefined);

@@ -75,14 +75,17 @@ export async function transcript(execution, query) {
   return { entries, next: next || query.after, end: v.end || !entries.length || !next || next === query.after };
 }
 
-/** The text of a blob. */
-export async function blob(sha, project) {
+/** The text of an answer that is bytes; null where they are no text. */
+export async function text(path, query) {
   let reply;
   try {
-    reply = await fetch(`/api/v1/blobs/${encodeURIComponent(sha)}?project=${encodeURIComponent(project)}`);
+    reply = await fetch('/api/v1/' + path + '?' + new URLSearchParams(Object.entries(query).filter(([, v]) => v)));
   } catch {
     throw new Refusal(0, {});
   }
   if (!reply.ok) throw new Refusal(reply.status, await reply.json().catch(() => ({})));
-  return reply.text();
+  return reply.headers.get('Content-Type')?.startsWith('text/') ? reply.text() : null;
 }
+
+/** The text of a blob. */
+export const blob = async (sha, project) => (await text('blobs/' + encodeURIComponent(sha), { project })) ?? '(it is no text)';
