@@ -47,6 +47,12 @@ func TestUI01_SEC01_FilesAreReadByWhoMayRead(t *testing.T) {
 	if err != nil || !strings.Contains(list.String(), "config.txt") || strings.Contains(list.String(), "secret.txt") {
 		t.Errorf("the top: %v %v", list, err)
 	}
+	if rest, err := eve.Files(ctx, &loomv1.FilesRequest{Project: "shop", After: "a.txt"}); err != nil || len(rest.Entries) != len(list.Entries)-1 {
+		t.Errorf("behind the first: %v %v", rest, err)
+	}
+	if _, err := eve.Files(ctx, &loomv1.FilesRequest{Project: "shop", After: "nothing"}); fault.Code(err) != "git/unknown-line" {
+		t.Errorf("behind what is not there: %v", err)
+	}
 	file, err := eve.File(ctx, &loomv1.FileRequest{Project: "shop", Path: "config.txt"})
 	if err != nil || !strings.Contains(string(file.Data), "name = x") || file.V != list.Commit {
 		t.Errorf("a file: %v %v", file, err)

@@ -3,6 +3,7 @@ package reading
 import (
 	"cmp"
 	"context"
+	"slices"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -78,9 +79,15 @@ func (f *Files) List(ctx context.Context, q *loomv1.FilesRequest) (*loomv1.Files
 		return nil, err
 	}
 	reply := &loomv1.FilesReply{Commit: v.Commit}
-	all = all[min(int(q.After), len(all)):]
+	if q.After != "" {
+		i := slices.IndexFunc(all, func(e git.Entry) bool { return e.Name == q.After })
+		if i < 0 {
+			return nil, fault.New("git/unknown-line", "the directory has no such entry").At("after").Got(q.After).Want("next of an answer about the same commit")
+		}
+		all = all[i+1:]
+	}
 	if len(all) > mostEntries {
-		all, reply.Next = all[:mostEntries], q.After+mostEntries
+		all, reply.Next = all[:mostEntries], all[mostEntries-1].Name
 	}
 	for _, e := range all {
 		reply.Entries = append(reply.Entries, &loomv1.FileEntry{

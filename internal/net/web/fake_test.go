@@ -66,6 +66,8 @@ func (h *host) Call(_ context.Context, name string, from *loomv1.Identity, kind 
 		return &loomv1.BlobReply{}
 	case "artifact":
 		return &loomv1.ArtifactReply{}
+	case "file":
+		return &loomv1.FileReply{}
 	}
 	return &loomv1.View{}
 }
@@ -86,6 +88,8 @@ func requestOf(name string) proto.Message {
 		return &loomv1.TranscriptRequest{}
 	case "artifact":
 		return &loomv1.ArtifactRequest{}
+	case "file":
+		return &loomv1.FileRequest{}
 	case "host":
 		return &loomv1.HostRequest{}
 	}

@@ -3782,8 +3782,8 @@ type FilesRequest struct {
 	Rev string `protobuf:"bytes,2,opt,name=rev,proto3" json:"rev,omitempty"`
 	// From the top of the repository, with slashes; empty for the top.
 	Path string `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`
-	// List on after so many entries.
-	After         uint32 `protobuf:"varint,4,opt,name=after,proto3" json:"after,omitempty"`
+	// List on after the entry of this name.
+	After         string `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3839,11 +3839,11 @@ func (x *FilesRequest) GetPath() string {
 	return ""
 }
 
-func (x *FilesRequest) GetAfter() uint32 {
+func (x *FilesRequest) GetAfter() string {
 	if x != nil {
 		return x.After
 	}
-	return 0
+	return ""
 }
 
 // FilesReply is a directory.
@@ -3854,8 +3854,8 @@ type FilesReply struct {
 	Commit string `protobuf:"bytes,2,opt,name=commit,proto3" json:"commit,omitempty"`
 	// Directories first, each kind by name. At most 1,000.
 	Entries []*FileEntry `protobuf:"bytes,3,rep,name=entries,proto3" json:"entries,omitempty"`
-	// How many to list on after; 0 when there are no more.
-	Next          uint32 `protobuf:"varint,4,opt,name=next,proto3" json:"next,omitempty"`
+	// Name to list on after, when there are more.
+	Next          string `protobuf:"bytes,4,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3911,11 +3911,11 @@ func (x *FilesReply) GetEntries() []*FileEntry {
 	return nil
 }
 
-func (x *FilesReply) GetNext() uint32 {
+func (x *FilesReply) GetNext() string {
 	if x != nil {
 		return x.Next
 	}
-	return 0
+	return ""
 }
 
 // FileEntry is a thing in a directory.
@@ -6896,13 +6896,13 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x10\n" +
 	"\x03rev\x18\x02 \x01(\tR\x03rev\x12\x12\n" +
 	"\x04path\x18\x03 \x01(\tR\x04path\x12\x14\n" +
-	"\x05after\x18\x04 \x01(\rR\x05after\"\x8c\x01\n" +
+	"\x05after\x18\x04 \x01(\tR\x05after\"\x8c\x01\n" +
 	"\n" +
 	"FilesReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12,\n" +
 	"\aentries\x18\x03 \x03(\v2\x12.loom.v1.FileEntryR\aentries\x12\x12\n" +
-	"\x04next\x18\x04 \x01(\rR\x04next\"z\n" +
+	"\x04next\x18\x04 \x01(\tR\x04next\"z\n" +
 	"\tFileEntry\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12%\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x11.loom.v1.FileKindR\x04kind\x12\x12\n" +
