@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { digest, sha256 } from '../../internal/page/src/digest.js';
+import { untried } from '../../internal/page/src/states.js';
 import { Host, browse, picture, until } from './host.mjs';
 
 const run = promisify(execFile);
@@ -680,6 +681,10 @@ describe('what there is, is what is shown', () => {
       page.on('request', count);
       await go('#/inbox/shop-901');
       await page.getByText('2 files').waitFor();
+      // Whoever signs is told that Loom has run nothing on it; what another patch passed is none.
+      await page.getByText('Loom has run no check on this change yet').waitFor();
+      const checked = (patch) => untried({ ...approval, change: { patch_digest: 'two' }, work: [{ outcome: { change: { patch_digest: patch }, checks: [{ command: 'go test ./...' }] } }] });
+      assert.deepEqual([checked('two'), checked('one')], [false, true]);
       for (const layout of ['Side by side', 'Unified']) {
         await page.getByRole('button', { name: layout }).click();
         assert.equal(await page.evaluate(() => new Set([...document.querySelectorAll('.diff [data-line]')].map((n) => n.dataset.line)).size), diff.split('\n').length);

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -194,15 +195,19 @@ func Join(errs []*Error) error {
 	return &first
 }
 
-// Echo quotes a value for a message: escaped, at most 80 bytes.
+// Echo quotes a value for a message, at most 80 bytes: what is no sign that can be seen is
+// escaped, letters of any script are not.
 func Echo(s string) string {
 	const most = 80
-	q := strconv.QuoteToASCII(s)
+	q := strconv.Quote(s)
 	if len(q) <= most {
 		return q
 	}
 	for n := min(len(s), most); n > 0; n-- {
-		if q = strconv.QuoteToASCII(s[:n]) + "..."; len(q) <= most {
+		if n < len(s) && !utf8.RuneStart(s[n]) {
+			continue
+		}
+		if q = strconv.Quote(s[:n]) + "..."; len(q) <= most {
 			return q
 		}
 	}

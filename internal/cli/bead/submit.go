@@ -92,6 +92,9 @@ func (o order) fill(cmd *cobra.Command, s *loomv1.Submission) error {
 			errs = append(errs, fault.From(err))
 		}
 	}
+	if strings.TrimSpace(s.Goal) == "" { // before it is asked which project is meant
+		add(fault.New("submit/empty-goal", "goal is empty").At("goal").Want("say in a few words what is to be achieved"))
+	}
 	add(console.CheckName("--project", s.Project))
 	if s.Process != "" {
 		add(console.CheckName("--process", s.Process))

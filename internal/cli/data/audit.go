@@ -51,9 +51,9 @@ exit status is 7.`,
 func auditText(w io.Writer, f *vault.Audit) {
 	for _, act := range f.Acts {
 		fmt.Fprintf(w, "%s  %s  %s by %s\n", console.Stamp(timestamppb.New(act.Time)), act.Position, act.Kind, console.Line(act.Who, 60))
-		fmt.Fprintf(w, "    what:      %s\n", console.Line(act.What, 200))
+		fmt.Fprintf(w, "    what:      %s\n", console.Line(console.Plainly(act.What), 200))
 		if act.Why != "" {
-			fmt.Fprintf(w, "    why:       %s\n", console.Line(act.Why, 200))
+			fmt.Fprintf(w, "    why:       %s\n", console.Line(console.Plainly(act.Why), 200))
 		}
 		if act.Digest != "" {
 			fmt.Fprintf(w, "    digest:    %s\n", console.Line(act.Digest, 64))

@@ -30,3 +30,15 @@ export function mark(n, x) {
 
 /** The attempts at a step, oldest first, with the one under way. */
 export const attempts = (s) => [...(s.history ?? []), ...(s.attempt && !s.attempt.ended_at ? [s.attempt] : [])];
+
+/** Whether a person is asked for a change on which no check has run: neither where it was
+ * made nor on its candidate. What another change passed is not taken for that. */
+export function untried(a) {
+  if (a.kind !== 'APPROVAL_KIND_APPROVAL' || !a.change) return false;
+  let made = ''; // the patch that stood when an attempt ended
+  for (const { outcome: o } of a.work ?? []) {
+    made = o?.change?.patch_digest || o?.candidate?.patch_digest || made;
+    if (made === (a.change.patch_digest ?? '') && o?.checks?.length) return false;
+  }
+  return true;
+}
