@@ -188,10 +188,14 @@ func concerning(p *loomv1.Approval) string {
 	return about
 }
 
+// hang is the column where a line of a proposal goes on in the next: further in than any
+// line of Loom's own begins, so that where a long text is broken imitates none.
+const hang = 6
+
 // ApprovalText is everything that an answer to an approval is about, on a screen of so
 // many columns, or 0 for any. Paint has the diff in colour, where there is some.
 func ApprovalText(screen io.Writer, width int, p *loomv1.Approval, diff string, paint func(string) string) {
-	w := console.Folded(screen, width, 0)
+	w := console.Folded(screen, width, hang)
 	approvalHead(w, p)
 	reasonText(w, p)
 	if diff != "" {
@@ -240,7 +244,7 @@ func lastNotes(w io.Writer, history []*loomv1.Attempt) {
 		return
 	}
 	fmt.Fprintf(w, "  what attempt %d of %s left:\n", last.Number, last.Node)
-	indented(w, "    ", last.Outcome.Notes)
+	quoted(w, last.Outcome.Notes)
 	for _, c := range last.Outcome.GetChecks() {
 		if !c.Passed && c.Output != nil {
 			fmt.Fprintf(w, "  all that %q printed: loom output %.12s\n", console.Line(c.Command, 60), c.Output.Sha256)
@@ -255,7 +259,7 @@ func approvalHead(w io.Writer, p *loomv1.Approval) {
 	}
 	permissionText(w, p)
 	for _, h := range p.History {
-		fmt.Fprintf(w, "  %s attempt %d (%s): %s\n", h.Node, h.Number, project.Word(h.Outcome.GetStatus()), whole(h.Outcome.GetSummary()))
+		saidText(w, fmt.Sprintf("%s attempt %d", h.Node, h.Number), h.Outcome)
 	}
 	for _, f := range p.Change.GetFiles() {
 		fmt.Fprintf(w, "  %s %s +%d -%d\n", f.Status, whole(f.Path), f.Added, f.Removed)
@@ -311,7 +315,7 @@ func permissionText(w io.Writer, p *loomv1.Approval) {
 	}
 	fmt.Fprintf(w, "  %s %s in %s:\n", q.Role, wants, q.Attempt)
 	for _, s := range q.Subjects {
-		fmt.Fprintf(w, "    %s\n", whole(s))
+		quoted(w, whole(s))
 	}
 	fmt.Fprintf(w, "  with %s\n", whole(q.Arguments))
 }

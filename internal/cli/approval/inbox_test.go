@@ -39,7 +39,7 @@ func TestWF07_TheInboxShowsWhatACheckSaid(t *testing.T) {
 	}
 	var w bytes.Buffer
 	ApprovalText(&w, 0, &loomv1.Approval{Id: "shop-2", History: history, NextSteps: []string{"retry: " + strings.Repeat("x", 400)}}, "", plain)
-	for _, want := range []string{"  what attempt 2 of verify left:\n    ok\n", strings.Repeat("    ok\n", 30) + "    --- FAIL: TestTotal\n        got 49.00\\x1b[2J\n", strings.Repeat("x", 400) + "\n", "  all that \"npm test\" printed: loom output abababababab\n"} {
+	for _, want := range []string{"  what attempt 2 of verify left:\n    | ok\n", strings.Repeat("    | ok\n", 30) + "    | --- FAIL: TestTotal\n    |     got 49.00\\x1b[2J\n", strings.Repeat("x", 400) + "\n", "  all that \"npm test\" printed: loom output abababababab\n"} {
 		if !strings.Contains(w.String(), want) {
 			t.Errorf("%q is not in\n%s", want, w.String())
 		}

@@ -18,11 +18,27 @@ import (
 // not be seen in it is spelt out.
 func whole(s string) string { return console.Plainly(strings.TrimSpace(s)) }
 
-// indented writes a text of several lines, all of it.
-func indented(w io.Writer, by, text string) {
+// quoteMark begins each line of what somebody has said: no line of Loom's own begins so,
+// and [console.Folded] repeats it where a line goes on in the next.
+const quoteMark = "    | "
+
+// quoted writes what somebody has said, all of it. Loom's own lines at the second column
+// cannot be imitated with it.
+func quoted(w io.Writer, text string) {
 	for l := range strings.Lines(strings.TrimSpace(text)) {
-		fmt.Fprintf(w, "%s%s\n", by, strings.TrimRight(spelt(strings.TrimRight(l, "\r\n")), " "))
+		fmt.Fprintln(w, strings.TrimRight(quoteMark+spelt(strings.TrimRight(l, "\r\n")), " "))
 	}
+}
+
+// saidText is what an attempt says: its summary, and what is to be quoted beside it.
+func saidText(w io.Writer, head string, o *loomv1.Outcome, rest ...string) {
+	said := strings.TrimSpace(strings.Join(append([]string{whole(o.GetSummary())}, rest...), "\n"))
+	if said == "" {
+		fmt.Fprintf(w, "  %s (%s)\n", head, project.Word(o.GetStatus()))
+		return
+	}
+	fmt.Fprintf(w, "  %s (%s) says:\n", head, project.Word(o.GetStatus()))
+	quoted(w, said)
 }
 
 // spelt is a text whose line ends and tabs stay, and where everything else that
@@ -44,7 +60,7 @@ func spelt(s string) string {
 func reasonText(w io.Writer, p *loomv1.Approval) {
 	if p.Intent != "" {
 		fmt.Fprintln(w, "  asked for:")
-		indented(w, "    ", p.Intent)
+		quoted(w, p.Intent)
 	}
 	planText(w, p.Plan)
 	for _, a := range p.Work {
@@ -57,8 +73,8 @@ func reasonText(w io.Writer, p *loomv1.Approval) {
 		fmt.Fprintf(w, "  the change was made by: %s\n", whole(strings.Join(makers, ", ")))
 	}
 	for _, c := range p.Considered {
-		fmt.Fprintf(w, "  %s %s (%s): %s\n", project.Word(c.Type), c.Id, project.Word(c.Status), whole(c.Title))
-		indented(w, "    ", c.Why)
+		fmt.Fprintf(w, "  %s %s (%s):\n", project.Word(c.Type), c.Id, project.Word(c.Status))
+		quoted(w, whole(c.Title)+"\n"+c.Why)
 	}
 	if u := p.Usage; u != nil {
 		fmt.Fprintf(w, "  used so far: %d tokens%s\n", u.InputTokens+u.OutputTokens, cost(u))
@@ -96,7 +112,8 @@ func planText(w io.Writer, p *loomv1.Plan) {
 	if p == nil {
 		return
 	}
-	fmt.Fprintf(w, "  plan %d: %s\n", p.Number, whole(p.Why))
+	fmt.Fprintf(w, "  plan %d:\n", p.Number)
+	quoted(w, whole(p.Why))
 	for _, ph := range p.Phases {
 		fmt.Fprintf(w, "    %s (%s): %s%s\n", whole(ph.Id), console.Dash(ph.Change), whole(ph.Description), after(ph.DependsOn))
 	}
@@ -113,32 +130,42 @@ func after(phases []string) string {
 	return ", after " + whole(strings.Join(phases, ", "))
 }
 
-// workText is what one agent did at one node.
+// workText is what one agent did at one node: its own words quoted, and apart from them
+// what Loom has run on it.
 func workText(w io.Writer, a *loomv1.Attempt) {
-	by := a.Role
-	if a.Claimant.GetAgent() != "" {
-		by = a.Claimant.Agent
-	}
-	fmt.Fprintf(w, "  %s by %s (%s): %s\n", a.Node, console.Dash(by), project.Word(a.Outcome.GetStatus()), whole(a.Outcome.GetSummary()))
-	fields := a.Outcome.GetFields().AsMap()
+	saidText(w, fmt.Sprintf("%s by %s", a.Node, console.Dash(cmp.Or(a.Claimant.GetAgent(), a.Role))), a.Outcome, fieldsText(a.Outcome), a.Outcome.GetNotes())
+	checksText(w, a)
+	documentText(w, a.Outcome.GetDocument())
+}
+
+// fieldsText are the declared fields of an outcome, one after the other.
+func fieldsText(o *loomv1.Outcome) string {
+	var b strings.Builder
+	fields := o.GetFields().AsMap()
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if text, ok := fields[name].(string); ok && strings.Contains(strings.TrimSpace(text), "\n") {
-			fmt.Fprintf(w, "    %s =\n", whole(name))
-			indented(w, "      | ", text)
+			fmt.Fprintf(&b, "%s =\n", whole(name))
+			for l := range strings.Lines(strings.TrimSpace(text)) {
+				fmt.Fprintf(&b, "  %s\n", strings.TrimRight(l, "\r\n"))
+			}
 			continue
 		}
 		value, _ := json.Marshal(fields[name]) // a Struct has only what JSON has
-		fmt.Fprintf(w, "    %s = %s\n", whole(name), whole(string(value)))
+		fmt.Fprintf(&b, "%s = %s\n", whole(name), value)
 	}
-	for _, c := range a.Outcome.GetChecks() {
-		on := "what it proposes"
-		if c.Commit != "" {
-			on = short(c.Commit)
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// checksText are the checks that Loom itself has run on what an attempt made.
+func checksText(w io.Writer, a *loomv1.Attempt) {
+	var on string
+	for i, c := range a.Outcome.GetChecks() {
+		if i == 0 || c.Commit != on {
+			on = c.Commit
+			fmt.Fprintf(w, "  Loom ran on %s:\n", cmp.Or(short(on), "what "+a.Node+" proposes"))
 		}
-		fmt.Fprintf(w, "    %s %s (exit %d), run by Loom on %s\n", map[bool]string{true: "passed:", false: "failed:"}[c.Passed], whole(c.Command), c.ExitCode, on)
+		fmt.Fprintf(w, "    %s %s (exit %d)\n", map[bool]string{true: "passed:", false: "failed:"}[c.Passed], whole(c.Command), c.ExitCode)
 	}
-	indented(w, "    ", a.Outcome.GetNotes())
-	documentText(w, a.Outcome.GetDocument())
 }
 
 // documentText is the document that was made, as it reads, and what is new in it.
@@ -146,16 +173,16 @@ func documentText(w io.Writer, d *loomv1.ShownDocument) {
 	if d == nil {
 		return
 	}
-	fmt.Fprintf(w, "    document %s (%s), of the spec %s\n", whole(d.File), whole(d.FileHash), whole(d.SpecHash))
+	fmt.Fprintf(w, "  document %s (%s), of the spec %s\n", whole(d.File), whole(d.FileHash), whole(d.SpecHash))
 	if len(d.Changes) > 0 {
-		fmt.Fprintln(w, "    what is new in the spec:")
+		fmt.Fprintln(w, "  what is new in the spec:")
 	}
 	for _, c := range d.Changes {
-		fmt.Fprintf(w, "      %s\n", whole(c))
+		quoted(w, whole(c))
 	}
-	fmt.Fprintln(w, "    it reads:")
-	indented(w, "      | ", d.Preview)
+	fmt.Fprintln(w, "  it reads:")
+	quoted(w, d.Preview)
 	if d.Cut {
-		fmt.Fprintln(w, "      (there is more of it in the file)")
+		fmt.Fprintln(w, "  (there is more of it in the file)")
 	}
 }

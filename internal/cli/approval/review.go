@@ -114,6 +114,7 @@ func (r *review) one(ctx context.Context, at int) (step int, err error) {
 	p := v.Approvals[0]
 	ApprovalText(r.Out, r.Width(), p, v.Diff, r.PaintDiff)
 	for {
+		r.keys.Drop() // what was pressed before all of it was shown is no answer to it
 		d, step, err := r.ask(ctx, p)
 		if err != nil {
 			return 0, err
@@ -135,7 +136,6 @@ func (r *review) one(ctx context.Context, at int) (step int, err error) {
 				return 0, err
 			}
 			r.Fail(err) // it is asked again, or left
-			r.keys.Drop()
 			continue
 		}
 		r.answered[id] = done
@@ -187,7 +187,7 @@ func (r *review) pass(ctx context.Context) (step int, err error) {
 }
 
 // keysText says what the keys do.
-const keysText = `  a, y  approve           r, n  reject (asks why)
+const keysText = `  a, y  approve           r, n  reject (asks why: it needs a reason)
   c     a comment, which asks for changes, or answers an agent's question
   l, j  later: the next   k     the one before
   d     the whole proposal with its diff, in your pager
@@ -248,16 +248,28 @@ func (r *review) verdict(ctx context.Context, p *loomv1.Approval, key string) (d
 		}
 	case "r", "n", "no":
 		d.Decision = loomv1.ApprovalDecision_APPROVAL_DECISION_REJECT
-		d.Comment, err = r.line(ctx, "why (may be empty): ")
+		d.Comment, err = r.reason(ctx, "why (Enter alone or Esc goes back): ")
 	case "c":
 		d.Decision = r.withComment(p)
-		if d.Comment, err = r.line(ctx, "comment: "); strings.TrimSpace(d.Comment) == "" {
-			return nil, err // nobody would be told what to change
-		}
+		d.Comment, err = r.reason(ctx, "comment (Enter alone or Esc goes back): ")
 	default:
 		return nil, nil //nolint:nilnil // it answers nothing
 	}
+	if key != "a" && key != "y" && key != "yes" && d.Comment == "" {
+		return nil, err // nobody would be told why, or what to change
+	}
 	return d, err
+}
+
+// reason asks for words that whoever did the work is told; it is empty where the person
+// goes back.
+func (r *review) reason(ctx context.Context, prompt string) (string, error) {
+	const escape = "\x1b"
+	text, err := r.line(ctx, prompt)
+	if strings.Contains(text, escape) {
+		return "", err
+	}
+	return text, err
 }
 
 // words is the answer to a question in words that a key begins, nil for another key and

@@ -7,7 +7,8 @@ import (
 
 // Folded is a writer of prose for a screen of so many columns: a line that is longer
 // goes on in the next, from column hang on, or two columns further in than it begins,
-// whichever is more. Each write is of whole lines. Width 0 leaves lines as they are.
+// whichever is more. A line that begins with "| " is quoted, and goes on behind the same
+// mark. Each write is of whole lines. Width 0 leaves lines as they are.
 func Folded(w io.Writer, width, hang int) io.Writer {
 	if width <= 0 {
 		return w
@@ -38,6 +39,9 @@ func (f folder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// quote begins a line of what somebody has said.
+const quote = "| "
+
 // fold breaks a line at blanks.
 func fold(line string, width, hang int) string {
 	line = untabbed(line)
@@ -47,6 +51,9 @@ func fold(line string, width, hang int) string {
 	text := strings.TrimLeft(line, " ")
 	begin := line[:len(line)-len(text)]
 	by := strings.Repeat(" ", min(max(hang, len(begin)+2), width/2))
+	if strings.HasPrefix(text, quote) {
+		by = begin[:min(len(begin), width/2)] + quote
+	}
 	head, rest := breakLine(line, width, true)
 	parts := []string{strings.TrimRight(head, " ")}
 	for rest != "" {

@@ -21,6 +21,7 @@ func TestCLI01_ProseIsFoldedAtBlanks(t *testing.T) {
 		{10, 0, "a\tbc\nabcdefghijkl", "a       bc\nabcdefghij\n  kl"},
 		{10, 0, "\x1b[31mred and\x1b[0m more", "\x1b[31mred and\x1b[0m\n  more"},
 		{10, 0, "合計が五十のとき", "合計が五十\n  のとき"},
+		{20, 0, "  | what is quoted stays so in each line", "  | what is quoted\n  | stays so in each\n  | line"},
 		{10, 9, "hanging further in than half of it", "hanging\n     furth\n     er in\n     than\n     half\n     of it"},
 	} {
 		var b strings.Builder
