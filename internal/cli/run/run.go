@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -116,6 +117,9 @@ func (a *Commands) runErrand(ctx context.Context, s *loomv1.Submission, f *erran
 	}
 	f.with.Ready()
 	if err := f.with.Fill(&o.Config); err != nil {
+		if a.served(ctx) { // by a host that has models of its own
+			return a.hand(ctx, s, f)
+		}
 		return err
 	}
 	if o.View, err = a.errandView(f.approve); err != nil {
@@ -187,20 +191,63 @@ func (a *Commands) carryOut(ctx context.Context, o errand.Options) (*errand.Resu
 	return r, err
 }
 
-// hand files the goal with the host that has the data directory.
+// served reports whether a host runs on the data directory.
+func (a *Commands) served(ctx context.Context) bool {
+	return a.With(ctx, func(c *client.Client) error {
+		_, err := c.Host(ctx, &loomv1.HostRequest{})
+		return err
+	}) == nil
+}
+
+// hand files the goal with the host that has the data directory, in the project whose
+// repository the workspace is, or is in. It never files it in another one.
 func (a *Commands) hand(ctx context.Context, s *loomv1.Submission, f *errandFlags) error {
 	if f.out != "" {
 		return fault.New("usage/argument", "a host runs on the data directory already, and lands work in its projects' repositories").At("--out").
 			Want("leave it out, or use another data directory with --data")
 	}
-	fmt.Fprintln(a.Err, "a host runs on the data directory already; it does the work")
 	return a.With(ctx, func(c *client.Client) error {
+		v, err := c.Project(ctx, &loomv1.Query{})
+		if err != nil {
+			return err
+		}
+		if s.Project = projectAt(f.workspace, v.Projects); s.Project == "" {
+			return fault.New("project/unknown", "a host runs on the data directory already, and none of its projects has this directory").At("--workspace").Got(f.workspace).
+				Want("another data directory: loom run --data DIR; or, for a git repository: loom project add NAME=%s", suggest.Arg(f.workspace))
+		}
+		fmt.Fprintf(a.Err, "a host runs on the data directory already; it does the work, in project %s\n", s.Project)
 		reply, err := c.Submit(ctx, s)
 		if err != nil {
 			return err
 		}
 		return bead.New(a.Console).Submitted(ctx, c, reply, bead.Waiting{Wait: true, AllowGaps: f.allowGaps})
 	})
+}
+
+// projectAt returns the project whose repository a directory is, or is in: the innermost
+// of several, "" for none.
+func projectAt(dir string, projects []*loomv1.ProjectConfig) string {
+	for at := located(dir); ; at = filepath.Dir(at) {
+		for _, p := range projects {
+			if p.Repository != "" && located(p.Repository) == at {
+				return p.Id
+			}
+		}
+		if at == filepath.Dir(at) {
+			return ""
+		}
+	}
+}
+
+// located is the absolute path of a file, without symbolic links as far as it is there.
+func located(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return path
 }
 
 // errandView shows an errand as the demo is shown, on standard error, and can

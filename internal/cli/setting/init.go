@@ -290,7 +290,8 @@ func (d *decided) render() []byte {
 	say("# Where work lands; without this line on the branch that is checked out at the start.")
 	say("# branch = %s", config.Quote(d.Branch))
 	say("")
-	say("# What each change must pass before you are asked about it.")
+	say("# What each change must pass before it lands. A process that asks you about a change")
+	say("# first says at that question which of them have run.")
 	for _, l := range d.Languages {
 		say("# %s: by %s", l.Name, console.Line(l.Why, 200)) // a name of a file must not begin a line of its own
 	}
@@ -343,7 +344,7 @@ func (d *decided) print(w io.Writer) {
 	if len(d.Checks) == 0 {
 		say("check", "none: changes would be verified by what triage names alone", "")
 	}
-	say("", "each change must pass the checks", "to change them: check = in loom.toml")
+	say("", "each change must pass the checks before it lands", "to change them: check = in loom.toml")
 	for _, s := range d.Setup {
 		say("setup", fmt.Sprintf("%s (%s)", s.Command, s.For), "")
 		for _, l := range s.Lacks {

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,6 +45,17 @@ type Message struct {
 	Command string `json:"command,omitempty"`
 }
 
+// shownGoal is the most bytes of a bead's goal that a message has.
+const shownGoal = 300
+
+// cut is at most so many bytes of a text, in whole letters.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
 // messageOf says in words what a notice is about.
 func messageOf(n *loomv1.Notice) Message {
 	e := n.GetEvent()
@@ -52,7 +64,13 @@ func messageOf(n *loomv1.Notice) Message {
 		Title: "Loom: " + n.GetKind(), Text: n.GetSummary(), Time: e.GetTime().AsTime(),
 	}
 	if a := e.GetApprovalRequested().GetApproval(); a != nil {
-		m.Title, m.Text = "Loom waits for you: "+a.GetId(), a.GetQuestion()
+		m.Title, m.Text = a.GetId()+" waits for you", a.GetQuestion()
+		if m.Bead != "" {
+			m.Title += ", about " + m.Bead
+		}
+		if goal, _, _ := strings.Cut(strings.TrimSpace(a.GetIntent()), "\n"); goal != "" {
+			m.Text += " (" + cut(goal, shownGoal) + ")"
+		}
 		m.Command = "loom inbox " + a.GetId()
 	}
 	if s := e.GetSessionAdvanced(); intent.AsksPerson(s.GetFact()) {

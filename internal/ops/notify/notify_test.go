@@ -58,7 +58,7 @@ func asks(n int) (j journal) {
 			Kind: "approval-requested", Position: &loomv1.Position{Epoch: 1, Sequence: uint64(i + 1)},
 			Event: &loomv1.Event{
 				Project: "shop", Bead: "shop-1", Time: timestamppb.New(noon.Add(time.Duration(i) * time.Minute)),
-				Fact: &loomv1.Event_ApprovalRequested{ApprovalRequested: &loomv1.ApprovalRequested{Approval: &loomv1.Approval{Id: id, Question: "Shall <this> be committed?"}}},
+				Fact: &loomv1.Event_ApprovalRequested{ApprovalRequested: &loomv1.ApprovalRequested{Approval: &loomv1.Approval{Id: id, Question: "Shall <this> be committed?", Intent: "Round half cents\n\nWhole words."}}},
 			},
 		}, &loomv1.Notice{Kind: "turn-started", Position: &loomv1.Position{Epoch: 1, Sequence: uint64(i + 1), Index: 1}, Event: &loomv1.Event{Project: "shop"}})
 	}
@@ -138,8 +138,8 @@ func TestHUM03_WhatWaitsIsToldOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := notify.Message{
-		ID: "0.1.3.0", Kind: "approval-requested", Project: "shop", Bead: "shop-1", Title: "Loom waits for you: shop-4",
-		Text: "Shall <this> be committed?", Time: noon.Add(2 * time.Minute), Command: "loom inbox shop-4",
+		ID: "0.1.3.0", Kind: "approval-requested", Project: "shop", Bead: "shop-1", Title: "shop-4 waits for you, about shop-1",
+		Text: "Shall <this> be committed? (Round half cents)", Time: noon.Add(2 * time.Minute), Command: "loom inbox shop-4",
 	}
 	if m != want {
 		t.Errorf("told is %+v, want %+v", m, want)
@@ -197,7 +197,7 @@ func TestHUM03_ANewTargetIsToldFromNowOn(t *testing.T) {
 	if err := c.Run(t.Context()); err != nil || !slices.Equal(r.ids(), []string{"0.1.2.0"}) {
 		t.Fatalf("%v; told are %q", err, r.ids())
 	}
-	if r.bodies[0] != "Shall <this> be committed?\nloom inbox shop-3" || r.requests[0].Header.Get("Title") != "Loom waits for you: shop-3" {
+	if r.bodies[0] != "Shall <this> be committed? (Round half cents)\nloom inbox shop-3" || r.requests[0].Header.Get("Title") != "shop-3 waits for you, about shop-1" {
 		t.Errorf("ntfy is told %q, %q", r.requests[0].Header.Get("Title"), r.bodies[0])
 	}
 }
@@ -209,7 +209,7 @@ func TestHUM03_ACommandIsTold(t *testing.T) {
 		t.Errorf("Run: %v", err)
 	}
 	data, err := os.ReadFile(out)
-	if err != nil || !strings.Contains(string(data), `"command":"loom inbox shop-2"`) || !strings.HasSuffix(string(data), "Loom waits for you: shop-2\n") {
+	if err != nil || !strings.Contains(string(data), `"command":"loom inbox shop-2"`) || !strings.HasSuffix(string(data), "shop-2 waits for you, about shop-1\n") {
 		t.Errorf("the command has %q: %v", data, err)
 	}
 }
@@ -370,7 +370,7 @@ func TestHUM03_ADesktopIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(out)
-	if want := "[--app-name=Loom]\n[--]\n[Loom waits for you: shop-2]\n[Shall <this> be committed?]\n"; err != nil || string(data) != want {
+	if want := "[--app-name=Loom]\n[--]\n[shop-2 waits for you, about shop-1]\n[Shall <this> be committed? (Round half cents)]\n"; err != nil || string(data) != want {
 		t.Errorf("notify-send has %q, %v, want %q", data, err, want)
 	}
 }
