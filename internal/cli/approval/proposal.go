@@ -32,7 +32,8 @@ func quoted(w io.Writer, text string) {
 
 // saidText is what an attempt says: its summary, and what is to be quoted beside it.
 func saidText(w io.Writer, head string, o *loomv1.Outcome, rest ...string) {
-	said := strings.TrimSpace(strings.Join(append([]string{whole(o.GetSummary())}, rest...), "\n"))
+	parts := slices.DeleteFunc(append([]string{whole(o.GetSummary())}, rest...), func(s string) bool { return strings.TrimSpace(s) == "" })
+	said := strings.Join(parts, "\n")
 	if said == "" {
 		fmt.Fprintf(w, "  %s (%s)\n", head, project.Word(o.GetStatus()))
 		return

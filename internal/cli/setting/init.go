@@ -290,8 +290,7 @@ func (d *decided) render() []byte {
 	say("# Where work lands; without this line on the branch that is checked out at the start.")
 	say("# branch = %s", config.Quote(d.Branch))
 	say("")
-	say("# What each change must pass before it lands. A process that asks you about a change")
-	say("# first says at that question which of them have run.")
+	say("# What each change must pass before it lands; what you are asked says which have run.")
 	for _, l := range d.Languages {
 		say("# %s: by %s", l.Name, console.Line(l.Why, 200)) // a name of a file must not begin a line of its own
 	}
