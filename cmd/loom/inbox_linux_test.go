@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -45,6 +46,9 @@ func TestSIGN03_NoKeySignsWhatWasNotShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = host.Process.Kill(); _ = host.Wait() }()
+	if err := untilAnswers(s.ctx, filepath.Join(s.home, "loom")); err != nil {
+		t.Fatal(err)
+	}
 	for _, goal := range []string{"The total is wrong for orders of exactly 50.00", "Orders of exactly 50.00 pay shipping"} {
 		out, err := s.command("submit", "--project", "shop", "--type", "bug", "--wait", goal).CombinedOutput()
 		if !strings.Contains(string(out), "waits for you") {
