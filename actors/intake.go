@@ -162,7 +162,7 @@ func (l Letter) key(ctx context.Context, given *string) error {
 
 func checkProject(id string) error {
 	if id == "" {
-		return fault.New("submit/unknown-project", "no project is named, and this deployment does not have exactly one").At("project").
+		return fault.New("project/unknown", "no project is named, and this deployment does not have exactly one").At("project").
 			Want("name one; \"loom project list\" shows them")
 	}
 	_, err := subject.Parse("project", id)

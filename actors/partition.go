@@ -385,7 +385,7 @@ func (p *partition) route(c actor.Context, m *request) {
 	pid, err := p.find(id)
 	if err == nil && pid == nil {
 		if m.cmd.GetRegisterProject() == nil && (id != project.System || !ofSystem(m.cmd)) {
-			err = fault.New("submit/unknown-project", "project %q is not registered on this deployment", id).At("project").Got(id)
+			err = fault.New("project/unknown", "project %q is not registered on this deployment", id).At("project").Got(id)
 		} else {
 			pid = p.adopt(c, id, project.New(p.config(id)), 0)
 		}

@@ -114,7 +114,7 @@ func TestP21_UnreadableProjectIsSetAsideAlone(t *testing.T) {
 func TestWF10_UnknownProjectsAreRefused(t *testing.T) {
 	r := newRig(t).start()
 	_, err := r.do(file("nowhere", "k"))
-	wantCode(t, "a submission", err, "submit/unknown-project")
+	wantCode(t, "a submission", err, "project/unknown")
 	_, err = r.projects.Look(r.ctx, "bead", &loomv1.Query{Project: "nowhere"})
 	wantCode(t, "a query", err, "project/unknown")
 	if ids, err := r.projects.List(r.ctx); len(ids) != 0 || err != nil {

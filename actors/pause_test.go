@@ -104,7 +104,7 @@ func TestWF09_ACommandForNoProjectIsOnRecord(t *testing.T) {
 		payload proto.Message
 		want    string
 	}{
-		"another project": {&loomv1.CeoCommand{Project: "bank", Verb: &loomv1.CeoCommand_Pause{Pause: &loomv1.PauseWork{Reason: "r"}}}, "submit/unknown-project"},
+		"another project": {&loomv1.CeoCommand{Project: "bank", Verb: &loomv1.CeoCommand_Pause{Pause: &loomv1.PauseWork{Reason: "r"}}}, "project/unknown"},
 		"nonsense":        {nil, "command/malformed"},
 	} {
 		payload := []byte("\xff\xff\xff")

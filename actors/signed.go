@@ -28,7 +28,7 @@ func (p *Projects) Decide(ctx context.Context, from *loomv1.Identity, signed *lo
 	switch fault.Code(err) {
 	case "":
 		return answer
-	case "submit/unknown-project":
+	case "project/unknown":
 		_, _ = to(project.System) // it is refused there, too; the caller hears why here
 	case "command/secret": // the project has not seen it
 		body := &loomv1.RecordRejection{Error: fault.From(err).Proto(), Subject: subject.CEOs()}

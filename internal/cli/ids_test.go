@@ -219,7 +219,7 @@ func TestSUB03_IDsOfWhatDoesNotExist(t *testing.T) {
 		{"bead show shpo-1", "project/unknown"},
 		{"bead update shop-99 --goal g", "bead/unknown"},
 		{"bead close shop-99", "bead/unknown"},
-		{"bead close shpo-99", "submit/unknown-project"},
+		{"bead close shpo-99", "project/unknown"},
 		{"bead reopen shop-99", "bead/unknown"},
 		{"bead update shop-1 --parent shop-99", "bead/unknown"},
 		{"bead update shop-1 --block-on shpo-99", "bead/unknown"},
@@ -242,7 +242,7 @@ func TestSUB03_IDsOfWhatDoesNotExist(t *testing.T) {
 		{"events --follow --project shpo", "project/unknown"},
 		{"bead list --project shpo", "project/unknown"},
 		{"lock status --project shpo", "project/unknown"},
-		{"submit --project shpo goal", "submit/unknown-project"},
+		{"submit --project shpo goal", "project/unknown"},
 	} {
 		stdout, stderr, status := s.loom(strings.Fields(tt.args)...)
 		if status != fault.Invalid || stdout != "" || !strings.HasSuffix(stderr, "["+tt.code+"]\n") || !oneLine.MatchString(stderr) {

@@ -183,6 +183,7 @@ func TestWF14_MetricsSeeWhatWasAcknowledged(t *testing.T) {
 	}{
 		{&loomv1.MetricsRequest{Project: "shpo"}, "project/unknown"},
 		{&loomv1.MetricsRequest{Process: "A B"}, "id/malformed"},
+		{&loomv1.MetricsRequest{Process: "auto-bug-work"}, "process/unknown"},
 		{&loomv1.MetricsRequest{From: m.AsOf, To: m.AsOf}, "usage/argument"},
 	} {
 		err := d.call(t.Context(), "operator", func(ctx context.Context, c *client.Client) error {

@@ -163,7 +163,7 @@ func TestSIGN04_WhoeverMayReadKnocks(t *testing.T) {
 	if status, code := d.knock(t, secret, c); status != http.StatusForbidden || code != "approval/signature" {
 		t.Errorf("a stranger's: %d %s", status, code)
 	}
-	if status, code := d.knock(t, secret, &loomv1.SignedCommand{}); status != http.StatusBadRequest || code != "submit/unknown-project" {
+	if status, code := d.knock(t, secret, &loomv1.SignedCommand{}); status != http.StatusNotFound || code != "project/unknown" {
 		t.Errorf("nothing at all: %d %s", status, code)
 	}
 	if status, _ := d.knock(t, "no token", c); status != http.StatusUnauthorized {

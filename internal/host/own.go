@@ -79,7 +79,7 @@ func (o *ownErrors) file(ctx context.Context, t actors.Trouble) error {
 		id = o.only()
 	}
 	if id == "" {
-		return fault.New("submit/unknown-project", "it is about no project, and this deployment does not have exactly one: %s", t.Message)
+		return fault.New("project/unknown", "it is about no project, and this deployment does not have exactly one: %s", t.Message)
 	}
 	ctx, cancel := context.WithTimeout(ctx, ownWithin)
 	defer cancel()

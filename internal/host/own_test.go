@@ -118,7 +118,7 @@ func TestSUB06_TheServiceChangesBeadsForOperators(t *testing.T) {
 		{"a role that is not to be changed", update(&loomv1.Bead{Assignee: "leed", Goal: "other"}, "goal"), ""},
 		{"no verb", &loomv1.BeadRequest{}, "command/malformed"},
 		{"no bead", &loomv1.BeadRequest{Verb: &loomv1.BeadRequest_Close{Close: &loomv1.CloseBead{}}}, "id/malformed"},
-		{"another project's bead", &loomv1.BeadRequest{Verb: &loomv1.BeadRequest_Close{Close: &loomv1.CloseBead{Bead: "shpo-1"}}}, "submit/unknown-project"},
+		{"another project's bead", &loomv1.BeadRequest{Verb: &loomv1.BeadRequest_Close{Close: &loomv1.CloseBead{Bead: "shpo-1"}}}, "project/unknown"},
 		{"a project that cannot be", &loomv1.BeadRequest{Project: "A B", Verb: &loomv1.BeadRequest_Close{Close: &loomv1.CloseBead{Bead: "shop-1"}}}, "id/malformed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

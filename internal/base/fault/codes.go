@@ -12,7 +12,6 @@ var codes = map[string]Exit{
 	"submit/too-large":          Limit,
 	"submit/unknown-field":      Invalid,
 	"submit/unknown-process":    Invalid,
-	"submit/unknown-project":    Invalid,
 	"submit/empty-goal":         Invalid,
 	"submit/invalid-field":      Invalid,
 	"submit/past-deadline":      Invalid,

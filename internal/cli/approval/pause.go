@@ -86,7 +86,7 @@ func (f *scopeFlags) resolve(ctx context.Context, c *client.Client, about *loomv
 		return list, nil
 	}
 	if len(of) > 1 {
-		return nil, fault.New("usage/argument", "there are %d projects", len(of)).At("--project").Want("name one")
+		return nil, console.NoProject()
 	}
 	return []scoped{{of[0], f.process, loomv1.PauseScope_PAUSE_SCOPE_PROCESS}}, nil
 }

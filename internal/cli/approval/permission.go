@@ -125,10 +125,10 @@ func TheProject(about *loomv1.HostReply, name string) (string, error) {
 		name = about.Projects[0]
 	}
 	if name == "" {
-		return "", fault.New("usage/argument", "there are %d projects", len(about.Projects)).At("--project").Want("name one")
+		return "", console.NoProject()
 	}
 	if !slices.Contains(about.Projects, name) {
-		return "", fault.New("submit/unknown-project", "the deployment has no such project").At("--project").Got(name).Want("%s", suggest.Among(name, about.Projects))
+		return "", fault.New("project/unknown", "the deployment has no such project").At("--project").Got(name).Want("%s", suggest.Among(name, about.Projects))
 	}
 	return name, nil
 }

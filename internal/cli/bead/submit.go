@@ -40,6 +40,7 @@ words; quote it if it holds what your shell would eat. The same
 				return err
 			}
 			return a.With(cmd.Context(), func(c *client.Client) error {
+				a.FillProject(cmd.Context(), c, &s.Project)
 				reply, err := c.Submit(cmd.Context(), &s)
 				if err != nil {
 					return err
@@ -63,7 +64,7 @@ words; quote it if it holds what your shell would eat. The same
 	f.StringVar(&s.Assignee, "assignee", "", "`ROLE` that the work is meant for, where the process leaves a choice")
 	o.budget.add(cmd)
 	wait.Flags(f)
-	f.StringVar(&s.Project, "project", "", "`NAME` of the project (default: the host's only one)")
+	f.StringVar(&s.Project, "project", "", "`NAME` of the project (default: the one you are in, else the host's only one)")
 	completes(cmd, map[string][]string{"type": types[:2], "priority": priorities, "assignee": roleNames()})
 	return cmd
 }
@@ -180,6 +181,7 @@ the project's routing rules would make of it.`,
 			}
 			r.Project = cmp.Or(name, r.Project)
 			return a.With(cmd.Context(), func(c *client.Client) error {
+				a.FillProject(cmd.Context(), c, &r.Project)
 				if dry {
 					return project.New(a.Console).DryRun(cmd.Context(), c, r)
 				}
@@ -191,7 +193,7 @@ the project's routing rules would make of it.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&name, "project", "", "`NAME` of the project (default: the report's, else the host's only one)")
+	cmd.Flags().StringVar(&name, "project", "", "`NAME` of the project (default: the report's, else the one you are in, else the host's only one)")
 	wait.Flags(cmd.Flags())
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "file nothing; say which routing rule the report would take")
 	return cmd

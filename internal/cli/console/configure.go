@@ -86,6 +86,7 @@ const SecretFiles = "secret-files"
 // Configure gives flags that were not given what files and environment say.
 func (a *Console) Configure(cmd *cobra.Command) error {
 	path := cmd.CommandPath()
+	a.flags = cmd.Flags()
 	if slices.ContainsFunc(unconfigured, func(c string) bool { return path == "loom "+c }) {
 		a.defaults()
 		return nil

@@ -2,8 +2,6 @@ package console
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"sync"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -27,33 +25,13 @@ func (a *Console) With(ctx context.Context, f func(c *client.Client) error) erro
 	if fault.Code(err) == "host/not-running" && a.Creds == "" {
 		r := &resting{console: a, off: err}
 		defer r.close()
-		over := client.Over(r.ask, err)
-		return whichProject(ctx, over, f(over))
+		return a.inProject(ctx, client.Over(r.ask, err), f)
 	}
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	return whichProject(ctx, c, f(c))
-}
-
-// whichProject names the projects to an error that wants one named, as far as whoever asks
-// may know of them.
-func whichProject(ctx context.Context, c *client.Client, err error) error {
-	f := fault.From(err)
-	if f == nil || !strings.HasPrefix(f.Message, "no project is named") {
-		return err
-	}
-	v, lerr := c.Project(ctx, &loomv1.Query{})
-	if lerr != nil || len(v.Projects) == 0 {
-		return err
-	}
-	var ids []string
-	for _, p := range v.Projects {
-		ids = append(ids, p.Id)
-	}
-	named := *f
-	return named.Want("name one; --project NAME, which is one of %s", strings.Join(ids, ", "))
+	return a.inProject(ctx, c, f)
 }
 
 // Alone reports whether the host that c is connected to is the only one of its
@@ -98,15 +76,16 @@ func (r *resting) ask(ctx context.Context, service string, request []byte) ([]by
 // tell says what is read: people must not take it for what happens now.
 func (r *resting) tell(ctx context.Context) error {
 	newest, err := r.from.Newest(ctx)
-	if err != nil || r.console.Quiet {
+	if err != nil || r.console.Quiet || r.console.atRest {
 		return err
 	}
+	r.console.atRest = true
 	until := "nothing was recorded in it"
 	if n := len(newest.GetEvents()); n > 0 {
 		until = "its records end at " + Stamp(timestamppb.New(newest.Events[n-1].Time.AsTime()))
 	}
-	_, err = fmt.Fprintf(r.console.Err, "no host runs on %s: this is read from its files, and %s\n", Tilde(r.console.Data), until)
-	return err
+	r.console.Note("no host runs on %s: this is read from its files, and %s", Tilde(r.console.Data), until)
+	return nil
 }
 
 func (r *resting) close() {

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -45,6 +46,8 @@ type Console struct {
 	Given      map[string][]string   // flags of the command line, and their entries
 	Tree       func() *cobra.Command // all commands anew, for what their flags say of settings
 	here       string                // project of the configuration that lies in the workspace of this command
+	flags      *pflag.FlagSet        // of this command
+	atRest     bool                  // it was said that no host runs
 	Mistakes   error                 // in the configuration, for the command that goes on in spite of them
 
 	Interrupts *atomic.Pointer[func()] // what begins a new line when the command is interrupted
@@ -124,8 +127,18 @@ func (a *Console) Print(m proto.Message, human func(w io.Writer)) error {
 // TellQuarantined names, beside an answer, the projects that are left out of it.
 func (a *Console) TellQuarantined(projects []string) {
 	if len(projects) > 0 {
-		fmt.Fprintf(a.Err, "left out, since their events cannot be replayed (project/quarantined): %s\n", strings.Join(projects, ", "))
+		a.Note("left out, since their events cannot be replayed (project/quarantined): %s", strings.Join(projects, ", "))
 	}
+}
+
+// Note says something beside the answer: a line for people, and with --json an object.
+func (a *Console) Note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if a.JSON {
+		_ = encodeJSON(a.Err, map[string]string{"note": text})
+		return
+	}
+	fmt.Fprintln(a.Err, text)
 }
 
 // JSONOf returns canonical JSON in one spelling, with the fields' own names.

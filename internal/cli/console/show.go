@@ -78,7 +78,7 @@ func (a *Console) Look(cmd *cobra.Command, view client.View, q *loomv1.Query, sh
 
 // ProjectFlag adds the flag --project.
 func ProjectFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().Var(&onceText{text: name}, "project", "`NAME` of the project (default: the id's, else the host's only one)")
+	cmd.Flags().Var(&onceText{text: name}, "project", "`NAME` of the project (default: the id's, else the one you are in, else the host's only one)")
 }
 
 // AnyProjectFlag adds the flag --project to a verb that lists what all projects have

@@ -241,15 +241,16 @@ func draftText(a *loomv1.PatternAborted) string {
 }
 
 // act is a verb that says one thing in a session and prints how it stands.
-func (a *Commands) act(cmd *cobra.Command, project, id string, r *loomv1.IntentRequest) error {
+func (a *Commands) act(cmd *cobra.Command, project *string, id string, r *loomv1.IntentRequest) error {
 	if err := console.CheckToken("SESSION", id); err != nil {
 		return err
 	}
-	if err := console.CheckName("--project", project); err != nil {
+	if err := console.CheckName("--project", *project); err != nil {
 		return err
 	}
-	r.Project, r.Session, r.Request = project, id, rand.Text()
+	r.Session, r.Request = id, rand.Text()
 	return a.With(cmd.Context(), func(c *client.Client) error {
+		r.Project = *project
 		answer, err := c.Intent(cmd.Context(), r)
 		if err != nil {
 			return err
@@ -277,7 +278,7 @@ question as it is: what was said about its field stands.`,
 				if say.About == 0 {
 					return fault.New("usage/argument", "no field of an envelope").At("--about").Got(about).Want("goal, constraints, audience, scope or success")
 				}
-				return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Answer{Answer: say}})
+				return a.act(cmd, &project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Answer{Answer: say}})
 			}
 			return a.With(cmd.Context(), func(c *client.Client) error {
 				t := a.talk(c, project, nil)
@@ -288,7 +289,7 @@ question as it is: what was said about its field stands.`,
 					return fault.New("intent/phase", "session %q asks nothing now", t.s.Id).Want("--about FIELD says something unasked")
 				}
 				say.Pass = say.Text == ""
-				return a.act(cmd, t.project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Answer{Answer: say}})
+				return a.act(cmd, &t.project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Answer{Answer: say}})
 			})
 		},
 	}
@@ -312,7 +313,7 @@ whole. The record of the session keeps it. After the seal it takes a revision.`,
 				return fault.New("usage/argument", "no number of an answer").At("NUMBER").Got(args[1]).Want("one that \"loom pattern session %s\" shows", args[0])
 			}
 			strike.Number = uint32(n)
-			return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Strike{Strike: strike}})
+			return a.act(cmd, &project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Strike{Strike: strike}})
 		},
 	}
 	cmd.Flags().BoolVar(&strike.Restore, "undo", false, "have it hold again")
@@ -336,7 +337,7 @@ With --sign the seal is the CEO's, signed with her key.`,
 			if by.signs() {
 				return a.sealAsCEO(cmd, project, args[0], args[1], &by)
 			}
-			return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Seal{Seal: &loomv1.SealIntent{Digest: args[1]}}})
+			return a.act(cmd, &project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Seal{Seal: &loomv1.SealIntent{Digest: args[1]}}})
 		},
 	}
 	by.add(cmd)
@@ -353,7 +354,7 @@ names the one whose place it takes. What was said before holds, but for what you
 strike, and for answers to a question that you answer anew.`,
 		Example: "  loom pattern revise s1 \"the audience is another one\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Revise{Revise: &loomv1.ReviseIntent{Reason: args[1]}}})
+			return a.act(cmd, &project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Revise{Revise: &loomv1.ReviseIntent{Reason: args[1]}}})
 		},
 	}
 	console.ProjectFlag(cmd, &project)
@@ -370,7 +371,7 @@ cancels that step. With --draft what finished steps have left is kept, and
 "loom pattern resume" takes it up.`,
 		Example: "  loom pattern abort s1 --reason \"the deadline moved\" --draft",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Abort{Abort: abort}})
+			return a.act(cmd, &project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Abort{Abort: abort}})
 		},
 	}
 	cmd.Flags().StringVar(&abort.Reason, "reason", "", "`WHY`")

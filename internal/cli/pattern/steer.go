@@ -18,7 +18,7 @@ func (a *Commands) proceedSession() *cobra.Command {
 --step do one again: the step that failed, or one before it.`,
 		Example: "  loom pattern proceed s1\n  loom pattern proceed s1 --step 2",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Proceed{Proceed: on}})
+			return a.act(cmd, &project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Proceed{Proceed: on}})
 		},
 	}
 	cmd.Flags().Uint32Var(&on.Step, "step", 0, "do step `N`; 0 is the next one")
@@ -41,10 +41,10 @@ constraint that goes against the sealed intent is refused: that takes
 				return fault.New("usage/argument", "say something, or take something back").At("TEXT").Want("%s", console.SeeHelp(cmd))
 			}
 			if back.Number > 0 {
-				return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_TakeBack{TakeBack: back}})
+				return a.act(cmd, &project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_TakeBack{TakeBack: back}})
 			}
 			steer.Text = args[1]
-			return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Steer{Steer: steer}})
+			return a.act(cmd, &project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Steer{Steer: steer}})
 		},
 	}
 	cmd.Flags().BoolVar(&steer.Redirect, "redirect", false, "it is a constraint, and not a comment")
@@ -65,7 +65,7 @@ steps and its pattern say; or pattern, for what they say.`,
 			if t == loomv1.Tempo_TEMPO_UNSPECIFIED && args[1] != "pattern" {
 				return fault.New("usage/argument", "no tempo").At("TEMPO").Got(args[1]).Want("allegro, andante, adagio or pattern")
 			}
-			return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Tempo{Tempo: &loomv1.SetTempo{Tempo: t}}})
+			return a.act(cmd, &project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Tempo{Tempo: &loomv1.SetTempo{Tempo: t}}})
 		},
 	}
 	console.ProjectFlag(cmd, &project)
@@ -86,7 +86,7 @@ whose work is paused.`,
 			if step > 0 {
 				c = &loomv1.ChooseCompletion{Choice: loomv1.CompletionChoice_COMPLETION_CHOICE_STEP, Step: step}
 			}
-			return a.act(cmd, project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Choose{Choose: c}})
+			return a.act(cmd, &project, args[0], &loomv1.IntentRequest{Verb: &loomv1.IntentRequest_Choose{Choose: c}})
 		},
 	}
 	cmd.Flags().Uint32Var(&step, "step", 0, "do step `N` again")

@@ -41,7 +41,7 @@ first that a report matches counts. They are the project's own, which "loom up
 			})
 		},
 	}
-	cmd.Flags().StringVar(&name, "project", "", "`NAME` of the project (default: the host's only one)")
+	cmd.Flags().StringVar(&name, "project", "", "`NAME` of the project (default: the one you are in, else the host's only one)")
 	return cmd
 }
 
@@ -53,8 +53,7 @@ func registered(ctx context.Context, c *client.Client, name string) (*loomv1.Pro
 		return nil, err
 	}
 	if len(v.Projects) != 1 {
-		return nil, fault.New("project/unknown", "no project is named, and this deployment does not have exactly one").At("--project").
-			Want("name one; \"loom project list\" shows them")
+		return nil, console.NoProject()
 	}
 	return v.Projects[0], nil
 }

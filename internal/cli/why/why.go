@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -138,7 +137,7 @@ func whichProject(ctx context.Context, c *client.Client, name string) (*loomv1.P
 	}
 	fits := func(p *loomv1.ProjectConfig) bool { return p.Id == name }
 	if name == "" {
-		fits = func(p *loomv1.ProjectConfig) bool { _, in := here(p.Repository); return in }
+		fits = func(p *loomv1.ProjectConfig) bool { _, in := console.Inside(p.Repository); return in }
 	}
 	i := slices.IndexFunc(v.Projects, fits)
 	if i < 0 && len(v.Projects) == 1 && name == "" {
@@ -150,19 +149,6 @@ func whichProject(ctx context.Context, c *client.Client, name string) (*loomv1.P
 	return v.Projects[i], nil
 }
 
-// here returns where in a repository the working directory is.
-func here(top string) (rel string, in bool) {
-	dir, err := os.Getwd()
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
-	if err != nil {
-		return "", false
-	}
-	rel, err = filepath.Rel(top, dir)
-	return rel, err == nil && filepath.IsLocal(rel)
-}
-
 // pathIn returns a path as the repository has it.
 func pathIn(top, path string) string {
 	if filepath.IsAbs(path) {
@@ -172,7 +158,7 @@ func pathIn(top, path string) string {
 		if rel, err := filepath.Rel(top, path); err == nil {
 			path = rel
 		}
-	} else if rel, in := here(top); in {
+	} else if rel, in := console.Inside(top); in {
 		path = filepath.Join(rel, path)
 	}
 	return filepath.ToSlash(filepath.Clean(path))

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/cli/approval"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/net/client"
@@ -33,7 +32,7 @@ version that they began with. What comes with Loom no longer takes its place.`,
 			if err != nil {
 				return err
 			}
-			return a.apply(cmd.Context(), &by, name, def)
+			return a.apply(cmd.Context(), &by, &name, def)
 		},
 	}
 	by.Add(cmd)
@@ -42,7 +41,7 @@ version that they began with. What comes with Loom no longer takes its place.`,
 }
 
 // apply signs a definition and presents it over the CEO's own connection.
-func (a *Commands) apply(ctx context.Context, by *approval.OrderFlags, name string, def *loomv1.Definition) error {
+func (a *Commands) apply(ctx context.Context, by *approval.OrderFlags, named *string, def *loomv1.Definition) error {
 	key, err := approval.OpenKey(by.Key)
 	if err != nil {
 		return err
@@ -52,11 +51,12 @@ func (a *Commands) apply(ctx context.Context, by *approval.OrderFlags, name stri
 		if err != nil {
 			return err
 		}
+		name := *named
 		if name == "" && len(about.Projects) == 1 {
 			name = about.Projects[0]
 		}
 		if name == "" {
-			return fault.New("project/unknown", "no project is named, and this host does not have exactly one").At("--project").Want(`"loom project list" shows them`)
+			return console.NoProject()
 		}
 		signed, err := key.Define(about.Deployment, name, &loomv1.ChangeDefinition{Definition: def, Reason: by.Reason})
 		if err != nil {

@@ -161,7 +161,7 @@ func checkQuestion(g *graph.Graph, q *loomv1.GraphRequest) error {
 		bad("question", "no question %d", q.Question)
 	}
 	for _, end := range []struct{ where, id string }{{"id", q.Id}, {"to", q.To}} {
-		if needsNode(q.Question, end.where) {
+		if needsNode(q.Question, end.where) || end.id != "" && Of(end.id) == "" {
 			if _, ok := g.Node(end.id); !ok {
 				errs = append(errs, fault.New("graph/unknown-node", "there is no such decision").At(end.where).Got(end.id).Want("d1, d2 and so on"))
 			}

@@ -112,3 +112,21 @@ func TestGRAPH05_AgentsVoteForTheirOwnRole(t *testing.T) {
 		t.Errorf("an architect votes as the lead: %v", err)
 	}
 }
+
+// What is asked about a decision that is not there is refused, and not answered with nothing.
+func TestGRAPH05_AQuestionAboutNoDecisionIsRefused(t *testing.T) {
+	d := newDesk(t)
+	decision, _, _ := d.tie()
+	for _, question := range []loomv1.GraphQuestion{
+		loomv1.GraphQuestion_GRAPH_QUESTION_BALLOTS, loomv1.GraphQuestion_GRAPH_QUESTION_CONTEXT, loomv1.GraphQuestion_GRAPH_QUESTION_NARRATIVE,
+	} {
+		for _, id := range []string{"d99", "nonsense"} {
+			if _, err := d.s.Ask(&loomv1.GraphRequest{Question: question, Id: id}); fault.Code(err) != "graph/unknown-node" {
+				t.Errorf("%s of %s: %v, want graph/unknown-node", question, id, err)
+			}
+		}
+		if _, err := d.s.Ask(&loomv1.GraphRequest{Question: question, Id: decision}); err != nil {
+			t.Errorf("%s of %s: %v", question, decision, err)
+		}
+	}
+}

@@ -264,8 +264,13 @@ func (s *State) lookMemory(out *loomv1.View, q *loomv1.Query, limit int) error {
 		out.Memories = []*loomv1.MemoryEntry{e}
 		return nil
 	}
-	if strings.HasPrefix(q.Id, "m") && strings.Trim(q.Id[1:], "0123456789") == "" {
+	if q.Id != "" && Of(q.Id) == "" {
 		return fault.New("memory/unknown", "project %q remembers no such entry", s.cfg.ID).At("id").Got(q.Id)
+	}
+	if x, _ := s.attempt(q.Id); x == nil {
+		if err := s.Knows(q.Id); err != nil {
+			return err
+		}
 	}
 	if q.Filter == OfOffers {
 		return s.lookOffers(out, q, limit)

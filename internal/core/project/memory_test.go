@@ -301,7 +301,7 @@ func TestMEM01_TheMemoryIsListedInPagesAndSearched(t *testing.T) {
 	if got := d.remembered(&loomv1.Query{Text: "caches", Labels: []string{"alph"}}); !slices.Equal(got, []string{"m1 discovery alpha cache"}) {
 		t.Errorf("found with a tag: %q", got)
 	}
-	for q, code := range map[*loomv1.Query]string{{Id: "m9"}: "memory/unknown", {Filter: "lost"}: "usage/argument"} {
+	for q, code := range map[*loomv1.Query]string{{Id: "m9"}: "memory/unknown", {Id: "zz"}: "memory/unknown", {Id: "shop-99"}: "bead/unknown", {Filter: "lost"}: "usage/argument"} {
 		if _, err := d.s.Look(project.Memories, q); fault.Code(err) != code {
 			t.Errorf("%v: %v, want %s", q, err, code)
 		}

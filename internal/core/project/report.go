@@ -64,7 +64,7 @@ func (d *decision) checkReport(r *loomv1.ErrorReport) []*fault.Error {
 	var errs []*fault.Error
 	add := func(e *fault.Error) { errs = append(errs, e) }
 	if d.s.p.Config == nil || d.s.p.Latest[AutoBug] == "" {
-		return []*fault.Error{fault.New("submit/unknown-project", "project %q is not registered on this deployment", d.s.cfg.ID).At("project")}
+		return []*fault.Error{fault.New("project/unknown", "project %q is not registered on this deployment", d.s.cfg.ID).At("project")}
 	}
 	if _, err := subject.Parse("service", r.Service); err != nil {
 		add(fault.From(err))

@@ -143,12 +143,12 @@ func (d *decision) checkSubmission(sub *loomv1.Submission) []*fault.Error {
 		return []*fault.Error{fault.New("command/malformed", "nothing is submitted").At("submission")}
 	}
 	if d.s.p.Config == nil {
-		return []*fault.Error{fault.New("submit/unknown-project", "project %q is not registered on this deployment", d.s.cfg.ID).At("project")}
+		return []*fault.Error{fault.New("project/unknown", "project %q is not registered on this deployment", d.s.cfg.ID).At("project")}
 	}
 	var errs []*fault.Error
 	add := func(e *fault.Error) { errs = append(errs, e) }
 	if sub.Project != "" && sub.Project != d.s.cfg.ID {
-		add(fault.New("submit/unknown-project", "submission for another project was sent to %q", d.s.cfg.ID).At("project").Got(sub.Project))
+		add(fault.New("project/unknown", "submission for another project was sent to %q", d.s.cfg.ID).At("project").Got(sub.Project))
 	}
 	switch sub.Type {
 	case loomv1.BeadType_BEAD_TYPE_UNSPECIFIED, loomv1.BeadType_BEAD_TYPE_TASK, loomv1.BeadType_BEAD_TYPE_BUG:

@@ -32,7 +32,7 @@ import (
 // ask the tables too.
 var readAtRest = map[string]bool{
 	"project": false, "bead": false, "execution": true, "inbox": false, "graph": false, "lock": false, "workflow": false, "pause": false,
-	"permission": false, "memory": false, "session": false, "notices": false, "transcript": false, "blobs": false, "state": false, "ask": false,
+	"permission": false, "memory": false, "session": false, "conversation": false, "notices": false, "transcript": false, "blobs": false, "state": false, "ask": false,
 	"artifacts": false, "artifact": false,
 	"why": true, "history": true, "metrics": true, "cost": true,
 }

@@ -40,9 +40,6 @@ func (g *Graphs) AskFor(ctx context.Context, q *loomv1.GraphRequest, narrowed []
 		if err != nil {
 			return err
 		}
-		if saysNothing(q.Question, r) {
-			return fault.New("graph/unknown-node", "there is no such decision")
-		}
 		reply = r
 		return nil
 	})
@@ -51,20 +48,6 @@ func (g *Graphs) AskFor(ctx context.Context, q *loomv1.GraphRequest, narrowed []
 	}
 	reply.Quarantined = quarantined
 	return reply, nil
-}
-
-// saysNothing reports whether an answer about one decision is what a project says that
-// has no such decision.
-func saysNothing(q loomv1.GraphQuestion, r *loomv1.GraphReply) bool {
-	switch q {
-	case loomv1.GraphQuestion_GRAPH_QUESTION_BALLOTS:
-		return len(r.Ballots) == 0
-	case loomv1.GraphQuestion_GRAPH_QUESTION_NARRATIVE:
-		return len(r.GetNarrative().GetLines()) == 0
-	case loomv1.GraphQuestion_GRAPH_QUESTION_CONTEXT:
-		return len(r.GetContext().GetItems()) == 0
-	}
-	return false
 }
 
 // askEvery has each project answer a question; one that had not begun then is left out, and

@@ -49,7 +49,7 @@ func (n *Notices) check(ctx context.Context, q *loomv1.NoticesRequest) error {
 	view, id := project.Projects, ""
 	switch {
 	case owner == "":
-		return fault.New("id/malformed", "not an id of Loom's").At(aboutField(q)).Got(about).Want("PROJECT-NUMBER, for example shop-1")
+		return malformedID(aboutField(q), about)
 	case q.Execution != "":
 		view, id = project.Executions, q.Execution
 	case about != "":

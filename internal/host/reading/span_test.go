@@ -202,6 +202,11 @@ func TestMEM05_AnEntryIsFoundInItsProject(t *testing.T) {
 			t.Errorf("%s: %v, want %q", id, err, want)
 		}
 	}
+	for _, v := range []project.View{project.Beads, project.Executions, project.Inbox, project.Talks, project.Graph} {
+		if _, err := views.Answer(t.Context(), v, &loomv1.Query{Id: "nonsense"}, nil); fault.Code(err) != "id/malformed" {
+			t.Errorf("%s of nonsense: %v, want id/malformed", v, err)
+		}
+	}
 	page, err = views.Answer(t.Context(), project.Memories, &loomv1.Query{Id: "m2"}, []string{"shop"})
 	if err != nil || page.Memories[0].Text != "shop" {
 		t.Errorf("m2 for whoever may read shop alone: %v, %v", page.GetMemories(), err)

@@ -2,6 +2,7 @@ package reading
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/loomrun/loom/internal/agents/model/price"
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/host/journals"
 	"github.com/loomrun/loom/internal/host/registry"
 	"github.com/loomrun/loom/internal/store/projection"
@@ -47,6 +49,15 @@ func (t *Tables) Metrics(ctx context.Context, q *loomv1.MetricsRequest) (*loomv1
 	asOf := timestamppb.Now()
 	if err := t.CaughtUp(ctx, q.Project); err != nil {
 		return nil, err
+	}
+	if q.Process != "" {
+		known, err := t.Processes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(known, q.Process) {
+			return nil, fault.New("process/unknown", "no project has had such a process").At("process").Got(q.Process).Want("%s", suggest.Among(q.Process, known))
+		}
 	}
 	all, err := t.DB.Metrics(ctx, q)
 	return &loomv1.MetricsReply{Workflows: all, AsOf: asOf}, err

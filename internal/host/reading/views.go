@@ -41,6 +41,9 @@ func (s *Views) Answer(ctx context.Context, v project.View, q *loomv1.Query, nar
 	if q.Project == "" {
 		q.Project = s.meant(v, q)
 	}
+	if q.Project == "" && q.Id != "" && saysProject(v) { // else it would have said which
+		return nil, malformedID("id", q.Id)
+	}
 	var quarantined []string
 	if isOwnName(v, q) {
 		owner, others, err := s.holder(ctx, v, q, readable(s.Projects.All(), narrowed))
@@ -189,8 +192,17 @@ func validText(data []byte) string { return strings.ToValidUTF8(string(data), "\
 // only one.
 func (s *Views) meant(v project.View, q *loomv1.Query) string {
 	of := ""
-	if slices.Contains(spanned, v) && v != project.Definitions && v != project.Keys { // whose ids are names
+	if saysProject(v) || v == project.Memories || v == project.Sessions {
 		of = project.Of(cmp.Or(q.Id, q.Parent))
 	}
 	return cmp.Or(of, s.Projects.Only())
+}
+
+// saysProject reports whether every id of a view says which project it is of.
+func saysProject(v project.View) bool {
+	return slices.Contains([]project.View{project.Beads, project.Executions, project.Inbox, project.Talks, project.Graph}, v)
+}
+
+func malformedID(field, id string) error {
+	return fault.New("id/malformed", "not an id of Loom's").At(field).Got(id).Want("PROJECT-NUMBER, for example shop-1")
 }

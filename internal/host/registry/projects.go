@@ -88,7 +88,7 @@ func (p *Projects) Only() string {
 // Suggest adds the name of a project that may have been meant to an error about one
 // that does not exist; other errors it returns as they are.
 func (p *Projects) Suggest(err error) error {
-	if code := fault.Code(err); code != "submit/unknown-project" && code != "project/unknown" {
+	if fault.Code(err) != "project/unknown" {
 		return err
 	}
 	e := *fault.From(err)

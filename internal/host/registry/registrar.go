@@ -315,7 +315,7 @@ func (r *Registrar) register(ctx context.Context, c *loomv1.ProjectConfig, by *l
 	switch fault.Code(err) {
 	case "":
 		cmd.Keys = view.KeyOrders
-	case "submit/unknown-project", "project/unknown": // it has no events yet
+	case "project/unknown": // it has no events yet
 	default:
 		return err
 	}

@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -107,7 +106,9 @@ func (st *stream) run(ctx context.Context, page *loomv1.NoticesReply, wake <-cha
 		}
 		var err error
 		if page, err = st.s.page(ctx, st.q); err != nil {
-			st.end(err)
+			if ctx.Err() == nil { // else the reader has left in the middle of a page
+				st.end(err)
+			}
 			return
 		}
 	}
@@ -178,9 +179,6 @@ func (st *stream) beat() bool {
 
 // end tells why a stream ends.
 func (st *stream) end(err error) {
-	if errors.Is(err, context.Canceled) { // the reader has left in the middle of a page
-		return
-	}
 	if fault.Code(err) == "" || fault.Code(err) == "internal/error" {
 		st.s.log.Error("a stream broke off", "of", st.caller.name, "error", err)
 		err = fault.New("internal/error", "something went wrong inside; the host's log says what")

@@ -191,6 +191,36 @@ func TestSUB04_WhatCannotBeStreamedIsAProblem(t *testing.T) {
 	}
 }
 
+// Who leaves while a page is read is no fault of the host's, and its log is silent.
+func TestSUB04_WhoLeavesLeavesNoErrorInTheLog(t *testing.T) {
+	w := start(t)
+	for _, path := range []string{"/api/v1/events", "/api/v1/notices"} {
+		ctx, leave := context.WithCancel(t.Context())
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.s.URL()+path+"?project=slow", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer good-read")
+		left := make(chan error, 1)
+		go func() {
+			reply, err := http.DefaultClient.Do(r)
+			if err == nil {
+				_ = reply.Body.Close()
+			}
+			left <- err
+		}()
+		<-w.h.reading
+		leave()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, want that it was left", path, err)
+		}
+	}
+	w.s.Stop(context.WithoutCancel(t.Context()))
+	if log := w.logs.String(); log != "" {
+		t.Errorf("the log: %s", log)
+	}
+}
+
 func TestSUB04_AtMost64StreamsOfAToken(t *testing.T) {
 	longtest.Skip(t)
 	t.Parallel()

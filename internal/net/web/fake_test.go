@@ -34,13 +34,19 @@ type host struct {
 	journal []*loomv1.Notice // in the order in which a page has them
 	grown   map[chan struct{}]bool
 	pages   int
+	reading chan struct{} // a page of project "slow" is being read
 }
 
 func newHost() *host {
-	return &host{answers: map[string]proto.Message{}, grown: map[chan struct{}]bool{}, parts: []web.Part{{Name: "partitions"}}}
+	return &host{answers: map[string]proto.Message{}, grown: map[chan struct{}]bool{}, parts: []web.Part{{Name: "partitions"}}, reading: make(chan struct{}, 1)}
 }
 
-func (h *host) Call(_ context.Context, name string, from *loomv1.Identity, kind string, body []byte) proto.Message {
+func (h *host) Call(ctx context.Context, name string, from *loomv1.Identity, kind string, body []byte) proto.Message {
+	if strings.Contains(string(body), "slow") { // until whoever asks has left
+		h.reading <- struct{}{}
+		<-ctx.Done()
+		return &loomv1.NoticesReply{Error: fault.From(ctx.Err()).Proto()}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if name == "notices" {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"path"
 	"runtime/debug"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 )
 
 // handler is what every request goes through.
@@ -52,7 +54,15 @@ func (s *Server) handler() http.Handler {
 }
 
 func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
-	s.problem(w, r, fault.New("request/unknown", "there is no such route").At("path").Got(r.URL.Path).Want("/api/v1/openapi.json lists them"))
+	var known []string
+	for _, one := range routes() {
+		known = append(known, one.pattern)
+	}
+	hint := "/api/v1/openapi.json lists them"
+	if near := suggest.Nearest(r.URL.Path, known); near != "" {
+		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
+	}
+	s.problem(w, r, fault.New("request/unknown", "there is no such route").At("path").Got(r.URL.Path).Want("%s", hint))
 }
 
 // secure sets what browsers heed, whatever the answer is.

@@ -21,7 +21,9 @@ func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	f := fault.From(err)
 	if f.Code == "internal/error" {
-		s.log.Error("a request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+		if r.Context().Err() == nil { // else whoever asked has left, which ended it
+			s.log.Error("a request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+		}
 		f = fault.New("internal/error", "something went wrong inside; the host's log says what")
 	}
 	status := statusOf(f.Code)
@@ -50,7 +52,7 @@ var statuses = map[string]int{
 	"token/file":         http.StatusServiceUnavailable,
 	"session/unknown":    http.StatusUnauthorized,
 	"session/file":       http.StatusServiceUnavailable,
-	"request/unknown":    http.StatusNotFound,
+	"graph/unknown-node": http.StatusNotFound,
 	"request/method":     http.StatusMethodNotAllowed,
 	"request/host":       http.StatusMisdirectedRequest,
 	"request/too-many":   http.StatusTooManyRequests,

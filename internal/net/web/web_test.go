@@ -263,10 +263,21 @@ func TestHTTP_BadParametersAreToldByName(t *testing.T) {
 	}
 }
 
+func TestHTTP_ARouteThatIsNearlyOneIsNamed(t *testing.T) {
+	w := start(t)
+	for path, want := range map[string]string{
+		"/api/v1/bead": "did you mean \\\"/api/v1/beads\\\"? /api/v1/openapi.json", "/api/v1/zzzzzzzzzzz": "\"hint\":\"/api/v1/openapi.json",
+	} {
+		if a := w.do("GET", path, "", reader); a.status != 404 || a.code() != "request/unknown" || !strings.Contains(a.body, want) {
+			t.Errorf("%s: %d %s, want %s", path, a.status, a.body, want)
+		}
+	}
+}
+
 func TestHTTP_RefusalsOfServicesKeepTheirCode(t *testing.T) {
 	w := start(t)
 	for code, status := range map[string]int{
-		"bead/unknown": 404, "project/unknown": 404, "id/malformed": 400, "usage/argument": 400, "submit/empty-goal": 400, "submit/too-large": 422,
+		"bead/unknown": 404, "project/unknown": 404, "graph/unknown-node": 404, "id/malformed": 400, "usage/argument": 400, "submit/empty-goal": 400, "submit/too-large": 422,
 		"submit/key-reused": 409, "request/denied": 403, "host/unavailable": 503, "host/stopping": 503, "journal/chain": 500,
 		"position/beyond": 409, "projection/failed": 503, "internal/error": 500, "from/tomorrow": 500,
 	} {

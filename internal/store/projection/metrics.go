@@ -35,6 +35,27 @@ func (d *DB) Metrics(ctx context.Context, q *loomv1.MetricsRequest) ([]*loomv1.W
 	return all, nil
 }
 
+// Processes are the names of all processes and workflows that any project has had, in
+// their order.
+func (d *DB) Processes(ctx context.Context) (names []string, err error) {
+	rows, err := d.read.Load().QueryContext(ctx, `SELECT DISTINCT name FROM workflows ORDER BY name`)
+	if err != nil {
+		return nil, failed("list the processes", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, failed("list the processes", err)
+		}
+		names = append(names, name)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, failed("list the processes", err)
+	}
+	return names, nil
+}
+
 // arguments are what chosen chooses by; times are compared as texts.
 func arguments(q *loomv1.MetricsRequest) []any {
 	from, to := "", "~"
