@@ -310,6 +310,7 @@ func (d *draft) rules() {
 				d.refuse("process/rule", at("expect"), "only a regex rule says whether its pattern is expected")
 			}
 		}
+		d.replanning(&r, at)
 		for j, phase := range r.Phases {
 			if d.first(phase) < 0 {
 				d.refuse("process/rule", at("phases", j), "there is no phase %q", phase).Want("%s", suggest.Among(phase, d.ids()))

@@ -108,7 +108,7 @@ func (d *draft) guide() *loomv1.Guide {
 func rule(r *ruleFile) *loomv1.Rule {
 	return &loomv1.Rule{
 		Name: r.Name, Description: strings.TrimSpace(r.Description), Type: ruleTypes.value(r.Type), Check: r.Check, Target: r.Target,
-		Severity: severities.value(r.Severity), Wanted: r.Expect == "present", Phases: r.Phases, With: told(r.With),
+		Severity: severities.value(r.Severity), Wanted: r.Expect == "present", Phases: r.Phases, With: told(r.With), Replans: r.Replan,
 	}
 }
 

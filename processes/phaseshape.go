@@ -67,6 +67,7 @@ type (
 		Severity    string         `yaml:"severity"`
 		Expect      string         `yaml:"expect"`
 		Phases      []string       `yaml:"phases"`
+		Replan      bool           `yaml:"replan"`
 	}
 	memoryFile struct {
 		ExtractTypes       []memoryTypeFile `yaml:"extract_types"`

@@ -3,6 +3,7 @@ package processes
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -52,5 +53,24 @@ func (d *draft) mayReplan(p *phaseFile, at func(...any) []any) {
 	}
 	if kind, own := p.Outcome[workflow.ReplanField]; own && kind != "string" {
 		d.refuse("process/phase", at("outcome", workflow.ReplanField), "phase %q says in this field why the rest is to be planned anew, as a string", p.ID).Got(kind)
+	}
+}
+
+// replanning refuses a rule that has the rest planned anew where nothing comes of it: a
+// broken one that must hold is mended, one that needs judgment is judged too late, and only
+// a phase that may have the rest planned anew does.
+func (d *draft) replanning(r *ruleFile, at func(...any) []any) {
+	if !r.Replan {
+		return
+	}
+	switch {
+	case r.Severity == "error":
+		d.refuse("process/rule", at("replan"), "rule %q must hold, so its phase is mended and nothing is planned anew", r.Name).Want("severity: warning")
+	case r.Type == "" || r.Type == "llm":
+		d.refuse("process/rule", at("replan"), "rule %q needs judgment, and only one that needs none has the rest planned anew", r.Name).Want("another type, or an outcome that says why")
+	case !slices.ContainsFunc(d.Phases, func(p phaseFile) bool {
+		return p.MayReplan && (len(r.Phases) == 0 || slices.Contains(r.Phases, p.ID))
+	}):
+		d.refuse("process/rule", at("replan"), "no phase that rule %q is about may have the rest planned anew", r.Name).Want("may_replan: true in such a phase")
 	}
 }

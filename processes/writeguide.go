@@ -59,6 +59,9 @@ func (w *writer) rule(r *loomv1.Rule) {
 			w.line("expect: present")
 		}
 		w.key("phases", list(r.Phases))
+		if r.Replans {
+			w.line("replan: true")
+		}
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 var tools = []string{
 	"agent_list", "agent_stop", "agent_watch", "alpha_vantage", "apply_patch", "arxiv", "ask_user", "calculator", "chart_data",
 	"comparison_matrix", "content_search", "data_analysis", "decision_ballot", "decision_log", "decision_query", "decision_vote",
-	"delegate_task", "directory_list", "document_write", "file_edit", "file_read", "file_search", "file_write", "fred",
+	"delegate_task", "directory_list", "document_write", "file_edit", "file_read", "file_remove", "file_search", "file_write", "fred",
 	"git_blame", "git_diff", "git_log", "git_show", "git_status", "lsp_diagnostics", "memory_keep", "memory_search", "openalex",
 	"process", "reference_data", "sec_edgar", "shell", "spawn_agent", "spreadsheet", "sub_agent", "task_assign", "team_write",
 	"template_fill", "todo", "web_feed", "web_fetch", "web_search", "wikipedia", "world_bank",

@@ -47,7 +47,7 @@ func TestF39_NoRoleHasAllThree(t *testing.T) {
 // and the CEO. Whom a team's tools reach is counted apart.
 var apart = []string{
 	"agent_list", "agent_stop", "agent_watch", "ask_user", "calculator", "chart_data", "comparison_matrix",
-	"decision_ballot", "decision_log", "decision_query", "decision_vote", "delegate_task", "directory_list", "document_write", "file_search",
+	"decision_ballot", "decision_log", "decision_query", "decision_vote", "delegate_task", "directory_list", "document_write", "file_remove", "file_search",
 	"file_write", "git_status", "memory_keep", "memory_search", "process", "reference_data", "spawn_agent", "sub_agent", "task_assign", "team_write", "todo",
 }
 

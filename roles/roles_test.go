@@ -33,7 +33,7 @@ func TestROLE01_Builtin(t *testing.T) {
 			"reference_data sec_edgar alpha_vantage web_search web_fetch"
 	)
 	want := map[string]string{
-		"analyst":             read + " file_write file_edit " + knowledge + " decision_log team_write" + remember,
+		"analyst":             read + " file_write file_edit file_remove " + knowledge + " decision_log team_write" + remember,
 		"architect":           reporters + " todo " + gitJudge + remember,
 		"backend-engineer":    editors + " todo lsp_diagnostics" + remember,
 		"ceo":                 "",

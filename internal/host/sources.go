@@ -43,12 +43,15 @@ type Sources struct {
 	AlphaVantageKey string
 }
 
+// maxPage is how much of a page is taken, in bytes: reports come as pdf.
+const maxPage = 8 << 20
+
 // open makes the clients, or says what is wrong with a setting. It asks nobody.
 func (s Sources) open() (*tool.Sources, error) {
 	var out tool.Sources
 	var err error
 	if len(s.WebHosts) > 0 {
-		out.Web = fetch.New(fetch.Config{Hosts: s.WebHosts, Agent: "loom/" + Version})
+		out.Web = fetch.New(fetch.Config{Hosts: s.WebHosts, Agent: "loom/" + Version, Most: maxPage})
 	}
 	if out.Search, err = s.Search.Open("loom/"+Version, nil); err != nil {
 		return nil, err

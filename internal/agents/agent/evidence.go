@@ -12,7 +12,6 @@ import (
 
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/verify"
-	"github.com/loomrun/loom/internal/core/workflow"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -95,21 +94,6 @@ func (j *job) report(found []verify.Finding) []*loomv1.JudgedRule {
 		return n.GetPhase().GetPart() == loomv1.PhasePart_PHASE_PART_CHECK && n.Phase.Of == id
 	})
 	return verify.Report(id, j.brief.Node.Phase, j.rules(), found, verifier)
-}
-
-// sources are the addresses that tools have read in the turn, for work of a process.
-func (r *run) sources() (list []string) {
-	if r.brief.Node.Phase == nil {
-		return nil
-	}
-	for _, s := range r.t.Steps {
-		for _, read := range s.GetTool().GetResult().GetRead() {
-			if len(list) < workflow.MaxSources && len(read.Address) <= workflow.SourceBytes && !slices.Contains(list, read.Address) {
-				list = append(list, read.Address)
-			}
-		}
-	}
-	return list
 }
 
 // page returns the words of an address as tools of the turn have read them, "" if they

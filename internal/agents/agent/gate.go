@@ -135,7 +135,7 @@ func (j *job) delivers(tree *git.Worktree) func(context.Context, *loomv1.Outcome
 		}
 		if errs := verify.Errors(found); len(errs) > 0 {
 			j.found = errs
-			return fault.New(brokenCode(errs), "%s", strings.TrimSpace(verify.Text(errs))), nil
+			return fault.New(brokenCode(errs), "%s", strings.TrimSpace(verify.Text(found))), nil
 		}
 		old, err := j.untouched(ctx, tree)
 		if err != nil {
@@ -148,9 +148,25 @@ func (j *job) delivers(tree *git.Worktree) func(context.Context, *loomv1.Outcome
 			return fault.New("verify/untouched", "%s: as this step has left it before, and now it is done again", strings.Join(same, ", ")).
 				Want("mend it, or call finish once more if it is right as it is"), nil
 		}
-		return j.undeclared(ctx, tree)
+		if why, err := j.undeclared(ctx, tree); why != nil || err != nil {
+			return why, err
+		}
+		return j.warned(found), nil
 	}
 }
+
+// warned tells once of rules that are broken and need not hold; nil for none. It never uses
+// up the last refusal that a turn has: that would be a failure for the sake of a warning.
+func (j *job) warned(found []verify.Finding) *fault.Error {
+	if len(found) == 0 || slices.Contains(j.refusals, ruleWarning) || len(j.refusals) >= turn.Refusals-1 {
+		return nil
+	}
+	j.found = found
+	return fault.New(ruleWarning, "%s", strings.TrimSpace(verify.Text(found))).
+		Want("mend what is wrong, or call finish once more: this is no reason to refuse the work, and is noted")
+}
+
+const ruleWarning = "verify/warning"
 
 // guarded is a gate that has the files to itself.
 func (t *tree) guarded(gate func(context.Context, *loomv1.Outcome) (*fault.Error, error)) func(context.Context, *loomv1.Outcome) (*fault.Error, error) {

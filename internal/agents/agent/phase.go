@@ -38,6 +38,15 @@ func (j *job) phase(ctx context.Context) (*loomv1.Outcome, error) {
 	case loomv1.PhasePart_PHASE_PART_CONVERSATION:
 		return j.converse(ctx)
 	}
+	out, err := j.work(ctx)
+	if err == nil && out.Status == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
+		j.planAnewBySources(out)
+	}
+	return out, err
+}
+
+// work is the work of a phase itself.
+func (j *job) work(ctx context.Context) (*loomv1.Outcome, error) {
 	switch {
 	case j.brief.Node.Phase.Document != loomv1.DocumentStage_DOCUMENT_STAGE_UNSPECIFIED:
 		return j.document(ctx)
@@ -152,6 +161,7 @@ func (j *job) examined(dir string, out *loomv1.Outcome) (bad bool, err error) {
 	if j.refuted(out, found) {
 		return true, nil
 	}
+	j.planAnewByRules(out, found)
 	out.Notes = text(strings.TrimSpace(out.Notes + "\n" + verify.Text(found) + delivered(root.FS(), j.brief.Node.Phase)))
 	return false, nil
 }

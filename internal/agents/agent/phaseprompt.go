@@ -127,6 +127,7 @@ func (j *job) phasePrompt(files fs.FS) string {
 	} else {
 		p.listed(j, files, earlier)
 	}
+	p.read(j.brief)
 	return p.String()
 }
 

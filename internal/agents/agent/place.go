@@ -3,9 +3,11 @@ package agent
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/loomrun/loom/internal/agents/tool"
 	"github.com/loomrun/loom/internal/base/discard"
+	"github.com/loomrun/loom/internal/core/verify"
 	"github.com/loomrun/loom/internal/place/git"
 )
 
@@ -81,6 +83,21 @@ func (j *job) worktree(t *git.Worktree) tool.Workspace {
 	ws := j.place.look(t.Path())
 	ws.Memory = memories{j}
 	ws.ReadOnly, ws.GitDir, ws.Index, ws.Base = false, t.GitDir(), t.Index(), t.Base()
+	ws.Kept = j.ofOthers
 	ws.Sparse = t.Cone().Listed()
 	return ws
+}
+
+// ofOthers says whose deliverable a file of the worktree is, where it is another phase's.
+func (j *job) ofOthers(path string) string {
+	own := func(d verify.Deliverable) bool { return d.Name == path }
+	if slices.ContainsFunc(verify.Deliverables(j.brief.Node.GetPhase()), own) {
+		return ""
+	}
+	for _, n := range j.brief.Definition.GetNodes() {
+		if isWork(n) && slices.ContainsFunc(verify.Deliverables(n.Phase), own) {
+			return "phase " + n.Id + " delivers it"
+		}
+	}
+	return ""
 }

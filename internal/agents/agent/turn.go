@@ -129,7 +129,8 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 		case turn.RunTools:
 			err = r.runTools(ctx, s.Calls)
 		case turn.Finish:
-			s.Outcome.Sources, r.job.page = r.sources(), r.page(ctx)
+			r.noteSources(s.Outcome)
+			r.job.page = r.page(ctx)
 			if s.Outcome.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS {
 				return s.Outcome, nil
 			}
@@ -154,7 +155,7 @@ func (r *run) steps(ctx context.Context, ws tool.Workspace) (*loomv1.Outcome, er
 			}
 			out, err := r.stopped(ctx, s)
 			if err == nil {
-				out.Sources = r.sources()
+				r.noteSources(out)
 			}
 			return out, err
 		default:

@@ -51,7 +51,7 @@ type tool struct {
 // catalogue lists every tool there is, in the order in which models see them.
 var catalogue = sync.OnceValue(func() []*tool {
 	list := []*tool{
-		fileRead, fileWrite, fileEdit, applyPatch, fileSearch, contentSearch, directoryList,
+		fileRead, fileWrite, fileEdit, fileRemove, applyPatch, fileSearch, contentSearch, directoryList,
 		shell, process, lspDiagnostics, gitStatus, gitDiff, gitLog, gitShow, gitBlame, decisionLog, decisionQuery, decisionVote, decisionBallot, memoryKeep, memorySearch,
 		calculate, spreadsheet, documentWrite, chartData, comparisonMatrix, templateFill, dataAnalysis,
 		webFetch, webSearch, webFeed, wikipedia, arxiv, openAlex, secEDGAR, alphaVantage, fred, worldBank, referenceData, todo, outputRead,

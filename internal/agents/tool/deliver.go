@@ -112,7 +112,7 @@ func at(file string, err error) error {
 
 // filing are the tools that write files of the workspace.
 var filing = []string{
-	"file_write", "file_edit", "apply_patch", "spreadsheet", "document_write", "chart_data", "comparison_matrix", "template_fill",
+	"file_write", "file_edit", "file_remove", "apply_patch", "spreadsheet", "document_write", "chart_data", "comparison_matrix", "template_fill",
 }
 
 // ChangesFiles reports whether a tool can change files of the workspace, other

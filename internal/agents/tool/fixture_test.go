@@ -13,7 +13,7 @@ import (
 )
 
 var everything = []string{
-	"file_read", "file_write", "file_edit", "apply_patch", "file_search", "content_search", "directory_list",
+	"file_read", "file_write", "file_edit", "file_remove", "apply_patch", "file_search", "content_search", "directory_list",
 	"shell", "process", "lsp_diagnostics", "git_status", "git_diff", "git_log", "git_show", "git_blame", "decision_log", "decision_query", "decision_vote", "decision_ballot", "memory_keep", "memory_search",
 	"calculator", "spreadsheet", "document_write", "chart_data", "comparison_matrix", "template_fill", "data_analysis",
 	"web_fetch", "web_search", "web_feed", "wikipedia", "arxiv", "openalex", "sec_edgar", "alpha_vantage", "fred", "world_bank", "reference_data", "todo", "output_read",

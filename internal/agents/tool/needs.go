@@ -123,7 +123,7 @@ func reading(name string, run func(context.Context, *Set, *loomv1.ToolCall) Resu
 			mu.Lock()
 			defer mu.Unlock()
 			if len(list) < mostRead {
-				list = append(list, readOf(address, p))
+				list = append(list, readOf(ctx, address, p))
 			}
 		}), s, call)
 		mu.Lock()
@@ -133,9 +133,9 @@ func reading(name string, run func(context.Context, *Set, *loomv1.ToolCall) Resu
 	}
 }
 
-func readOf(address string, p *fetch.Page) Read {
+func readOf(ctx context.Context, address string, p *fetch.Page) Read {
 	r := Read{Address: address, MediaType: p.Type, Body: p.Body}
-	title, text, err := p.Text()
+	title, text, err := wordsOf(ctx, p)
 	if err == nil && text != string(p.Body) {
 		r.Text = text
 	}

@@ -114,7 +114,7 @@ func (s *Set) planned(f patch.File) ([]pending, error) {
 	}
 	if f.Action == patch.Delete {
 		c.said = "deleted " + c.path
-		return []pending{c}, nil
+		return []pending{c}, s.mayGo(c.path)
 	}
 	if binary(c.old) {
 		return nil, fault.New("tool/failed", "the file is not text").At(f.Path)
@@ -127,6 +127,9 @@ func (s *Set) planned(f patch.File) ([]pending, error) {
 	if f.To == "" {
 		c.new, c.said = []byte(text), "changed "+edited
 		return []pending{c}, nil
+	}
+	if err := s.mayGo(c.path); err != nil {
+		return nil, err
 	}
 	to, err := s.fresh(f.To)
 	if err != nil {

@@ -29,13 +29,25 @@ func (s *Set) readPicture(p place, media string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	r, err := pictured(p.path, media, data)
+	if err != nil {
+		return Result{}, fault.From(err).At("path").Got(p.path)
+	}
+	return r, nil
+}
+
+// pictured is the result of looking at a picture.
+func pictured(name, media string, data []byte) (Result, error) {
 	size, _, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
-		return Result{}, fault.New("tool/failed", "the file begins like %s, and its size cannot be read", media).At("path").Got(p.path)
+		return Result{}, fault.New("tool/failed", "it begins like %s, and its size cannot be read", media)
 	}
-	text := fmt.Sprintf("%s: a picture, %s, %d x %d pixels, %d bytes", p.path, media, size.Width, size.Height, len(data))
+	text := fmt.Sprintf("%s: a picture, %s, %d x %d pixels, %d bytes", name, media, size.Width, size.Height, len(data))
 	if size.Width < 1 || size.Height < 1 || max(size.Width, size.Height) > maxSide {
-		return Result{}, fault.New("tool/too-large", "%s; one of at most %d pixels a side is shown", text, maxSide).At("path").Got(p.path)
+		return Result{}, fault.New("tool/too-large", "%s; one of at most %d pixels a side is shown", text, maxSide)
+	}
+	if len(data) > maxPicture {
+		return Result{}, fault.New("tool/too-large", "%s; one of at most %d bytes is shown", text, maxPicture)
 	}
 	r := done(text+"\n", "%s", text)
 	r.Picture = &Picture{MediaType: media, Width: size.Width, Height: size.Height, Data: data}

@@ -43,6 +43,10 @@ type Workspace struct {
 	// ReadOnly denies file_write, file_edit and apply_patch. It does not bind shell.
 	ReadOnly bool
 
+	// Kept says why a file may not be removed, by its path; "" if it may. Nil means that
+	// each may. It does not bind shell.
+	Kept func(path string) string
+
 	// Exec says whether and how shell may run.
 	Exec Policy
 

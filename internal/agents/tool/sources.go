@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/loomrun/loom/internal/agents/source/alphavantage"
@@ -12,6 +13,8 @@ import (
 	"github.com/loomrun/loom/internal/agents/source/opendata"
 	"github.com/loomrun/loom/internal/agents/source/reference"
 	"github.com/loomrun/loom/internal/agents/source/search"
+	"github.com/loomrun/loom/internal/base/fault"
+	others "github.com/loomrun/loom/internal/craft/foreign"
 	"github.com/loomrun/loom/internal/craft/sheet"
 )
 
@@ -52,8 +55,8 @@ var webFetch = asking(source{"name each host that may be asked with --source web
 	Spec{
 		Name:  "web_fetch",
 		Class: reads,
-		Description: "Get a page of the web: HTML as Markdown, other text as it is. Only hosts that the operator allows. " +
-			"Cite address and day.",
+		Description: "Get a page of the web: HTML as Markdown, what a pdf, docx, xlsx or pptx says, a picture, other text as it is. " +
+			"Only hosts that the operator allows. Cite address and day.",
 		Schema: schema(`"url"`, `
 			"url": {"type": "string", "minLength": 1, "maxLength": 4096},
 			"offset": {"type": "integer", "minimum": 1, "description": "first character, from 1"}`),
@@ -72,7 +75,12 @@ func fetchPage(ctx context.Context, j job, a fetchArguments) (Result, error) {
 	if err != nil {
 		return Result{}, answered(ctx, err)
 	}
-	title, text, err := page.Text()
+	if media := http.DetectContentType(page.Body); pictures[media] {
+		r, err := pictured(page.URL.String(), media, page.Body)
+		r.Output = asked + r.Output
+		return r, err
+	}
+	title, text, err := wordsOf(ctx, page)
 	if err != nil {
 		return Result{}, err
 	}
@@ -95,6 +103,18 @@ func fetchPage(ctx context.Context, j job, a fetchArguments) (Result, error) {
 		out += "]\n"
 	}
 	return done(out, "%s: %d characters", page.URL.Host, len(runes)), nil
+}
+
+// wordsOf is what a page says, whatever it is written in.
+func wordsOf(ctx context.Context, p *fetch.Page) (title, text string, err error) {
+	if !others.Known(p.Body) {
+		return p.Text()
+	}
+	d, err := others.Read(p.Body, ctx.Err)
+	if err != nil {
+		return "", "", fault.New("source/refused", "the page is not text but a file of %d bytes, and %s", len(p.Body), fault.From(err).Proto().Message)
+	}
+	return "", d.Markdown(), nil
 }
 
 var webSearch = asking(source{"name a search engine with --source search=URL or search=duckduckgo, or give BRAVE_API_KEY or KAGI_API_KEY", func(s Sources) bool { return s.Search != nil }},

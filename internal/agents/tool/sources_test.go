@@ -1,8 +1,13 @@
 package tool_test
 
 import (
+	"bytes"
 	"fmt"
+	"image"
+	"image/png"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -35,6 +40,19 @@ func world(t testing.TB) (s *tool.Set, root string) {
 	net.Serve("export.arxiv.org", say("application/atom+xml", `<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>http://arxiv.org/abs/2101.1v1</id><published>2021-01-02T00:00:00Z</published><title>On looms</title><summary>They weave.</summary><author><name>A. Ann</name></author></entry></feed>`))
 	net.Serve("api.openalex.org", say("application/json", `{"results":[{"id":"https://openalex.org/W1","doi":"https://doi.org/10.1/x","display_name":"On looms","publication_year":2020,"cited_by_count":7,"authorships":[{"author":{"display_name":"A. Ann"}}],"abstract_inverted_index":{"They":[0],"weave.":[1]}}]}`))
 	net.Serve("api.stlouisfed.org", say("application/json", `{"count":3,"observations":[{"date":"2024-01-01","value":"3.7"}]}`))
+	for name, kind := range map[string]string{"libreoffice.pdf": "application/pdf", "libreoffice.xlsx": "application/octet-stream"} {
+		data, err := os.ReadFile(filepath.Join("..", "..", "craft", "foreign", "testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		site.Handle("/"+name, say(kind, string(data)))
+	}
+	var dot bytes.Buffer
+	if err := png.Encode(&dot, image.NewGray(image.Rect(0, 0, 3, 2))); err != nil {
+		t.Fatal(err)
+	}
+	site.Handle("/dot.png", say("image/png", dot.String()))
+	site.Handle("/torn.pdf", say("application/pdf", "%PDF-1.7\nnothing more"))
 	site.Handle("/long", say("text/plain", strings.Repeat("ä", 70_000)))
 	net.Serve("www.example.com", site)
 	net.Serve("search.example.net", say("application/json", `{"results":[{"title":"Prices of 2025","url":"https://www.example.com/prices","content":"They rose."}]}`))
@@ -109,6 +127,39 @@ func TestTOOL07_SourcesAnswer(t *testing.T) {
 		t.Errorf("the rest of a long page has %d bytes", len(long.Output))
 	}
 	says(t, ok(t, do(t, s, "web_fetch", args{"url": "https://www.example.com/long"})), "[characters 1 to 65536 of 70000; go on with offset 65537]")
+}
+
+// What a page says that is a file of an office program, or a picture, is read as one of the
+// workspace is, and its words are kept for citations.
+func TestTOOL07_FilesOfTheWebAreRead(t *testing.T) {
+	s, root := world(t)
+	for _, name := range []string{"libreoffice.pdf", "libreoffice.xlsx"} {
+		data, err := os.ReadFile(filepath.Join("..", "..", "craft", "foreign", "testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file := ok(t, do(t, s, "file_read", args{"path": name})).Output
+		r := ok(t, do(t, s, "web_fetch", args{"url": "https://www.example.com/" + name}))
+		lines := 0
+		for line := range strings.Lines(file) {
+			if _, words, is := strings.Cut(strings.TrimSpace(line), "\t"); is && strings.Contains(words, "|") {
+				lines++
+				says(t, r, words)
+			}
+		}
+		if lines == 0 || len(r.Read) != 1 || !strings.Contains(r.Output, r.Read[0].Text[:40]) {
+			t.Errorf("%s: %d lines of tables, and it is said to have read %d pages\n%s", name, lines, len(r.Read), r.Output)
+		}
+	}
+	if r := ok(t, do(t, s, "web_fetch", args{"url": "https://www.example.com/dot.png"})); r.Picture == nil || r.Picture.Width != 3 || r.Picture.Height != 2 {
+		t.Errorf("the picture is %+v", r.Picture)
+	}
+	if r := do(t, s, "web_fetch", args{"url": "https://www.example.com/torn.pdf"}); r.Code != "source/refused" {
+		t.Errorf("a torn pdf: %s", r.Output)
+	}
 }
 
 func TestTOOL07_SourcesRefuse(t *testing.T) {

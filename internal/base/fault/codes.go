@@ -258,6 +258,7 @@ var codes = map[string]Exit{
 	// What processes deliver.
 	"verify/deliverable": WorkFailed,
 	"verify/rule":        WorkFailed,
+	"verify/warning":     WorkFailed,
 	"verify/review":      WorkFailed,
 	"verify/hook":        WorkFailed,
 	"verify/nothing":     WorkFailed,

@@ -199,6 +199,20 @@ func (d *decision) abandon(child string) error {
 	return d.run(x).CloseNow("attempt " + x.ParentAttempt + ", which it worked for, has ended")
 }
 
+// cited gives an outcome what another has read: a later phase may cite it.
+func cited(out, o *loomv1.Outcome) {
+	for i, a := range o.Sources {
+		if len(out.Sources) == workflow.MaxSources || slices.Contains(out.Sources, a) {
+			continue
+		}
+		digest := ""
+		if i < len(o.SourceDigests) {
+			digest = o.SourceDigests[i]
+		}
+		out.Sources, out.SourceDigests = append(out.Sources, a), append(out.SourceDigests, digest)
+	}
+}
+
 // result is what a child's end is to its parent: its status, and in the notes
 // what its last nodes had to say and what it left out. A document that it made is shown
 // with it.
@@ -215,11 +229,7 @@ func (s *State) result(child *loomv1.Execution) *loomv1.Outcome {
 	for _, n := range s.p.Definitions[child.DefinitionHash].GetNodes() {
 		if o := child.Nodes[n.Id].GetOutcome(); o != nil {
 			tell(&notes, n.Id, o)
-			for _, a := range o.Sources { // which a later phase may cite
-				if len(out.Sources) < workflow.MaxSources && !slices.Contains(out.Sources, a) {
-					out.Sources = append(out.Sources, a)
-				}
-			}
+			cited(out, o)
 			if o.Document != nil {
 				out.Document = proto.CloneOf(o.Document)
 			}

@@ -157,7 +157,7 @@ func fits(n *node, out *loomv1.Outcome) error {
 	if err := fitsJudged(n, out.Judged); err != nil {
 		return err
 	}
-	if err := fitsSources(n, out.Sources); err != nil {
+	if err := fitsSources(n, out); err != nil {
 		return err
 	}
 	return fitsFields(n, out)
@@ -205,12 +205,19 @@ const ReplanField = "replan"
 const (
 	MaxSources  = 128
 	SourceBytes = 512
+	maxDigest   = 16
 )
 
 // fitsSources refuses what work of no process has read, and more than is kept.
-func fitsSources(n *node, list []string) error {
+func fitsSources(n *node, out *loomv1.Outcome) error {
+	list := out.Sources
 	if len(list) > 0 && n.Phase == nil && n.Process == "" || len(list) > MaxSources {
 		return invalid("sources", "node %q is of no process, or it names more than %d sources", n.Id, MaxSources)
+	}
+	for i, d := range out.SourceDigests {
+		if i >= len(list) || len(d) > maxDigest {
+			return invalid(fmt.Sprintf("source_digests[%d]", i), "a source has one, of at most %d bytes", maxDigest)
+		}
 	}
 	for i, s := range list {
 		if s == "" || len(s) > SourceBytes {

@@ -1938,7 +1938,9 @@ type Rule struct {
 	// Phases that it is about; empty for all.
 	Phases []string `protobuf:"bytes,8,rep,name=phases,proto3" json:"phases,omitempty"`
 	// What its type is told beside check: bounds, names, columns, a schema.
-	With          *structpb.Struct `protobuf:"bytes,9,opt,name=with,proto3" json:"with,omitempty"`
+	With *structpb.Struct `protobuf:"bytes,9,opt,name=with,proto3" json:"with,omitempty"`
+	// Where it is broken, the phases to come are planned anew, if the phase may ask for that.
+	Replans       bool `protobuf:"varint,10,opt,name=replans,proto3" json:"replans,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2034,6 +2036,13 @@ func (x *Rule) GetWith() *structpb.Struct {
 		return x.With
 	}
 	return nil
+}
+
+func (x *Rule) GetReplans() bool {
+	if x != nil {
+		return x.Replans
+	}
+	return false
 }
 
 // MemoryType is a kind of knowledge that a process wants kept.
@@ -4362,7 +4371,10 @@ type Outcome struct {
 	Judged []*JudgedRule `protobuf:"bytes,16,rep,name=judged,proto3" json:"judged,omitempty"`
 	// Addresses that tools read in the turn, set by the runtime: what a citation may
 	// resolve to. At most 128 of at most 512 bytes.
-	Sources       []string `protobuf:"bytes,17,rep,name=sources,proto3" json:"sources,omitempty"`
+	Sources []string `protobuf:"bytes,17,rep,name=sources,proto3" json:"sources,omitempty"`
+	// Of each of sources, the first 16 hex digits of the SHA-256 of its words as the turn
+	// read them last; "" where it changes by itself, as a feed does. Set by the runtime.
+	SourceDigests []string `protobuf:"bytes,18,rep,name=source_digests,json=sourceDigests,proto3" json:"source_digests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4512,6 +4524,13 @@ func (x *Outcome) GetJudged() []*JudgedRule {
 func (x *Outcome) GetSources() []string {
 	if x != nil {
 		return x.Sources
+	}
+	return nil
+}
+
+func (x *Outcome) GetSourceDigests() []string {
+	if x != nil {
+		return x.SourceDigests
 	}
 	return nil
 }
@@ -6386,7 +6405,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bscan_for\x18\b \x03(\tR\ascanFor\x12-\n" +
 	"\x12workspace_guidance\x18\t \x01(\tR\x11workspaceGuidance\x12\x1b\n" +
 	"\task_tools\x18\n" +
-	" \x03(\tR\baskTools\"\x9d\x02\n" +
+	" \x03(\tR\baskTools\"\xb7\x02\n" +
 	"\x04Rule\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12%\n" +
@@ -6396,7 +6415,9 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bseverity\x18\x06 \x01(\x0e2\x11.loom.v1.SeverityR\bseverity\x12\x16\n" +
 	"\x06wanted\x18\a \x01(\bR\x06wanted\x12\x16\n" +
 	"\x06phases\x18\b \x03(\tR\x06phases\x12+\n" +
-	"\x04with\x18\t \x01(\v2\x17.google.protobuf.StructR\x04with\"B\n" +
+	"\x04with\x18\t \x01(\v2\x17.google.protobuf.StructR\x04with\x12\x18\n" +
+	"\areplans\x18\n" +
+	" \x01(\bR\areplans\"B\n" +
 	"\n" +
 	"MemoryType\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12 \n" +
@@ -6631,7 +6652,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bClaimant\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xfc\x04\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\xa3\x05\n" +
 	"\aOutcome\x12.\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x16.loom.v1.OutcomeStatusR\x06status\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x14\n" +
@@ -6650,7 +6671,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x04left\x18\x0e \x03(\v2\x12.loom.v1.NamedBlobR\x04left\x12\x12\n" +
 	"\x04gaps\x18\x0f \x03(\tR\x04gaps\x12+\n" +
 	"\x06judged\x18\x10 \x03(\v2\x13.loom.v1.JudgedRuleR\x06judged\x12\x18\n" +
-	"\asources\x18\x11 \x03(\tR\asources\"K\n" +
+	"\asources\x18\x11 \x03(\tR\asources\x12%\n" +
+	"\x0esource_digests\x18\x12 \x03(\tR\rsourceDigests\"K\n" +
 	"\tNamedBlob\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\acontent\x18\x02 \x01(\v2\x10.loom.v1.BlobRefR\acontent\"\xa3\x01\n" +
