@@ -107,6 +107,7 @@ func TestDOC03_TheProcessGoesByOwnRulesAndStyles(t *testing.T) {
 		"house/rules.yaml:1:1":                    {map[string]any{"rules": "house/rules.yaml"}, []git.File{{Path: "house/rules.yaml", Data: []byte("rule: []\n")}}},
 		"house/style.json: primaryColour":         {map[string]any{"style": "house/style.json"}, []git.File{{Path: "house/style.json", Data: []byte(`{"primaryColour": "#123456"}`)}}},
 		"context.clauses: there is no such file ": {map[string]any{"clauses": "none.yaml"}, nil},
+		"there are budget, business-model, contract, memo, minutes, pitch, proposal, report, specification, status": {map[string]any{"template": "bid"}, nil},
 	} {
 		out := made(tt.context, tt.files...)
 		if all := out.Summary + "\n" + out.Notes; out.Status != loomv1.OutcomeStatus_OUTCOME_STATUS_FAILURE || !strings.Contains(all, want) || out.Change != nil {

@@ -51,7 +51,7 @@ func (w *work) docx(f *flow) (*Result, error) {
 	p.add("word/document.xml", body)
 	p.add("word/styles.xml", d.styles())
 	p.add("word/numbering.xml", d.numbering())
-	p.add("word/settings.xml", xmlHead+`<w:settings `+wordSpace+`><w:zoom w:percent="100"/><w:defaultTabStop w:val="720"/><w:characterSpacingControl w:val="doNotCompress"/>`+d.noteSettings()+`<w:compat><w:compatSetting w:name="compatibilityMode" w:uri="http://schemas.microsoft.com/office/word" w:val="15"/></w:compat><w:themeFontLang w:val="`+esc(f.style.lang)+`"/></w:settings>`)
+	p.add("word/settings.xml", xmlHead+`<w:settings `+wordSpace+`><w:zoom w:percent="100"/><w:defaultTabStop w:val="720"/><w:characterSpacingControl w:val="doNotCompress"/>`+d.fieldSettings()+d.noteSettings()+`<w:compat><w:compatSetting w:name="compatibilityMode" w:uri="http://schemas.microsoft.com/office/word" w:val="15"/></w:compat><w:themeFontLang w:val="`+esc(f.style.lang)+`"/></w:settings>`)
 	p.add("word/header1.xml", xmlHead+`<w:hdr `+wordSpace+`><w:p><w:pPr><w:pStyle w:val="Header"/></w:pPr>`+text(f.style.header, "")+`</w:p></w:hdr>`)
 	p.add("word/footer1.xml", d.footer())
 	d.footnotes(p)
@@ -86,6 +86,15 @@ type wordFile struct {
 	noted    map[int]bool // footnotes that were named
 	lists    int          // numbered lists, each of which begins with 1
 	b        strings.Builder
+}
+
+// fieldSettings have a word processor compute the contents as it opens the file: its fonts
+// have other widths than those that the pages were counted with.
+func (d *wordFile) fieldSettings() string {
+	if !d.f.style.contents {
+		return ""
+	}
+	return `<w:updateFields w:val="true"/>`
 }
 
 func (d *wordFile) body() (string, error) {
@@ -242,8 +251,16 @@ func (d *wordFile) block(x block, itemFollows bool) {
 	case "figure":
 		d.figure(x)
 	default:
-		d.paragraph("BodyText", "", d.runs(x.runs))
+		d.paragraph("BodyText", announces(x), d.runs(x.runs))
 	}
+}
+
+// announces keeps a paragraph that ends in a colon on the page of what follows.
+func announces(x block) string {
+	if n := len(x.runs); n == 0 || !strings.HasSuffix(strings.TrimSpace(x.runs[n-1].Text), ":") {
+		return ""
+	}
+	return `<w:keepNext/>`
 }
 
 // sectionMark is a bookmark's name, which has letters, digits and _ alone, 40 at most.

@@ -90,6 +90,9 @@ func TestDOC06_DocxHasWhatWordProcessorsLookFor(t *testing.T) {
 			t.Errorf("no field %s in %q", f, fields)
 		}
 	}
+	if n := len(parseXML(t, files["word/settings.xml"]).all("updateFields")); n != 1 {
+		t.Errorf("the contents are not computed on opening: %d", n)
+	}
 	if n := len(doc.all("tblHeader")); n != 3 {
 		t.Errorf("%d header rows, want 3", n)
 	}
@@ -306,5 +309,19 @@ func TestDOC06_DowngradesAreTold(t *testing.T) {
 		if _, err := Render(tt.m, tt.format, Options{}); fault.Code(err) != "document/format" {
 			t.Errorf("%T as %s: %v, want document/format", tt.m, tt.format, err)
 		}
+	}
+}
+
+// What announces a list stands on its page.
+func TestDOC06_AParagraphThatAnnouncesStaysWithWhatFollows(t *testing.T) {
+	d := &loomv1.DocumentSpec{Version: "0.2", Title: "T", Sections: []*loomv1.DocumentSection{{Id: "a", Heading: "A", Body: "Plain.\n\nThree **things**:\n\nPlain: no.", Bullets: []string{"one"}}}}
+	var kept []string
+	for _, p := range parseXML(t, unzip(t, render(t, "colon", d, "docx").Data)["word/document.xml"]).all("p") {
+		if len(p.all("keepNext")) > 0 {
+			kept = append(kept, p.text("t"))
+		}
+	}
+	if want := []string{"Three things:"}; !slices.Equal(kept, want) {
+		t.Errorf("kept with what follows are %q, want %q", kept, want)
 	}
 }
