@@ -46,7 +46,7 @@ func (o *oracle) escalated(x *execution, n *nodeOracle, a *loomv1.Approval) {
 	if n.def.Kind == loomv1.NodeKind_NODE_KIND_VERIFY && n.number >= 3 {
 		o.w.see("verification fails three times, then the CEO")
 	}
-	if code == "agent/none-live" && o.live(n.last.role) {
+	if code == "agent/none-live" && o.live(n.last.role) && !o.untaken(n.last) {
 		o.broken(22, "%s is escalated because nobody of role %s is there, and somebody is", a.Node, n.last.role)
 	}
 	if code == "attempt/exhausted" && n.number < n.def.MaxAttempts+n.extra {

@@ -305,9 +305,8 @@ func (o *oracle) childDelivered(e *loomv1.Event, f *loomv1.ChildDelivered) {
 	}
 	o.w.see("child delivers")
 	a.given, a.role = true, f.Role
-	if f.Deadline.AsTime().After(a.end()) {
-		a.deadline, a.heldFor = f.Deadline.AsTime(), a.x.heldFor
-	}
+	o.clocks(a, false)
+	a.most, a.took = workflow.DefaultTimeout, 0
 }
 
 // childStarted links an attempt with who does its work.

@@ -104,6 +104,9 @@ var bugs = slices.Concat([]bug{
 		return r.backOff(n)
 	}
 	return r.giveUp(n, TimedOut, why)`, ""},
+	{"time in the queue counts", flow + "claim.go", `		return a.Deadline.AsTime().Add(max(r.Now.Sub(queuedAt(a)), 0))`, `		return a.Deadline.AsTime()`, ""},
+	{"time begins anew with each claim", flow + "claim.go", `	case a.Deadline != nil:`, `	case false:`, ""},
+	{"a deadline passes while its attempt is queued", flow + "view.go", `	case isQueued(st.GetAttempt()): // its`, `	case false: // its`, ""},
 	{"a deadline never passes", flow + "view.go", `	case st.GetAttempt().GetDeadline() != nil:`, `	case false:`, ""},
 	{"a backoff never ends", flow + "view.go", `		return st.RetryAt.AsTime(), x.HaltedBy == ""`, `		return st.RetryAt.AsTime(), false`, ""},
 	{"a released attempt keeps its generation", flow + "claim.go", `why.Generation = a.Generation + 1`, `why.Generation = a.Generation`, ""},

@@ -283,8 +283,30 @@ func (o *oracle) outstanding(x *execution) bool {
 	return slices.ContainsFunc(o.open, func(a *attempt) bool { return a.x == x })
 }
 
-// end is when an attempt times out, as far as its execution was held until now.
-func (a *attempt) end() time.Time { return a.deadline.Add(a.x.heldFor - a.heldFor) }
+// clock is the time of an execution, which stands still while it is held.
+func (o *oracle) clock(x *execution) time.Time {
+	if x.isHeld {
+		return x.heldAt.Add(-x.heldFor)
+	}
+	return o.now.Add(-x.heldFor)
+}
+
+// clocks has the time of an attempt run, or stand still.
+func (o *oracle) clocks(a *attempt, runs bool) {
+	now := o.clock(a.x)
+	if a.runs {
+		a.took += now.Sub(a.since)
+	}
+	a.runs, a.since = runs, now
+}
+
+// tookAll is what an attempt has taken of its time.
+func (o *oracle) tookAll(a *attempt) time.Duration {
+	if !a.runs {
+		return a.took
+	}
+	return a.took + o.clock(a.x).Sub(a.since)
+}
 
 // timedOut wants an attempt to have had all of its time, without that in which
 // its execution was held.
@@ -293,9 +315,23 @@ func (o *oracle) timedOut(a *attempt, e *loomv1.Event) {
 	if o.held(a.x) {
 		o.broken(24, "%s times out while its execution is held", e.Attempt)
 	}
-	if o.now.Before(a.end()) {
-		o.broken(24, "%s times out at %s, and it has time until %s", e.Attempt, o.now, a.end())
+	if took := o.tookAll(a); !a.runs || took < a.most {
+		o.broken(24, "%s times out after %s of %s, its time runs: %t", e.Attempt, took, a.most, a.runs)
 	}
+}
+
+// timesOut wants no attempt to have taken more than its time, when no tick is due.
+func (o *oracle) timesOut() {
+	for _, a := range o.open {
+		if took := o.tookAll(a); a.runs && a.most > 0 && took > a.most && !o.held(a.x) {
+			o.broken(24, "%s has taken %s, of %s", a.id, took, a.most)
+		}
+	}
+}
+
+// untaken says whether a verification has been queued for as long as it may.
+func (o *oracle) untaken(a *attempt) bool {
+	return a.takeWithin > 0 && !a.runs && !a.parked && o.clock(a.x).Sub(a.since) >= a.takeWithin
 }
 
 // deadlinesAsked wants everybody to have asked who works on beyond the deadline

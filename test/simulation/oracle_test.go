@@ -151,11 +151,14 @@ type nodeOracle struct {
 
 type attempt struct {
 	id, node, role string
-	process, child string // who does it, if no agent
-	given          bool   // what that delivered is an agent's to take over
-	summary        string // of its outcome
-	deadline       time.Time
-	heldFor        time.Duration // of its execution, before it began
+	process, child string        // who does it, if no agent
+	given          bool          // what that delivered is an agent's to take over
+	summary        string        // of its outcome
+	most           time.Duration // that it may take; 0 for no limit
+	took           time.Duration // of that, until its time last stood still
+	runs           bool          // its time does
+	since          time.Time     // by the clock of its execution: it runs, or stands still
+	takeWithin     time.Duration // how long it may be queued; 0 for no limit
 	x              *execution
 	generation     uint32
 	claimant       *loomv1.Claimant

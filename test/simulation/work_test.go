@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -92,6 +93,7 @@ func (o *oracle) sawWork(x *execution, e *loomv1.Event) {
 		o.fromClaimant(e)
 		a := o.attempts[e.Attempt]
 		a.claimant, a.parked = nil, true
+		o.clocks(a, f.AttemptParked.WaitsFor == workflow.WaitsForLock)
 		o.parksForTeam(a, f.AttemptParked)
 	}
 }
@@ -167,7 +169,12 @@ func (o *oracle) dispatched(x *execution, n *nodeOracle, e *loomv1.Event, d *loo
 	o.mayStart(x, e)
 	x.dispatches++
 	n.attempt, n.visit, n.number, n.extra = e.Attempt, d.Visit, d.Number, d.ExtraAttempts
-	a := &attempt{id: e.Attempt, node: e.Node, role: d.Role, process: d.Process, x: x, generation: 1, deadline: d.Deadline.AsTime(), heldFor: x.heldFor}
+	a := &attempt{id: e.Attempt, node: e.Node, role: d.Role, process: d.Process, x: x, generation: 1, takeWithin: d.TakeWithin.AsDuration()}
+	a.most = n.def.Timeout.AsDuration()
+	if a.most == 0 && d.Process == "" {
+		a.most = workflow.DefaultTimeout
+	}
+	o.clocks(a, d.Process != "")
 	o.attempts[e.Attempt], o.newest, o.open = a, append(o.newest, a), append(o.open, a)
 	n.last, n.reached = a, true
 }
@@ -190,6 +197,7 @@ func (o *oracle) claimed(e *loomv1.Event, f *loomv1.AttemptClaimed) {
 		o.broken(12, "%s verifies in %s what it made", c.Agent, e.Attempt)
 	}
 	a.claimant, a.claimed = c, e.Number
+	o.clocks(a, true)
 	if o.held(a.x) || a.x.over {
 		o.atOnce = e // an outcome without a turn claims its attempt, and is taken at any time
 	}
@@ -217,6 +225,10 @@ func (o *oracle) released(e *loomv1.Event, f *loomv1.ClaimReleased) {
 		}
 	}
 	a.claimant, a.generation, a.parked = nil, f.Generation, false
+	o.clocks(a, false)
+	if f.Afresh {
+		a.took = 0
+	}
 	o.goesOn(a)
 }
 

@@ -400,6 +400,7 @@ func (w *world) calmStep(i int) {
 	w.keeper.tick()
 	w.keeper.flush()
 	w.oracle.deadlinesAsked(w.now)
+	w.oracle.timesOut()
 	w.oracle.closingEnded()
 	w.oracle.answersDue(w.now)
 }

@@ -104,13 +104,12 @@ func (r *run) timed(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // took is how long the turn had been worked on when the attempt was claimed: its
-// deadline moves by all that it waits.
+// deadline moves by all that it waits, and its time begins with its first claim.
 func (r *run) took() time.Duration {
 	b := r.brief
 	if b.Turn.GetStartedAt() == nil {
 		return 0
 	}
 	all := cmp.Or(b.Node.GetTimeout().AsDuration(), workflow.DefaultTimeout)
-	queued := b.Turn.StartedAt.AsTime().Sub(b.Attempt.DispatchedAt.AsTime())
-	return max(all-b.TimeLeft.AsDuration()-queued, 0)
+	return max(all-b.TimeLeft.AsDuration(), 0)
 }

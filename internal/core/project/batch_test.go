@@ -126,6 +126,7 @@ func TestWF10_ManyTimeoutsOfOneExecutionFit(t *testing.T) {
 	y := newYard(t, "researcher")
 	y.store(fan("wide", 250, &loomv1.NodeDefinition{Role: "researcher"}))
 	y.file("wide", normal)
+	y.takeAll("researcher")
 	y.now = y.now.Add(time.Hour)
 	for due := true; due; {
 		if _, n := y.tick(); n > 256<<10 {

@@ -119,6 +119,11 @@ func TestSUB06_ABlockerThatFailedKeepsItsBeadsBlockedUntilSomebodySaysOtherwise(
 func TestSUB06_ABlockHoldsWorkThatIsUnderWay(t *testing.T) {
 	d := small(t)
 	one, two := d.plan(), d.plan()
+	give := func(generation uint32) *loomv1.Command {
+		return &loomv1.Command{Body: &loomv1.Command_ClaimAttempt{ClaimAttempt: &loomv1.ClaimAttempt{Attempt: two + "-x1-a1", Generation: generation, Claimant: agentOf("qa-engineer", 2)}}}
+	}
+	d.ok(give(1))
+	d.ok(&loomv1.Command{Body: &loomv1.Command_ReleaseAttempt{ReleaseAttempt: &loomv1.ReleaseAttempt{Attempt: two + "-x1-a1", Claimant: agentOf("qa-engineer", 2), Reason: "drain"}}})
 	before := d.execution(two).Nodes["one"].Attempt.Deadline.AsTime()
 	if err := d.update(&loomv1.Bead{Id: two, BlockedBy: []string{one}}, "blocked_by"); err != nil {
 		t.Fatal(err)
@@ -131,8 +136,7 @@ func TestSUB06_ABlockHoldsWorkThatIsUnderWay(t *testing.T) {
 			t.Errorf("%s is queued while it is blocked", a.Attempt)
 		}
 	}
-	claim := &loomv1.Command{Body: &loomv1.Command_ClaimAttempt{ClaimAttempt: &loomv1.ClaimAttempt{Attempt: two + "-x1-a1", Generation: 1, Claimant: agentOf("qa-engineer", 2)}}}
-	if code := d.codeOf(claim); code != "attempt/paused" {
+	if code := d.codeOf(give(2)); code != "attempt/paused" {
 		t.Errorf("claim of a blocked attempt: %q, want attempt/paused", code)
 	}
 	d.now = d.now.Add(20 * time.Minute)
@@ -140,7 +144,7 @@ func TestSUB06_ABlockHoldsWorkThatIsUnderWay(t *testing.T) {
 	if got := d.execution(two).Nodes["one"].Attempt.Deadline.AsTime().Sub(before); got != 20*time.Minute {
 		t.Errorf("its deadline moved by %v, want the 20 minutes that it was blocked", got)
 	}
-	d.ok(claim)
+	d.ok(give(2))
 }
 
 // A blocker that is opened again holds what it had freed, at that very moment.

@@ -14,6 +14,7 @@ func TestCLI01_TheInboxPagesBothWays(t *testing.T) {
 	y := newYard(t, "researcher")
 	y.store(fan("wide", 7, &loomv1.NodeDefinition{Role: "researcher"}))
 	y.file("wide", normal)
+	y.takeAll("researcher")
 	y.now = y.now.Add(time.Hour)
 	for due := true; due; {
 		y.tick()

@@ -144,6 +144,7 @@ func TestWF09_DeadlinesMoveByTheTimeThatWasPaused(t *testing.T) {
 	d.store(def)
 	x := d.file(&loomv1.Submission{Process: "small"}).Execution
 	at := func(minutes int) { d.now = noon.Add(time.Duration(minutes) * time.Minute) }
+	d.claim("qa-engineer")
 	at(10)
 	d.give(pauses(oneExecution, x, "r"))
 	at(20)
@@ -261,6 +262,8 @@ func TestSUB06_ABeadThatIsBlockedMeanwhileIsHeld(t *testing.T) {
 		}}})
 	}
 	deadline := func() time.Time { return d.execution(r.Execution).Nodes["triage"].Attempt.Deadline.AsTime() }
+	b, who := d.claim("qa-engineer")
+	d.ok(&loomv1.Command{Body: &loomv1.Command_ReleaseAttempt{ReleaseAttempt: &loomv1.ReleaseAttempt{Attempt: b.Attempt.Id, Claimant: who, Reason: "drain"}}})
 	before := deadline()
 	link(other.Bead)
 	if q := d.s.Queued(); len(q) != 0 {

@@ -113,6 +113,9 @@ func TestPROC04_APhaseThatFailsIsPlannedAnew(t *testing.T) {
 	d.offered(strings.Replace(offer, "Gather facts.", "Gather facts., is_critical_path: true", 1))
 	f := d.file(&loomv1.Submission{Goal: "an offer", Process: "offer"})
 	d.work("lead", planned(""))
+	for _, q := range d.s.Queued() {
+		d.ok(&loomv1.Command{Body: &loomv1.Command_ClaimAttempt{ClaimAttempt: &loomv1.ClaimAttempt{Attempt: q.Attempt, Generation: q.Generation, Claimant: agentOf(q.Role, 1)}}})
+	}
 	d.wait(2 * 3600e9)
 	if err := d.present(ceo, d.sign(d.inbox(), loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES, nil)); err != nil {
 		t.Fatal(err)

@@ -104,6 +104,15 @@ func (y *yard) take(c *loomv1.Claimant) (*loomv1.Brief, error) {
 	return answer.GetBrief(), err
 }
 
+// takeAll has agents claim all that waits for a role: from then on its time runs.
+func (y *yard) takeAll(role string) {
+	for n := len(y.s.Queued()); n > 0; n-- {
+		if _, err := y.take(agentOf(role, n)); err != nil {
+			y.fatal.Fatalf("claim of what is queued: %v", err)
+		}
+	}
+}
+
 func (y *yard) answer(attempt string, c *loomv1.Claimant, status loomv1.OutcomeStatus) {
 	y.must(&loomv1.Command{Body: &loomv1.Command_AnswerAttempt{AnswerAttempt: &loomv1.AnswerAttempt{
 		Attempt: attempt, Claimant: c, Outcome: &loomv1.Outcome{Status: status, Summary: "done"},

@@ -26,7 +26,7 @@ func (f folder) dispatched(d *loomv1.AttemptDispatched) error {
 	st.Attempts, st.ExtraAttempts = d.Number, d.ExtraAttempts
 	st.Attempt = &loomv1.Attempt{
 		Id: f.e.Attempt, Node: f.e.Node, Visit: d.Visit, Number: d.Number, Role: d.Role,
-		DispatchedAt: f.e.Time, Deadline: d.Deadline, Generation: 1, Process: d.Process,
+		DispatchedAt: f.e.Time, Deadline: d.Deadline, Generation: 1, Process: d.Process, TakeWithin: d.TakeWithin,
 	}
 	if d.Process == "" {
 		st.Attempt.QueuedAt = f.e.Time
@@ -74,7 +74,7 @@ func (f folder) claimed(c *loomv1.AttemptClaimed) error {
 	if !isQueued(a) || c.GetClaimant() == nil || c.Generation != a.Generation {
 		return f.wrong("attempt %q is not free under generation %d", a.Id, c.GetGeneration())
 	}
-	a.Claimant = c.Claimant
+	a.Claimant, a.Deadline = c.Claimant, c.Deadline
 	return nil
 }
 
@@ -88,8 +88,8 @@ func (f folder) released(c *loomv1.ClaimReleased) error {
 		return f.wrong("attempt %q cannot be queued anew under generation %d", a.Id, c.GetGeneration())
 	}
 	unlimit(a, f.e.Time.AsTime())
-	if c.Deadline != nil { // what it waited and what befell it before counts no more
-		a.Deadline, a.ParkedFor, a.Crashes, a.HostsLost, a.Blocked = c.Deadline, nil, 0, 0, 0
+	if c.Afresh { // what it waited and what befell it before counts no more
+		a.Deadline, a.ParkedFor, a.Crashes, a.HostsLost, a.Blocked = nil, nil, 0, 0, 0
 	}
 	if c.Crash != "" {
 		a.Crashes++

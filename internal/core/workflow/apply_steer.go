@@ -103,10 +103,7 @@ func (f folder) childDelivered(c *loomv1.ChildDelivered) error {
 	if a.Child == "" || a.Given != nil || c.GetRole() == "" || c.GetOutcome().GetChange() == nil {
 		return f.wrong("attempt %q has nothing to take over", a.Id)
 	}
-	a.Given, a.Role, a.QueuedAt = c.Outcome, c.Role, f.e.Time
-	if c.Deadline.AsTime().After(a.Deadline.AsTime()) {
-		a.Deadline = c.Deadline
-	}
+	a.Given, a.Role, a.QueuedAt, a.Deadline = c.Outcome, c.Role, f.e.Time, nil
 	return nil
 }
 

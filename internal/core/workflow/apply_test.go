@@ -205,6 +205,7 @@ func TestWF11_TransitionIsDefinedOnce(t *testing.T) {
 	w := bug(t, "verify")
 	w.answer(t, "verify", fault1(""))
 	w.now = w.now.Add(1)
+	w.take(t)
 	w.due(t) // commit times out
 	w.decide(t, "commit", retry, "")
 	var got []string

@@ -220,7 +220,11 @@ func (r Run) remedies(n *node, a *loomv1.Approval) (steps []string) {
 	case Crashed:
 		steps = append(steps, "first look at the bug that was filed of the crash: loom bead list --type bug; what crashes each time does so again")
 	case "agent/none-live":
-		steps = append(steps, fmt.Sprintf("first start agents of role %s: loom up --agents %s=1, or loom scale", last.Role, last.Role))
+		enough := 1
+		if last.TakeWithin != nil { // who is there may be barred
+			enough = 2
+		}
+		steps = append(steps, fmt.Sprintf("first start agents of role %s: loom up --agents %s=%d, or loom scale", last.Role, last.Role, enough))
 	case TimedOut:
 		steps = append(steps, fmt.Sprintf("first make the work smaller, or give node %s a longer timeout than %s: loom workflow apply", n.Id, n.patience()))
 	case "verify/no-check":

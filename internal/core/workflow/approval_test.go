@@ -157,6 +157,7 @@ func TestWF07_DutiesAreNeverSkipped(t *testing.T) {
 	for _, node := range []string{"commit", "verify", "land"} {
 		t.Run(node, func(t *testing.T) {
 			w := bug(t, node)
+			w.take(t)
 			w.due(t) // the deadline
 			a := w.approval(node)
 			wantOptions(t, a, approve, requestChanges, retry, reject)

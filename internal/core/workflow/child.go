@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -69,7 +68,7 @@ func (r Run) ChildEnded(attempt string, out *loomv1.Outcome) error {
 // offer queues an attempt for an agent that takes over what its child has delivered.
 func (r Run) offer(a *loomv1.Attempt, out *loomv1.Outcome) error {
 	return r.Emit(&loomv1.Event{Node: a.Node, Attempt: a.Id, Fact: &loomv1.Event_ChildDelivered{
-		ChildDelivered: &loomv1.ChildDelivered{Outcome: out, Role: committer, Deadline: timestamppb.New(r.Now.Add(DefaultTimeout))},
+		ChildDelivered: &loomv1.ChildDelivered{Outcome: out, Role: committer},
 	}})
 }
 

@@ -80,14 +80,18 @@ func TestPROC06_AChildGivesItsChangeToItsParent(t *testing.T) {
 		}
 	}
 	check(t, w.since(n), "p is offered to engineering-manager")
-	if a = w.attempt("p"); a == nil || w.x.Change != nil || len(workflow.Queued(w.x)) != 1 || a.Deadline == nil {
+	if a = w.attempt("p"); a == nil || w.x.Change != nil || len(workflow.Queued(w.x)) != 1 || a.Deadline != nil {
 		t.Fatalf("attempt %v, change %v, queued %v; want one that waits for an agent", a, w.x.Change, workflow.Queued(w.x))
 	}
 	wantCode(t, "another end", w.run().ChildEnded(a.Id, good(nil)), "attempt/stale")
 	wantCode(t, "a claim of another role", w.run().Claim(a.Id, 1, by("researcher")), "attempt/wrong-role")
 	who := by("engineering-manager")
+	w.now = w.now.Add(24 * time.Hour) // with no agent of theirs free
 	if err := w.run().Claim(a.Id, 1, who); err != nil {
 		t.Fatal(err)
+	}
+	if got := w.attempt("p").Deadline.AsTime().Sub(w.now); got != workflow.DefaultTimeout {
+		t.Errorf("who takes it over has %s for it, want %s from their claim", got, workflow.DefaultTimeout)
 	}
 	n = len(w.events)
 	out := &loomv1.Outcome{Status: success, Summary: "taken over", Change: changed("p10").Change}

@@ -1,7 +1,9 @@
 package workflow
 
 import (
+	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -33,7 +35,7 @@ func (r Run) Claim(attempt string, generation uint32, c *loomv1.Claimant) error 
 	if a.Generation != generation {
 		return fault.New("attempt/stale", "attempt %q is queued under generation %d, not %d", a.Id, a.Generation, generation)
 	}
-	return r.claimed(a, c)
+	return r.claimed(n, a, c)
 }
 
 // Release queues an attempt anew that its holder gives back. Releasing what nobody holds does nothing.
@@ -74,7 +76,7 @@ func (r Run) park(attempt string, c *loomv1.Claimant, fact *loomv1.AttemptParked
 	if err := r.goes(a); err != nil {
 		return err
 	}
-	if err := r.claimed(a, c); err != nil {
+	if err := r.claimed(n, a, c); err != nil {
 		return err
 	}
 	return r.Emit(&loomv1.Event{Node: a.Node, Attempt: a.Id, Fact: &loomv1.Event_AttemptParked{AttemptParked: fact}})
@@ -83,12 +85,12 @@ func (r Run) park(attempt string, c *loomv1.Claimant, fact *loomv1.AttemptParked
 // Unpark queues a parked attempt again, because it has what it waited for. It
 // does nothing to an attempt that is not parked.
 func (r Run) Unpark(attempt string) error {
-	n, a, err := r.outstanding(attempt)
+	_, a, err := r.outstanding(attempt)
 	if err != nil || a.Parked == "" {
 		return err
 	}
 	if a.Parked == WaitsForPeople {
-		return r.queueAnew(a, &loomv1.ClaimReleased{Reason: "somebody has said something", Deadline: timestamppb.New(r.Now.Add(n.patience()))})
+		return r.queueAnew(a, &loomv1.ClaimReleased{Reason: "somebody has said something", Afresh: true})
 	}
 	why := a.Parked + " granted"
 	switch a.Parked {
@@ -122,13 +124,27 @@ func (r Run) queueAnew(a *loomv1.Attempt, why *loomv1.ClaimReleased) error {
 }
 
 // claimed emits the claim of an attempt that nobody holds.
-func (r Run) claimed(a *loomv1.Attempt, c *loomv1.Claimant) error {
+func (r Run) claimed(n *node, a *loomv1.Attempt, c *loomv1.Claimant) error {
 	if a.Claimant != nil {
 		return nil
 	}
 	return r.Emit(&loomv1.Event{Node: a.Node, Attempt: a.Id, Fact: &loomv1.Event_AttemptClaimed{
-		AttemptClaimed: &loomv1.AttemptClaimed{Claimant: c, Generation: a.Generation},
+		AttemptClaimed: &loomv1.AttemptClaimed{Claimant: c, Generation: a.Generation, Deadline: timestamppb.New(r.deadline(n, a))},
 	}})
+}
+
+// deadline returns when an attempt times out that is claimed now. Agents have it for
+// the time of its node in all, from the first claim on; whoever takes over what its
+// child has made has a time of their own. However often it is queued, that time is
+// no agent's and does not count.
+func (r Run) deadline(n *node, a *loomv1.Attempt) time.Time {
+	switch {
+	case a.Deadline != nil:
+		return a.Deadline.AsTime().Add(max(r.Now.Sub(queuedAt(a)), 0))
+	case a.Given != nil:
+		return r.Now.Add(DefaultTimeout)
+	}
+	return r.Now.Add(n.patience())
 }
 
 // mayHold refuses unless c holds a, or a is free for c to take.
@@ -164,6 +180,25 @@ func (r Run) madeBy(c *loomv1.Claimant) bool {
 		for _, a := range r.state(n).GetHistory() {
 			same := a.Claimant.GetAgent() == c.Agent && a.Claimant.GetHost() == c.Host
 			if same && made(a.Outcome, r.X.Change.GetPatchDigest()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// barsVerifiers says whether agents of the verifying role can have made what a node is
+// to verify, themselves or in work that was given to others: all that there are may be
+// barred from it then.
+func (r Run) barsVerifiers(n *node) bool {
+	if n.Kind != loomv1.NodeKind_NODE_KIND_VERIFY {
+		return false
+	}
+	for _, m := range r.Def.order {
+		for _, a := range r.state(m).GetHistory() {
+			byThem := a.Role == verifier && (a.Outcome.GetChange() != nil || a.Outcome.GetCandidate() != nil)
+			toThem := slices.ContainsFunc(a.Tasks, func(t *loomv1.TeamTask) bool { return t.Role == verifier })
+			if byThem || toThem || a.Given != nil {
 				return true
 			}
 		}

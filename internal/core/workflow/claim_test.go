@@ -1,8 +1,11 @@
 package workflow_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/loomrun/loom/internal/core/workflow"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -66,6 +69,68 @@ func TestP10_NobodyVerifiesTheirOwnWork(t *testing.T) {
 	wantCode(t, "claim by another", w.run().Claim(v.Id, 1, agent("qa-engineer/2", "h1", 1)), "")
 	wantCode(t, "claim by its namesake", w.run().Release(v.Id, agent("qa-engineer/2", "h1", 1), "drain"), "")
 	wantCode(t, "claim on another host", w.run().Claim(v.Id, 2, agent("qa-engineer/1", "h2", 1)), "")
+}
+
+// The time of an attempt begins when an agent first claims it, and stands still
+// whenever it is queued: no claim gives it all of its time again.
+func TestWF07_TimeBeginsWithTheFirstClaim(t *testing.T) {
+	w := newWorld(t, define("s start\na task\ne end\ns -> a\na -> e"), nil) // 10 minutes
+	a, one := w.attempt("a"), agent("researcher/1", "h1", 1)
+	left := func() time.Duration { return w.attempt("a").Deadline.AsTime().Sub(w.now) }
+	claim := func(want time.Duration) {
+		t.Helper()
+		w.pass(t, 10*time.Hour) // in the queue
+		if err := w.run().Claim(a.Id, a.Generation, one); err != nil {
+			t.Fatal(err)
+		}
+		if got := left(); got != want {
+			t.Fatalf("claimed with %s left, want %s", got, want)
+		}
+	}
+	claim(10 * time.Minute)
+	w.pass(t, 4*time.Minute)
+	if err := w.run().Release(a.Id, one, "drain"); err != nil {
+		t.Fatal(err)
+	}
+	claim(6 * time.Minute)
+	w.pass(t, 3*time.Minute)
+	if ended, err := w.run().Crash(a.Id, one, "it broke"); ended || err != nil {
+		t.Fatal(ended, err)
+	}
+	claim(3 * time.Minute)
+	if ended, err := w.run().HostLost(a.Id, "host h1 is gone"); ended || err != nil {
+		t.Fatal(ended, err)
+	}
+	claim(3 * time.Minute)
+	if err := w.run().Park(a.Id, one, "lock"); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(t, 3*time.Minute-1) // which is its own
+	w.want(t, "a running")
+	w.pass(t, 1)
+	w.want(t, "a waiting")
+}
+
+// A verification that all may be barred from who are there waits for its node's time,
+// however long work of others may; then the CEO is asked.
+func TestP10_AVerificationThatNobodyMayTake(t *testing.T) {
+	const drawing = "s start\na task role=%s\nc task kind=commit\nv task kind=verify\ne end\ns -> a\na -> c\nc -> v\nv -> e"
+	for _, maker := range []string{"qa-engineer", "researcher"} {
+		w := newWorld(t, define(fmt.Sprintf(drawing, maker)), nil)
+		w.answer(t, "a", changed("p1"))
+		w.answer(t, "c", committed("c1", "p1"))
+		w.pass(t, 10*time.Minute-1)
+		w.want(t, "v running")
+		w.pass(t, 1)
+		if maker != "qa-engineer" {
+			w.want(t, "v running")
+			continue
+		}
+		a := w.approval("v")
+		if a == nil || !strings.Contains(a.Reason, "who made a part of what it verifies may not") {
+			t.Errorf("asked %v, want to hear that the makers may not verify\n%s", a, w.story())
+		}
+	}
 }
 
 func TestWF10_ReleaseParkUnpark(t *testing.T) {

@@ -254,6 +254,9 @@ func causeAfter(st *loomv1.NodeState) string {
 func (r Run) noneLive(n *node, a *loomv1.Attempt) error {
 	const code = "agent/none-live"
 	why := fmt.Sprintf("role %s has had no live agent for %s", a.Role, r.Grace)
+	if w := a.TakeWithin; w != nil && !r.Now.Before(queuedAt(a).Add(w.AsDuration())) {
+		why = fmt.Sprintf("no agent of role %s has taken it for %s: who made a part of what it verifies may not, and there is no other, or none that is free", a.Role, w.AsDuration())
+	}
 	if err := r.endAttempt(n, a, &loomv1.Outcome{Status: failure, Code: code, Summary: why}, false); err != nil {
 		return err
 	}
@@ -269,7 +272,7 @@ const TimedOut = "attempt/timeout"
 // timeOut ends an attempt whose deadline has passed. There is no retry, but for
 // judges: who was too slow once has had its time.
 func (r Run) timeOut(n *node, a *loomv1.Attempt) error {
-	why := fmt.Sprintf("no outcome by %s, %s after it was dispatched",
+	why := fmt.Sprintf("no outcome by %s, when it had had the %s that its node allows",
 		a.Deadline.AsTime().Format(time.RFC3339), n.patience())
 	if a.Given != nil {
 		why = fmt.Sprintf("what its child delivered was not taken over by %s", a.Deadline.AsTime().Format(time.RFC3339))

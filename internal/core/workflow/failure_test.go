@@ -158,6 +158,7 @@ func TestWF04_BackoffIsTheSameOnEveryHost(t *testing.T) {
 
 func TestWF07_TimeoutEscalatesWithoutRetry(t *testing.T) {
 	w := newWorld(t, define("s start\na task max=5\ne end\ns -> a\na -> e"), nil)
+	w.take(t)
 	a := w.attempt("a")
 	w.pass(t, 10*time.Minute-1)
 	w.want(t, "a running")
@@ -166,7 +167,7 @@ func TestWF07_TimeoutEscalatesWithoutRetry(t *testing.T) {
 	if h := w.x.Nodes["a"].History; len(h) != 1 || !h[0].TimedOut {
 		t.Errorf("history = %v, want one attempt that timed out", h)
 	}
-	if want := "attempt/timeout: no outcome by 2026-01-02T12:10:00Z, 10m0s after it was dispatched"; w.approval("a").Reason != want {
+	if want := "attempt/timeout: no outcome by 2026-01-02T12:10:00Z, when it had had the 10m0s that its node allows"; w.approval("a").Reason != want {
 		t.Errorf("reason = %q, want %q", w.approval("a").Reason, want)
 	}
 	err := w.run().Answer(a.Id, by(a.Role), good(nil))
@@ -180,6 +181,7 @@ func TestWF07_TimeoutEscalatesWithoutRetry(t *testing.T) {
 func TestWF07_TimeoutTakesTheFailureEdge(t *testing.T) {
 	for _, flag := range []string{"", "late"} {
 		w := newWorld(t, define("s start\na task "+flag+"\nb task\ne end\ns -> a\na -> e\na -> b !\nb -> e"), nil)
+		w.take(t)
 		w.pass(t, 10*time.Minute)
 		w.want(t, "a failed", "b running")
 	}
@@ -188,6 +190,7 @@ func TestWF07_TimeoutTakesTheFailureEdge(t *testing.T) {
 func TestWF12_TimersOfManyNodesFireEachAtItsTime(t *testing.T) {
 	w := newWorld(t, define("s start\na task\nb task\ne end\ns -> a\ns -> b\na -> e\nb -> e",
 		func(n map[string]*loomv1.NodeDefinition) { n["b"].Timeout = nil }), nil)
+	w.take(t)
 	w.due(t)
 	w.want(t, "a waiting", "b running")
 	w.due(t)

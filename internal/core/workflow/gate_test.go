@@ -271,6 +271,7 @@ func TestWF15_AnOptionalNodeIsPassedOver(t *testing.T) {
 	})
 	t.Run("when it timed out", func(t *testing.T) {
 		w := newWorld(t, define("s start\na task optional\ne end\ns -> a\na -> e"), nil)
+		w.take(t)
 		w.due(t)
 		w.wantEnd(t, withGaps)
 		if g := w.x.Gaps; len(g) != 1 || !strings.HasPrefix(g[0].Reason, "attempt/timeout") {
@@ -304,6 +305,7 @@ func TestWF15_AnOptionalNodeIsPassedOver(t *testing.T) {
 func TestWF15_AGapTakesTheSuccessEdges(t *testing.T) {
 	w := newWorld(t, define("s start\na task max=1 optional\nb task\nc task\ne end\ns -> a\na -> b ? outcome.ok\na -> c !\n b -> e\nc -> e", okField("a"),
 		func(n map[string]*loomv1.NodeDefinition) { n["a"].FailureEdgeAfterAttempts = true }), nil)
+	w.take(t)
 	w.due(t)
 	w.want(t, "c running") // a failure edge comes first, at a timeout too
 	w = newWorld(t, define("s start\na task max=1 optional\nb task\ne end\ns -> a\na -> b ? outcome.ok\nb -> e", okField("a")), nil)

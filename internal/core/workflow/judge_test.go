@@ -39,7 +39,7 @@ func wrong() *loomv1.Outcome {
 // TestPROC05_AJudgeThatFailsIsNoVerdict asks a judge three times that gives none, and
 // never sends work back for that.
 func TestPROC05_AJudgeThatFailsIsNoVerdict(t *testing.T) {
-	late := func(w *world, t *testing.T) { w.pass(t, 31*time.Minute) }
+	late := func(w *world, t *testing.T) { w.take(t); w.pass(t, 31*time.Minute) }
 	silent := func(w *world, t *testing.T) { w.answer(t, "j", bad(nil)) }
 	warned := func(w *world, t *testing.T) {
 		out := wrong()

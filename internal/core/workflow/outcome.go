@@ -64,7 +64,7 @@ func (r Run) Answer(attempt string, c *loomv1.Claimant, out *loomv1.Outcome) err
 	if err := fits(n, out); err != nil {
 		return err
 	}
-	if err := r.claimed(a, c); err != nil {
+	if err := r.claimed(n, a, c); err != nil {
 		return err
 	}
 	if r, n, out, err = r.adopt(n, a, r.judged(n, out)); err != nil {

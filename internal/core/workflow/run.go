@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -169,7 +170,8 @@ func (r Run) passOver(n *node, taken []*edge, label string) error {
 
 // dispatch queues the next attempt of a task. The cause is empty for the first
 // of a visit; granted is how many attempts the CEO adds. While nothing may
-// start it waits as after a backoff.
+// start it waits as after a backoff. An agent's time begins with its claim, that
+// of a process at once.
 func (r Run) dispatch(n *node, cause string, granted uint32) error {
 	st := r.state(n)
 	if r.still() {
@@ -183,8 +185,11 @@ func (r Run) dispatch(n *node, cause string, granted uint32) error {
 		Cause:         cause,
 		Process:       n.Process,
 	}
-	if p := n.patience(); p > 0 {
+	if p := n.patience(); p > 0 && n.Process != "" {
 		d.Deadline = timestamppb.New(r.Now.Add(p))
+	}
+	if r.barsVerifiers(n) {
+		d.TakeWithin = durationpb.New(n.patience())
 	}
 	return r.Emit(&loomv1.Event{
 		Node:    n.Id,

@@ -277,7 +277,7 @@ func (d *duel) fire() string {
 	d.saw["fire"]++
 	var ids []string
 	for id, st := range d.fast.x.Nodes {
-		if t := st.RetryAt; st.Attempt != nil && !st.Attempt.Deadline.AsTime().After(d.fast.now) || t != nil && !t.AsTime().After(d.fast.now) {
+		if t := st.RetryAt; st.Attempt.GetClaimant() != nil && !st.Attempt.Deadline.AsTime().After(d.fast.now) || t != nil && !t.AsTime().After(d.fast.now) {
 			ids = append(ids, id)
 		}
 	}

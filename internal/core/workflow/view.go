@@ -38,16 +38,15 @@ func Next(x *loomv1.Execution, absent func(role string) (time.Time, bool), grace
 	}
 	for _, st := range x.Nodes {
 		consider(timer(x, st))
-		if absent != nil {
-			consider(lonely(st, absent, grace))
-		}
+		consider(lonely(st, absent, grace))
 	}
 	return earliest, found
 }
 
 // timer returns when a node wants a tick: at the end of a backoff, unless
-// nothing may start then, at its attempt's deadline, or in the place of that at
-// the end of the rate limit that the attempt waits for.
+// nothing may start then, at the deadline of an attempt that is held by an agent or
+// waits for the lock, or in the place of that at the end of the rate limit that the
+// attempt waits for.
 func timer(x *loomv1.Execution, st *loomv1.NodeState) (time.Time, bool) {
 	switch {
 	case st.GetStatus() == backingOff && st.RetryAt != nil:
@@ -57,27 +56,37 @@ func timer(x *loomv1.Execution, st *loomv1.NodeState) (time.Time, bool) {
 		return rateEnds(st.Attempt)
 	case st.GetAttempt().GetParked() == WaitsForOperator:
 		return st.Attempt.ParkedUntil.AsTime(), true
+	case isQueued(st.GetAttempt()): // its time stands still, see [Run.Claim]
 	case st.GetAttempt().GetDeadline() != nil:
 		return st.Attempt.Deadline.AsTime(), true
 	}
 	return time.Time{}, false
 }
 
-// lonely returns when an attempt has been queued for a role without a live
-// agent for as long as it may.
-func lonely(st *loomv1.NodeState, absent func(string) (time.Time, bool), grace time.Duration) (time.Time, bool) {
+// lonely returns when an attempt has been queued for as long as it may: for a role
+// without a live agent, or for one whose agents may all be barred from it.
+func lonely(st *loomv1.NodeState, absent func(string) (time.Time, bool), grace time.Duration) (at time.Time, ok bool) {
 	a := st.GetAttempt()
-	if absent == nil || !isQueued(a) {
-		return time.Time{}, false
+	if !isQueued(a) {
+		return at, false
+	}
+	if a.TakeWithin != nil {
+		at, ok = queuedAt(a).Add(a.TakeWithin.AsDuration()), true
+	}
+	if absent == nil {
+		return at, ok
 	}
 	since, gone := absent(a.Role)
 	if !gone {
-		return time.Time{}, false
+		return at, ok
 	}
 	if queued := queuedAt(a); queued.After(since) {
 		since = queued
 	}
-	return since.Add(grace), true
+	if end := since.Add(grace); !ok || end.Before(at) {
+		at = end
+	}
+	return at, true
 }
 
 // queuedAt is when an attempt was last queued.

@@ -126,6 +126,16 @@ func by(role string) *loomv1.Claimant {
 	return &loomv1.Claimant{Agent: role + "/1", Host: "h1", Epoch: 1}
 }
 
+// take has agents claim all that is queued: from then on its time runs.
+func (w *world) take(t testing.TB) {
+	t.Helper()
+	for _, a := range workflow.Queued(w.x) {
+		if err := w.run().Claim(a.Id, a.Generation, by(a.Role)); err != nil {
+			t.Fatalf("Claim(%s): %v", a.Id, err)
+		}
+	}
+}
+
 // answer answers the outstanding attempt of a node.
 func (w *world) answer(t testing.TB, node string, out *loomv1.Outcome) {
 	t.Helper()

@@ -9,6 +9,7 @@ package loomv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
@@ -3013,14 +3014,14 @@ func (x *ChildStarted) GetExecution() string {
 }
 
 // ChildDelivered says that the child execution of an attempt has ended with a change,
-// which an agent is to take over into the workspace of the parent.
+// which an agent is to take over into the workspace of the parent. The attempt's time
+// begins anew with the claim of that agent.
 type ChildDelivered struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the child says; the change as Attempt.given.
 	Outcome *Outcome `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	// Who is to take it over.
-	Role          string                 `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
-	Deadline      *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Role          string `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3067,13 +3068,6 @@ func (x *ChildDelivered) GetRole() string {
 		return x.Role
 	}
 	return ""
-}
-
-func (x *ChildDelivered) GetDeadline() *timestamppb.Timestamp {
-	if x != nil {
-		return x.Deadline
-	}
-	return nil
 }
 
 // ExecutionForked begins an execution with the state that another had.
@@ -4092,14 +4086,18 @@ type AttemptDispatched struct {
 	Role  string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
 	Visit uint32                 `protobuf:"varint,2,opt,name=visit,proto3" json:"visit,omitempty"`
 	// Number within the visit, from 1.
-	Number   uint32                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
+	Number uint32 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
+	// When it times out if a process is to do the work; that of agents counts from
+	// their first claim.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// More attempts that the CEO has granted in this visit, in all.
 	ExtraAttempts uint32 `protobuf:"varint,5,opt,name=extra_attempts,json=extraAttempts,proto3" json:"extra_attempts,omitempty"`
 	// Why it is not the first of its visit: "retry" or "continue".
 	Cause string `protobuf:"bytes,6,opt,name=cause,proto3" json:"cause,omitempty"`
 	// Process of the child execution that is to do the work, if one is.
-	Process       string `protobuf:"bytes,7,opt,name=process,proto3" json:"process,omitempty"`
+	Process string `protobuf:"bytes,7,opt,name=process,proto3" json:"process,omitempty"`
+	// As Attempt.take_within.
+	TakeWithin    *durationpb.Duration `protobuf:"bytes,8,opt,name=take_within,json=takeWithin,proto3" json:"take_within,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4183,11 +4181,21 @@ func (x *AttemptDispatched) GetProcess() string {
 	return ""
 }
 
+func (x *AttemptDispatched) GetTakeWithin() *durationpb.Duration {
+	if x != nil {
+		return x.TakeWithin
+	}
+	return nil
+}
+
 // AttemptClaimed gives a queued attempt to an agent.
 type AttemptClaimed struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Claimant      *Claimant              `protobuf:"bytes,1,opt,name=claimant,proto3" json:"claimant,omitempty"`
-	Generation    uint32                 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Claimant   *Claimant              `protobuf:"bytes,1,opt,name=claimant,proto3" json:"claimant,omitempty"`
+	Generation uint32                 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	// When it times out from now on: at the first claim, when its node's time has
+	// passed; at a later one, moved by the time that it was queued anew.
+	Deadline      *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4236,6 +4244,13 @@ func (x *AttemptClaimed) GetGeneration() uint32 {
 	return 0
 }
 
+func (x *AttemptClaimed) GetDeadline() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Deadline
+	}
+	return nil
+}
+
 // ClaimReleased queues an attempt anew: its holder died or gave it back.
 type ClaimReleased struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -4246,8 +4261,8 @@ type ClaimReleased struct {
 	Crash string `protobuf:"bytes,3,opt,name=crash,proto3" json:"crash,omitempty"`
 	// Whether it is because the holder's host was lost.
 	HostLost bool `protobuf:"varint,4,opt,name=host_lost,json=hostLost,proto3" json:"host_lost,omitempty"`
-	// When the attempt ends now, where it rested in a conversation.
-	Deadline      *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// Whether its time begins anew with the next claim: it rested in a conversation.
+	Afresh        bool `protobuf:"varint,5,opt,name=afresh,proto3" json:"afresh,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4310,11 +4325,11 @@ func (x *ClaimReleased) GetHostLost() bool {
 	return false
 }
 
-func (x *ClaimReleased) GetDeadline() *timestamppb.Timestamp {
+func (x *ClaimReleased) GetAfresh() bool {
 	if x != nil {
-		return x.Deadline
+		return x.Afresh
 	}
-	return nil
+	return false
 }
 
 // AttemptParked frees the agent while the attempt waits.
@@ -6959,7 +6974,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x95h\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x95h\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -7277,11 +7292,10 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\bR\x05value:\x028\x01\"@\n" +
 	"\fChildStarted\x12\x12\n" +
 	"\x04bead\x18\x01 \x01(\tR\x04bead\x12\x1c\n" +
-	"\texecution\x18\x02 \x01(\tR\texecution\"\x88\x01\n" +
+	"\texecution\x18\x02 \x01(\tR\texecution\"P\n" +
 	"\x0eChildDelivered\x12*\n" +
 	"\aoutcome\x18\x01 \x01(\v2\x10.loom.v1.OutcomeR\aoutcome\x12\x12\n" +
-	"\x04role\x18\x02 \x01(\tR\x04role\x126\n" +
-	"\bdeadline\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\"c\n" +
+	"\x04role\x18\x02 \x01(\tR\x04role\"c\n" +
 	"\x0fExecutionForked\x12&\n" +
 	"\x04from\x18\x01 \x01(\v2\x12.loom.v1.ForkPointR\x04from\x12(\n" +
 	"\x05state\x18\x02 \x01(\v2\x12.loom.v1.ExecutionR\x05state\"\xe7\x01\n" +
@@ -7351,7 +7365,7 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\aoutcome\x18\x05 \x01(\tR\aoutcome\"A\n" +
 	"\vNodeSkipped\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x1a\n" +
-	"\bdetached\x18\x02 \x01(\bR\bdetached\"\xe4\x01\n" +
+	"\bdetached\x18\x02 \x01(\bR\bdetached\"\xa0\x02\n" +
 	"\x11AttemptDispatched\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x14\n" +
 	"\x05visit\x18\x02 \x01(\rR\x05visit\x12\x16\n" +
@@ -7359,20 +7373,23 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\bdeadline\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12%\n" +
 	"\x0eextra_attempts\x18\x05 \x01(\rR\rextraAttempts\x12\x14\n" +
 	"\x05cause\x18\x06 \x01(\tR\x05cause\x12\x18\n" +
-	"\aprocess\x18\a \x01(\tR\aprocess\"_\n" +
+	"\aprocess\x18\a \x01(\tR\aprocess\x12:\n" +
+	"\vtake_within\x18\b \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"takeWithin\"\x97\x01\n" +
 	"\x0eAttemptClaimed\x12-\n" +
 	"\bclaimant\x18\x01 \x01(\v2\x11.loom.v1.ClaimantR\bclaimant\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\rR\n" +
-	"generation\"\xb2\x01\n" +
+	"generation\x126\n" +
+	"\bdeadline\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\"\x92\x01\n" +
 	"\rClaimReleased\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\rR\n" +
 	"generation\x12\x14\n" +
 	"\x05crash\x18\x03 \x01(\tR\x05crash\x12\x1b\n" +
-	"\thost_lost\x18\x04 \x01(\bR\bhostLost\x126\n" +
-	"\bdeadline\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\"\xa1\x01\n" +
+	"\thost_lost\x18\x04 \x01(\bR\bhostLost\x12\x16\n" +
+	"\x06afresh\x18\x05 \x01(\bR\x06afresh\"\xa1\x01\n" +
 	"\rAttemptParked\x12\x1b\n" +
 	"\twaits_for\x18\x01 \x01(\tR\bwaitsFor\x120\n" +
 	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12)\n" +
@@ -7694,30 +7711,31 @@ var file_loom_v1_event_proto_goTypes = []any{
 	(*Bead)(nil),                  // 127: loom.v1.Bead
 	(BeadStatus)(0),               // 128: loom.v1.BeadStatus
 	(*Change)(nil),                // 129: loom.v1.Change
-	(*Claimant)(nil),              // 130: loom.v1.Claimant
-	(*TeamTask)(nil),              // 131: loom.v1.TeamTask
-	(*Approval)(nil),              // 132: loom.v1.Approval
-	(ApprovalDecision)(0),         // 133: loom.v1.ApprovalDecision
-	(ExecutionStatus)(0),          // 134: loom.v1.ExecutionStatus
-	(*Candidate)(nil),             // 135: loom.v1.Candidate
-	(*DecisionNode)(nil),          // 136: loom.v1.DecisionNode
-	(*DecisionEdge)(nil),          // 137: loom.v1.DecisionEdge
-	(*DecisionGraph)(nil),         // 138: loom.v1.DecisionGraph
-	(*Ballot)(nil),                // 139: loom.v1.Ballot
-	(*Vote)(nil),                  // 140: loom.v1.Vote
-	(BallotStatus)(0),             // 141: loom.v1.BallotStatus
-	(*LockClaim)(nil),             // 142: loom.v1.LockClaim
-	(*Car)(nil),                   // 143: loom.v1.Car
-	(*BlobRef)(nil),               // 144: loom.v1.BlobRef
-	(*Compaction)(nil),            // 145: loom.v1.Compaction
-	(*Said)(nil),                  // 146: loom.v1.Said
-	(*TurnStop)(nil),              // 147: loom.v1.TurnStop
-	(*ConversationSettings)(nil),  // 148: loom.v1.ConversationSettings
-	(*ModelAnswer)(nil),           // 149: loom.v1.ModelAnswer
-	(*ToolStep)(nil),              // 150: loom.v1.ToolStep
-	(*ToolResult)(nil),            // 151: loom.v1.ToolResult
-	(*Permission)(nil),            // 152: loom.v1.Permission
-	(*Toolkit)(nil),               // 153: loom.v1.Toolkit
+	(*durationpb.Duration)(nil),   // 130: google.protobuf.Duration
+	(*Claimant)(nil),              // 131: loom.v1.Claimant
+	(*TeamTask)(nil),              // 132: loom.v1.TeamTask
+	(*Approval)(nil),              // 133: loom.v1.Approval
+	(ApprovalDecision)(0),         // 134: loom.v1.ApprovalDecision
+	(ExecutionStatus)(0),          // 135: loom.v1.ExecutionStatus
+	(*Candidate)(nil),             // 136: loom.v1.Candidate
+	(*DecisionNode)(nil),          // 137: loom.v1.DecisionNode
+	(*DecisionEdge)(nil),          // 138: loom.v1.DecisionEdge
+	(*DecisionGraph)(nil),         // 139: loom.v1.DecisionGraph
+	(*Ballot)(nil),                // 140: loom.v1.Ballot
+	(*Vote)(nil),                  // 141: loom.v1.Vote
+	(BallotStatus)(0),             // 142: loom.v1.BallotStatus
+	(*LockClaim)(nil),             // 143: loom.v1.LockClaim
+	(*Car)(nil),                   // 144: loom.v1.Car
+	(*BlobRef)(nil),               // 145: loom.v1.BlobRef
+	(*Compaction)(nil),            // 146: loom.v1.Compaction
+	(*Said)(nil),                  // 147: loom.v1.Said
+	(*TurnStop)(nil),              // 148: loom.v1.TurnStop
+	(*ConversationSettings)(nil),  // 149: loom.v1.ConversationSettings
+	(*ModelAnswer)(nil),           // 150: loom.v1.ModelAnswer
+	(*ToolStep)(nil),              // 151: loom.v1.ToolStep
+	(*ToolResult)(nil),            // 152: loom.v1.ToolResult
+	(*Permission)(nil),            // 153: loom.v1.Permission
+	(*Toolkit)(nil),               // 154: loom.v1.Toolkit
 }
 var file_loom_v1_event_proto_depIdxs = []int32{
 	88,  // 0: loom.v1.Event.time:type_name -> google.protobuf.Timestamp
@@ -7847,65 +7865,65 @@ var file_loom_v1_event_proto_depIdxs = []int32{
 	119, // 124: loom.v1.PlanAdopted.plan:type_name -> loom.v1.Plan
 	87,  // 125: loom.v1.PlanAdopted.edges:type_name -> loom.v1.PlanAdopted.EdgesEntry
 	120, // 126: loom.v1.ChildDelivered.outcome:type_name -> loom.v1.Outcome
-	88,  // 127: loom.v1.ChildDelivered.deadline:type_name -> google.protobuf.Timestamp
-	121, // 128: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
-	122, // 129: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
-	123, // 130: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
-	88,  // 131: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
-	123, // 132: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
-	123, // 133: loom.v1.LimitLifted.day:type_name -> loom.v1.Budget
-	124, // 134: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
-	125, // 135: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
-	126, // 136: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
-	127, // 137: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
-	88,  // 138: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
-	127, // 139: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
-	128, // 140: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
-	113, // 141: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
-	117, // 142: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
-	129, // 143: loom.v1.ExecutionStarted.begins:type_name -> loom.v1.Change
-	88,  // 144: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
-	130, // 145: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
-	88,  // 146: loom.v1.ClaimReleased.deadline:type_name -> google.protobuf.Timestamp
+	121, // 127: loom.v1.ExecutionForked.from:type_name -> loom.v1.ForkPoint
+	122, // 128: loom.v1.ExecutionForked.state:type_name -> loom.v1.Execution
+	123, // 129: loom.v1.LimitLifted.granted:type_name -> loom.v1.Budget
+	88,  // 130: loom.v1.LimitLifted.deadline:type_name -> google.protobuf.Timestamp
+	123, // 131: loom.v1.LimitLifted.project:type_name -> loom.v1.Budget
+	123, // 132: loom.v1.LimitLifted.day:type_name -> loom.v1.Budget
+	124, // 133: loom.v1.CallReserved.reservation:type_name -> loom.v1.CallReservation
+	125, // 134: loom.v1.CallSettled.usage:type_name -> loom.v1.Usage
+	126, // 135: loom.v1.RolesReported.roles:type_name -> loom.v1.HostRoles
+	127, // 136: loom.v1.BeadUpdated.bead:type_name -> loom.v1.Bead
+	88,  // 137: loom.v1.GovernorTripped.until:type_name -> google.protobuf.Timestamp
+	127, // 138: loom.v1.BeadFiled.bead:type_name -> loom.v1.Bead
+	128, // 139: loom.v1.BeadStatusChanged.status:type_name -> loom.v1.BeadStatus
+	113, // 140: loom.v1.SubmissionRejected.error:type_name -> loom.v1.Error
+	117, // 141: loom.v1.ExecutionStarted.draft:type_name -> loom.v1.Draft
+	129, // 142: loom.v1.ExecutionStarted.begins:type_name -> loom.v1.Change
+	88,  // 143: loom.v1.AttemptDispatched.deadline:type_name -> google.protobuf.Timestamp
+	130, // 144: loom.v1.AttemptDispatched.take_within:type_name -> google.protobuf.Duration
+	131, // 145: loom.v1.AttemptClaimed.claimant:type_name -> loom.v1.Claimant
+	88,  // 146: loom.v1.AttemptClaimed.deadline:type_name -> google.protobuf.Timestamp
 	88,  // 147: loom.v1.AttemptParked.until:type_name -> google.protobuf.Timestamp
 	108, // 148: loom.v1.AttemptParked.block:type_name -> loom.v1.ModelBlock
-	131, // 149: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
+	132, // 149: loom.v1.TaskGiven.task:type_name -> loom.v1.TeamTask
 	120, // 150: loom.v1.TaskEnded.outcome:type_name -> loom.v1.Outcome
 	120, // 151: loom.v1.AttemptEnded.outcome:type_name -> loom.v1.Outcome
 	88,  // 152: loom.v1.RetryScheduled.at:type_name -> google.protobuf.Timestamp
-	132, // 153: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
-	133, // 154: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
+	133, // 153: loom.v1.ApprovalRequested.approval:type_name -> loom.v1.Approval
+	134, // 154: loom.v1.ApprovalDecided.decision:type_name -> loom.v1.ApprovalDecision
 	112, // 155: loom.v1.ApprovalDecided.signed:type_name -> loom.v1.SignedCommand
-	133, // 156: loom.v1.ApprovalSigned.decision:type_name -> loom.v1.ApprovalDecision
+	134, // 156: loom.v1.ApprovalSigned.decision:type_name -> loom.v1.ApprovalDecision
 	112, // 157: loom.v1.ApprovalSigned.signed:type_name -> loom.v1.SignedCommand
 	113, // 158: loom.v1.ApprovalRefused.error:type_name -> loom.v1.Error
-	134, // 159: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
+	135, // 159: loom.v1.ExecutionEnded.status:type_name -> loom.v1.ExecutionStatus
 	129, // 160: loom.v1.ChangeProposed.change:type_name -> loom.v1.Change
-	135, // 161: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
+	136, // 161: loom.v1.CandidateMade.candidate:type_name -> loom.v1.Candidate
 	109, // 162: loom.v1.Landed.landing:type_name -> loom.v1.Landing
-	136, // 163: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
-	137, // 164: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
-	137, // 165: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
-	138, // 166: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
-	139, // 167: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
-	140, // 168: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
-	141, // 169: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
+	137, // 163: loom.v1.DecisionAdded.node:type_name -> loom.v1.DecisionNode
+	138, // 164: loom.v1.DecisionLinked.edge:type_name -> loom.v1.DecisionEdge
+	138, // 165: loom.v1.DecisionSuperseded.edge:type_name -> loom.v1.DecisionEdge
+	139, // 166: loom.v1.DecisionsImported.part:type_name -> loom.v1.DecisionGraph
+	140, // 167: loom.v1.BallotOpened.ballot:type_name -> loom.v1.Ballot
+	141, // 168: loom.v1.VoteCast.vote:type_name -> loom.v1.Vote
+	142, // 169: loom.v1.BallotReferred.status:type_name -> loom.v1.BallotStatus
 	88,  // 170: loom.v1.BallotReferred.until:type_name -> google.protobuf.Timestamp
-	142, // 171: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
+	143, // 171: loom.v1.LockRequested.claim:type_name -> loom.v1.LockClaim
 	88,  // 172: loom.v1.LockGranted.until:type_name -> google.protobuf.Timestamp
 	88,  // 173: loom.v1.LockRenewed.until:type_name -> google.protobuf.Timestamp
-	143, // 174: loom.v1.TrainTested.car:type_name -> loom.v1.Car
-	144, // 175: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
-	145, // 176: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
-	146, // 177: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
-	147, // 178: loom.v1.TurnStopped.stop:type_name -> loom.v1.TurnStop
-	148, // 179: loom.v1.ConversationSet.settings:type_name -> loom.v1.ConversationSettings
-	146, // 180: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
-	149, // 181: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
-	150, // 182: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
-	151, // 183: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
-	152, // 184: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
-	153, // 185: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
+	144, // 174: loom.v1.TrainTested.car:type_name -> loom.v1.Car
+	145, // 175: loom.v1.TurnStarted.prompt:type_name -> loom.v1.BlobRef
+	146, // 176: loom.v1.TurnCompacted.compaction:type_name -> loom.v1.Compaction
+	147, // 177: loom.v1.MessageHeard.said:type_name -> loom.v1.Said
+	148, // 178: loom.v1.TurnStopped.stop:type_name -> loom.v1.TurnStop
+	149, // 179: loom.v1.ConversationSet.settings:type_name -> loom.v1.ConversationSettings
+	147, // 180: loom.v1.ExecutionTold.said:type_name -> loom.v1.Said
+	150, // 181: loom.v1.ModelAnswered.answer:type_name -> loom.v1.ModelAnswer
+	151, // 182: loom.v1.ToolIntended.tool:type_name -> loom.v1.ToolStep
+	152, // 183: loom.v1.ToolFinished.result:type_name -> loom.v1.ToolResult
+	153, // 184: loom.v1.PermissionSet.permission:type_name -> loom.v1.Permission
+	154, // 185: loom.v1.ToolsTrusted.toolkit:type_name -> loom.v1.Toolkit
 	186, // [186:186] is the sub-list for method output_type
 	186, // [186:186] is the sub-list for method input_type
 	186, // [186:186] is the sub-list for extension type_name

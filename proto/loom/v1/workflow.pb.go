@@ -3728,7 +3728,8 @@ type Attempt struct {
 	Number       uint32                 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
 	Role         string                 `protobuf:"bytes,5,opt,name=role,proto3" json:"role,omitempty"`
 	DispatchedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=dispatched_at,json=dispatchedAt,proto3" json:"dispatched_at,omitempty"`
-	// When it times out.
+	// When it times out. Unset until an agent has claimed it, and without meaning
+	// while it is queued: that time is nobody's.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// Who holds it; unset while it is queued.
 	Claimant *Claimant `protobuf:"bytes,8,opt,name=claimant,proto3" json:"claimant,omitempty"`
@@ -3772,7 +3773,10 @@ type Attempt struct {
 	Reserved []*CallReservation `protobuf:"bytes,27,rep,name=reserved,proto3" json:"reserved,omitempty"`
 	// What the child execution delivered, until it is taken over and in the record:
 	// its words, and its change, without files. From then on the attempt is an agent's.
-	Given         *Outcome `protobuf:"bytes,28,opt,name=given,proto3" json:"given,omitempty"`
+	Given *Outcome `protobuf:"bytes,28,opt,name=given,proto3" json:"given,omitempty"`
+	// How long it may be queued though agents of its role are there: those may have made
+	// what it verifies, and so must not take it. Unset for no limit.
+	TakeWithin    *durationpb.Duration `protobuf:"bytes,29,opt,name=take_within,json=takeWithin,proto3" json:"take_within,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3999,6 +4003,13 @@ func (x *Attempt) GetReserved() []*CallReservation {
 func (x *Attempt) GetGiven() *Outcome {
 	if x != nil {
 		return x.Given
+	}
+	return nil
+}
+
+func (x *Attempt) GetTakeWithin() *durationpb.Duration {
+	if x != nil {
+		return x.TakeWithin
 	}
 	return nil
 }
@@ -6593,7 +6604,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x05gated\x18\x0e \x01(\bR\x05gated\x12\x14\n" +
 	"\x05halts\x18\x0f \x01(\bR\x05halts\x12\x1d\n" +
 	"\n" +
-	"moved_from\x18\x10 \x01(\tR\tmovedFrom\"\xae\b\n" +
+	"moved_from\x18\x10 \x01(\tR\tmovedFrom\"\xea\b\n" +
 	"\aAttempt\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
@@ -6627,7 +6638,9 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x05tasks\x18\x19 \x03(\v2\x11.loom.v1.TeamTaskR\x05tasks\x12\x16\n" +
 	"\x06awaits\x18\x1a \x03(\tR\x06awaits\x124\n" +
 	"\breserved\x18\x1b \x03(\v2\x18.loom.v1.CallReservationR\breserved\x12&\n" +
-	"\x05given\x18\x1c \x01(\v2\x10.loom.v1.OutcomeR\x05given\"h\n" +
+	"\x05given\x18\x1c \x01(\v2\x10.loom.v1.OutcomeR\x05given\x12:\n" +
+	"\vtake_within\x18\x1d \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"takeWithin\"h\n" +
 	"\n" +
 	"ModelBlock\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x12\n" +
@@ -7159,61 +7172,62 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	43,  // 82: loom.v1.Attempt.tasks:type_name -> loom.v1.TeamTask
 	44,  // 83: loom.v1.Attempt.reserved:type_name -> loom.v1.CallReservation
 	46,  // 84: loom.v1.Attempt.given:type_name -> loom.v1.Outcome
-	46,  // 85: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
-	45,  // 86: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
-	13,  // 87: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
-	71,  // 88: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
-	51,  // 89: loom.v1.Outcome.change:type_name -> loom.v1.Change
-	55,  // 90: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
-	57,  // 91: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
-	59,  // 92: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
-	49,  // 93: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
-	48,  // 94: loom.v1.Outcome.document:type_name -> loom.v1.ShownDocument
-	47,  // 95: loom.v1.Outcome.left:type_name -> loom.v1.NamedBlob
-	50,  // 96: loom.v1.Outcome.judged:type_name -> loom.v1.JudgedRule
-	82,  // 97: loom.v1.NamedBlob.content:type_name -> loom.v1.BlobRef
-	1,   // 98: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
-	14,  // 99: loom.v1.JudgedRule.state:type_name -> loom.v1.RuleState
-	53,  // 100: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
-	82,  // 101: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
-	52,  // 102: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
-	15,  // 103: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
-	70,  // 104: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
-	56,  // 105: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
-	55,  // 106: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
-	59,  // 107: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
-	82,  // 108: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
-	16,  // 109: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
-	51,  // 110: loom.v1.Approval.change:type_name -> loom.v1.Change
-	41,  // 111: loom.v1.Approval.history:type_name -> loom.v1.Attempt
-	17,  // 112: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
-	70,  // 113: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
-	17,  // 114: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
-	80,  // 115: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
-	70,  // 116: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	60,  // 117: loom.v1.Approval.choices:type_name -> loom.v1.Choice
-	64,  // 118: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
-	83,  // 119: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
-	75,  // 120: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
-	70,  // 121: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
-	75,  // 122: loom.v1.Approval.grants:type_name -> loom.v1.Budget
-	22,  // 123: loom.v1.Approval.plan:type_name -> loom.v1.Plan
-	41,  // 124: loom.v1.Approval.work:type_name -> loom.v1.Attempt
-	74,  // 125: loom.v1.Approval.usage:type_name -> loom.v1.Usage
-	63,  // 126: loom.v1.Approval.considered:type_name -> loom.v1.Considered
-	62,  // 127: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
-	17,  // 128: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
-	70,  // 129: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
-	84,  // 130: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
-	85,  // 131: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
-	45,  // 132: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	70,  // 133: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	40,  // 134: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	135, // [135:135] is the sub-list for method output_type
-	135, // [135:135] is the sub-list for method input_type
-	135, // [135:135] is the sub-list for extension type_name
-	135, // [135:135] is the sub-list for extension extendee
-	0,   // [0:135] is the sub-list for field type_name
+	72,  // 85: loom.v1.Attempt.take_within:type_name -> google.protobuf.Duration
+	46,  // 86: loom.v1.TeamTask.outcome:type_name -> loom.v1.Outcome
+	45,  // 87: loom.v1.CallReservation.by:type_name -> loom.v1.Claimant
+	13,  // 88: loom.v1.Outcome.status:type_name -> loom.v1.OutcomeStatus
+	71,  // 89: loom.v1.Outcome.fields:type_name -> google.protobuf.Struct
+	51,  // 90: loom.v1.Outcome.change:type_name -> loom.v1.Change
+	55,  // 91: loom.v1.Outcome.candidate:type_name -> loom.v1.Candidate
+	57,  // 92: loom.v1.Outcome.landing:type_name -> loom.v1.Landing
+	59,  // 93: loom.v1.Outcome.checks:type_name -> loom.v1.CheckRun
+	49,  // 94: loom.v1.Outcome.broken:type_name -> loom.v1.BrokenRule
+	48,  // 95: loom.v1.Outcome.document:type_name -> loom.v1.ShownDocument
+	47,  // 96: loom.v1.Outcome.left:type_name -> loom.v1.NamedBlob
+	50,  // 97: loom.v1.Outcome.judged:type_name -> loom.v1.JudgedRule
+	82,  // 98: loom.v1.NamedBlob.content:type_name -> loom.v1.BlobRef
+	1,   // 99: loom.v1.BrokenRule.severity:type_name -> loom.v1.Severity
+	14,  // 100: loom.v1.JudgedRule.state:type_name -> loom.v1.RuleState
+	53,  // 101: loom.v1.Change.files:type_name -> loom.v1.ChangedFile
+	82,  // 102: loom.v1.Change.diff:type_name -> loom.v1.BlobRef
+	52,  // 103: loom.v1.Change.warnings:type_name -> loom.v1.PatchWarning
+	15,  // 104: loom.v1.PatchWarning.action:type_name -> loom.v1.PatchAction
+	70,  // 105: loom.v1.ApprovedChange.at:type_name -> google.protobuf.Timestamp
+	56,  // 106: loom.v1.Candidate.hooks:type_name -> loom.v1.HookResult
+	55,  // 107: loom.v1.Car.candidate:type_name -> loom.v1.Candidate
+	59,  // 108: loom.v1.Car.checks:type_name -> loom.v1.CheckRun
+	82,  // 109: loom.v1.CheckRun.output:type_name -> loom.v1.BlobRef
+	16,  // 110: loom.v1.Approval.kind:type_name -> loom.v1.ApprovalKind
+	51,  // 111: loom.v1.Approval.change:type_name -> loom.v1.Change
+	41,  // 112: loom.v1.Approval.history:type_name -> loom.v1.Attempt
+	17,  // 113: loom.v1.Approval.options:type_name -> loom.v1.ApprovalDecision
+	70,  // 114: loom.v1.Approval.asked_at:type_name -> google.protobuf.Timestamp
+	17,  // 115: loom.v1.Approval.decision:type_name -> loom.v1.ApprovalDecision
+	80,  // 116: loom.v1.Approval.decided_by:type_name -> loom.v1.Identity
+	70,  // 117: loom.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	60,  // 118: loom.v1.Approval.choices:type_name -> loom.v1.Choice
+	64,  // 119: loom.v1.Approval.overlaps:type_name -> loom.v1.FileClaim
+	83,  // 120: loom.v1.Approval.permission:type_name -> loom.v1.PermissionQuestion
+	75,  // 121: loom.v1.Approval.wanted:type_name -> loom.v1.Budget
+	70,  // 122: loom.v1.Approval.day_ends:type_name -> google.protobuf.Timestamp
+	75,  // 123: loom.v1.Approval.grants:type_name -> loom.v1.Budget
+	22,  // 124: loom.v1.Approval.plan:type_name -> loom.v1.Plan
+	41,  // 125: loom.v1.Approval.work:type_name -> loom.v1.Attempt
+	74,  // 126: loom.v1.Approval.usage:type_name -> loom.v1.Usage
+	63,  // 127: loom.v1.Approval.considered:type_name -> loom.v1.Considered
+	62,  // 128: loom.v1.Approval.signed:type_name -> loom.v1.KeyAnswer
+	17,  // 129: loom.v1.KeyAnswer.decision:type_name -> loom.v1.ApprovalDecision
+	70,  // 130: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
+	84,  // 131: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
+	85,  // 132: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
+	45,  // 133: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	70,  // 134: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	40,  // 135: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	136, // [136:136] is the sub-list for method output_type
+	136, // [136:136] is the sub-list for method input_type
+	136, // [136:136] is the sub-list for extension type_name
+	136, // [136:136] is the sub-list for extension extendee
+	0,   // [0:136] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
