@@ -87,7 +87,11 @@ func (f folder) released(c *loomv1.ClaimReleased) error {
 	if a.Claimant == nil && a.Parked == "" || c.GetGeneration() != a.Generation+1 {
 		return f.wrong("attempt %q cannot be queued anew under generation %d", a.Id, c.GetGeneration())
 	}
-	unlimit(a, f.e.Time.AsTime())
+	until := f.e.Time.AsTime()
+	if held := f.x.HeldSince; held != nil && held.AsTime().Before(until) {
+		until = held.AsTime() // the end of the hold adds the rest, see [Shift]
+	}
+	unlimit(a, until)
 	if c.Afresh { // what it waited and what befell it before counts no more
 		a.Deadline, a.ParkedFor, a.Crashes, a.HostsLost, a.Blocked = nil, nil, 0, 0, 0
 	}

@@ -187,20 +187,17 @@ func (r Run) madeBy(c *loomv1.Claimant) bool {
 	return false
 }
 
-// barsVerifiers says whether agents of the verifying role can have made what a node is
-// to verify, themselves or in work that was given to others: all that there are may be
+// mayBar says whether agents of the verifying role can have made what is to be
+// verified, themselves or in work that was given to others: all that there are may be
 // barred from it then.
-func (r Run) barsVerifiers(n *node) bool {
-	if n.Kind != loomv1.NodeKind_NODE_KIND_VERIFY {
-		return false
+func mayBar(x *loomv1.Execution) bool {
+	part := func(a *loomv1.Attempt) bool {
+		byThem := a.GetRole() == verifier && (a.Outcome.GetChange() != nil || a.Outcome.GetCandidate() != nil)
+		return byThem || len(a.GetTasks()) > 0 || a.GetChild() != ""
 	}
-	for _, m := range r.Def.order {
-		for _, a := range r.state(m).GetHistory() {
-			byThem := a.Role == verifier && (a.Outcome.GetChange() != nil || a.Outcome.GetCandidate() != nil)
-			toThem := slices.ContainsFunc(a.Tasks, func(t *loomv1.TeamTask) bool { return t.Role == verifier })
-			if byThem || toThem || a.Given != nil {
-				return true
-			}
+	for _, st := range x.Nodes {
+		if part(st.Attempt) || slices.ContainsFunc(st.History, part) {
+			return true
 		}
 	}
 	return false

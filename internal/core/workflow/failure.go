@@ -236,7 +236,7 @@ func (r Run) tickNode(n *node) (fired bool, err error) {
 	case ok && !r.Now.Before(due):
 		return true, r.timeOut(n, st.Attempt)
 	}
-	if due, ok := lonely(st, r.Absent, r.Grace); ok && !r.Now.Before(due) {
+	if due, ok := lonely(r.X, st, r.Absent, r.Grace); ok && !r.Now.Before(due) {
 		return true, r.noneLive(n, st.Attempt)
 	}
 	return false, nil

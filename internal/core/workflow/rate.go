@@ -105,13 +105,13 @@ func (r Run) ParkForOperator(attempt string, c *loomv1.Claimant, block *loomv1.M
 	return r.park(attempt, c, &loomv1.AttemptParked{WaitsFor: WaitsForOperator, Until: timestamppb.New(r.Now.Add(wait)), Block: block})
 }
 
-// unlimit gives an attempt back the time that it was parked for a rate limit, a
-// permission, its team or a budget.
-func unlimit(a *loomv1.Attempt, now time.Time) {
+// unlimit gives an attempt back the time that it was parked, until a moment, for a rate
+// limit, a permission, its team or a budget.
+func unlimit(a *loomv1.Attempt, until time.Time) {
 	if !others(a.Parked) {
 		return
 	}
-	waited := max(now.Sub(a.ParkedAt.AsTime()), 0)
+	waited := max(until.Sub(a.ParkedAt.AsTime()), 0)
 	if a.Parked == WaitsForRate {
 		a.ParkedFor = durationpb.New(a.ParkedFor.AsDuration() + waited)
 	}

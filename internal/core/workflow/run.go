@@ -188,7 +188,7 @@ func (r Run) dispatch(n *node, cause string, granted uint32) error {
 	if p := n.patience(); p > 0 && n.Process != "" {
 		d.Deadline = timestamppb.New(r.Now.Add(p))
 	}
-	if r.barsVerifiers(n) {
+	if n.Kind == loomv1.NodeKind_NODE_KIND_VERIFY {
 		d.TakeWithin = durationpb.New(n.patience())
 	}
 	return r.Emit(&loomv1.Event{

@@ -38,7 +38,7 @@ func Next(x *loomv1.Execution, absent func(role string) (time.Time, bool), grace
 	}
 	for _, st := range x.Nodes {
 		consider(timer(x, st))
-		consider(lonely(st, absent, grace))
+		consider(lonely(x, st, absent, grace))
 	}
 	return earliest, found
 }
@@ -65,12 +65,12 @@ func timer(x *loomv1.Execution, st *loomv1.NodeState) (time.Time, bool) {
 
 // lonely returns when an attempt has been queued for as long as it may: for a role
 // without a live agent, or for one whose agents may all be barred from it.
-func lonely(st *loomv1.NodeState, absent func(string) (time.Time, bool), grace time.Duration) (at time.Time, ok bool) {
+func lonely(x *loomv1.Execution, st *loomv1.NodeState, absent func(string) (time.Time, bool), grace time.Duration) (at time.Time, ok bool) {
 	a := st.GetAttempt()
 	if !isQueued(a) {
 		return at, false
 	}
-	if a.TakeWithin != nil {
+	if a.TakeWithin != nil && mayBar(x) {
 		at, ok = queuedAt(a).Add(a.TakeWithin.AsDuration()), true
 	}
 	if absent == nil {

@@ -3774,8 +3774,8 @@ type Attempt struct {
 	// What the child execution delivered, until it is taken over and in the record:
 	// its words, and its change, without files. From then on the attempt is an agent's.
 	Given *Outcome `protobuf:"bytes,28,opt,name=given,proto3" json:"given,omitempty"`
-	// How long it may be queued though agents of its role are there: those may have made
-	// what it verifies, and so must not take it. Unset for no limit.
+	// How long it may be queued though agents of its role are there, where those may have
+	// made what it verifies, and so must not take it. Unset for no limit.
 	TakeWithin    *durationpb.Duration `protobuf:"bytes,29,opt,name=take_within,json=takeWithin,proto3" json:"take_within,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
