@@ -272,7 +272,11 @@ func (p *prompt) before(b *loomv1.Brief) {
 		p.data(outcomeText(a.Outcome))
 	}
 	if b.Comment != "" {
-		p.WriteString("the CEO asked for changes, which are a part of your goal now:\n")
+		who := "the CEO asked for changes, which are a part of your goal now:\n"
+		if b.Comment == b.Bead.GetReopened().GetText() {
+			who = "the work was done once and was reopened; why is a part of your goal now:\n"
+		}
+		p.WriteString(who)
 		p.WriteString(turn.Marked("goal", b.Comment))
 	}
 	p.WriteByte('\n')

@@ -33,6 +33,16 @@ func full() *loomv1.Brief {
 	return b
 }
 
+// Why a bead was reopened is told as what it is: nobody was asked about it.
+func TestSUB06_APromptSaysWhyTheBeadWasReopened(t *testing.T) {
+	b := full()
+	b.Bead.Reopened = &loomv1.Mark{Text: "it rounds by the hundred"}
+	b.Comment = b.Bead.Reopened.Text
+	if p := promptOf(b); !strings.Contains(p, "was reopened; why is a part of your goal now:") || !strings.Contains(p, b.Comment) || strings.Contains(p, "the CEO asked for changes") {
+		t.Errorf("prompt %s\nwant the reason of the reopening", p)
+	}
+}
+
 // promptOf is the prompt of a brief to the role that it is for.
 func promptOf(b *loomv1.Brief) string {
 	r, _ := roles.Builtin().Get(b.Attempt.Role)

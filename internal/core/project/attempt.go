@@ -386,6 +386,8 @@ func (s *State) comment(x *loomv1.Execution) string {
 		return x.Moved.Text
 	case last.GetDecision() == loomv1.ApprovalDecision_APPROVAL_DECISION_REQUEST_CHANGES:
 		return last.Comment
+	case last == nil && x.Moved == nil:
+		return s.bead(x.Bead).GetReopened().GetText()
 	}
 	return ""
 }

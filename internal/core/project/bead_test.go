@@ -352,6 +352,30 @@ func TestSUB06_OnlyOperatorsAndHostsChangeBeads(t *testing.T) {
 	}
 }
 
+// Who works again on what was reopened reads why, until the CEO says something else.
+func TestSUB06_WhyABeadWasReopenedReachesWhoWorksOnIt(t *testing.T) {
+	d := small(t)
+	id := d.plan()
+	d.finish(id)
+	again := func(why, request string) *loomv1.Brief {
+		t.Helper()
+		c := reopenBead(id, request)
+		c.GetReopenBead().Reason = why
+		d.ok(c)
+		d.restart()
+		b, who := d.claim("qa-engineer")
+		d.ok(&loomv1.Command{Body: &loomv1.Command_AnswerAttempt{AnswerAttempt: &loomv1.AnswerAttempt{Attempt: b.Attempt.Id, Claimant: who, Outcome: outcome(success, nil)}}})
+		return b
+	}
+	const why = "the total is still rounded\nby the hundred"
+	if b := again(why, "k"); b.Comment != why || b.Bead.GetReopened().GetText() != why {
+		t.Errorf("told %q, of bead %v; want %q", b.Comment, b.Bead.GetReopened(), why)
+	}
+	if b := again("", "l"); b.Comment != "" {
+		t.Errorf("reopened without a reason, told %q, which was the last one", b.Comment)
+	}
+}
+
 func TestSUB06_AReopenedBeadBeginsOnTheNewestDefinition(t *testing.T) {
 	d := small(t)
 	id := d.plan()

@@ -25,6 +25,11 @@ func FoldBead(b *loomv1.Bead, e *loomv1.Event) error {
 		b.Occurrences = f.BeadOccurred.GetOccurrences()
 	case *loomv1.Event_BeadStatusChanged:
 		was := b.Status
+		if why := f.BeadStatusChanged.GetReopened(); why != "" {
+			b.Reopened = &loomv1.Mark{Time: e.Time, Text: why}
+		} else if ended(was) { // without a word
+			b.Reopened = nil
+		}
 		b.Status, b.Reason, b.Gaps = f.BeadStatusChanged.GetStatus(), f.BeadStatusChanged.GetReason(), f.BeadStatusChanged.GetGaps()
 		switch {
 		case b.Status != loomv1.BeadStatus_BEAD_STATUS_BLOCKED:

@@ -125,7 +125,7 @@ func (d *decision) reopenBead(c *loomv1.ReopenBead) (*loomv1.Answer, error) {
 	d.bead, d.execution = b.Id, ""
 	status := &loomv1.BeadStatusChanged{
 		Status: loomv1.BeadStatus_BEAD_STATUS_OPEN, Reason: cut(fmt.Sprintf("reopened: %s", first(c.Reason, "no reason given")), maxReason),
-		Request: key, RequestDigest: digest,
+		Request: key, RequestDigest: digest, Reopened: plain(c.Reason),
 	}
 	if on := d.s.blocker(b); on != nil {
 		status.Status, status.Reason = loomv1.BeadStatus_BEAD_STATUS_BLOCKED, whyBlocked(on)

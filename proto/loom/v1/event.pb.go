@@ -3688,7 +3688,9 @@ type BeadStatusChanged struct {
 	Request       string `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
 	RequestDigest string `protobuf:"bytes,4,opt,name=request_digest,json=requestDigest,proto3" json:"request_digest,omitempty"`
 	// For a bead that is closed: how many gaps its work ended with.
-	Gaps          uint32 `protobuf:"varint,5,opt,name=gaps,proto3" json:"gaps,omitempty"`
+	Gaps uint32 `protobuf:"varint,5,opt,name=gaps,proto3" json:"gaps,omitempty"`
+	// For a reopening: the reason that was given, whole.
+	Reopened      string `protobuf:"bytes,6,opt,name=reopened,proto3" json:"reopened,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3756,6 +3758,13 @@ func (x *BeadStatusChanged) GetGaps() uint32 {
 		return x.Gaps
 	}
 	return 0
+}
+
+func (x *BeadStatusChanged) GetReopened() string {
+	if x != nil {
+		return x.Reopened
+	}
+	return ""
 }
 
 // SubmissionRejected records a submission that was refused.
@@ -6974,7 +6983,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x95h\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x95h\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -7332,13 +7341,14 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\fBeadOccurred\x12 \n" +
 	"\voccurrences\x18\x01 \x01(\rR\voccurrences\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\tR\arequest\x12%\n" +
-	"\x0erequest_digest\x18\x03 \x01(\tR\rrequestDigest\"\xad\x01\n" +
+	"\x0erequest_digest\x18\x03 \x01(\tR\rrequestDigest\"\xc9\x01\n" +
 	"\x11BeadStatusChanged\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.loom.v1.BeadStatusR\x06status\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
 	"\arequest\x18\x03 \x01(\tR\arequest\x12%\n" +
 	"\x0erequest_digest\x18\x04 \x01(\tR\rrequestDigest\x12\x12\n" +
-	"\x04gaps\x18\x05 \x01(\rR\x04gaps\"T\n" +
+	"\x04gaps\x18\x05 \x01(\rR\x04gaps\x12\x1a\n" +
+	"\breopened\x18\x06 \x01(\tR\breopened\"T\n" +
 	"\x12SubmissionRejected\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\"\xdd\x02\n" +

@@ -603,7 +603,10 @@ type Bead struct {
 	// The execution whose detached nodes it does: its parent's, which has ended.
 	After string `protobuf:"bytes,38,opt,name=after,proto3" json:"after,omitempty"`
 	// Who has a say in the outcome or is touched by it, as the submission said.
-	Stakeholders  []string `protobuf:"bytes,39,rep,name=stakeholders,proto3" json:"stakeholders,omitempty"`
+	Stakeholders []string `protobuf:"bytes,39,rep,name=stakeholders,proto3" json:"stakeholders,omitempty"`
+	// When it was last reopened, and the reason that was given, if one was: who works on it
+	// again is told.
+	Reopened      *Mark `protobuf:"bytes,40,opt,name=reopened,proto3" json:"reopened,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -911,6 +914,13 @@ func (x *Bead) GetStakeholders() []string {
 	return nil
 }
 
+func (x *Bead) GetReopened() *Mark {
+	if x != nil {
+		return x.Reopened
+	}
+	return nil
+}
+
 // Delegation says for whom a bead is done.
 type Delegation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1046,8 +1056,7 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\t \x01(\tR\x0eidempotencyKey\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe8\n" +
-	"\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x93\v\n" +
 	"\x04Bead\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12%\n" +
@@ -1095,7 +1104,8 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x04gaps\x18$ \x01(\rR\x04gaps\x12\"\n" +
 	"\fconversation\x18% \x01(\tR\fconversation\x12\x14\n" +
 	"\x05after\x18& \x01(\tR\x05after\x12\"\n" +
-	"\fstakeholders\x18' \x03(\tR\fstakeholders\"\xab\x01\n" +
+	"\fstakeholders\x18' \x03(\tR\fstakeholders\x12)\n" +
+	"\breopened\x18( \x01(\v2\r.loom.v1.MarkR\breopened\"\xab\x01\n" +
 	"\n" +
 	"Delegation\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\tR\aattempt\x12\x12\n" +
@@ -1153,7 +1163,8 @@ var file_loom_v1_submission_proto_goTypes = []any{
 	(*Draft)(nil),                 // 14: loom.v1.Draft
 	(*Landing)(nil),               // 15: loom.v1.Landing
 	(WorkState)(0),                // 16: loom.v1.WorkState
-	(*Change)(nil),                // 17: loom.v1.Change
+	(*Mark)(nil),                  // 17: loom.v1.Mark
+	(*Change)(nil),                // 18: loom.v1.Change
 }
 var file_loom_v1_submission_proto_depIdxs = []int32{
 	0,  // 0: loom.v1.Submission.type:type_name -> loom.v1.BeadType
@@ -1178,12 +1189,13 @@ var file_loom_v1_submission_proto_depIdxs = []int32{
 	14, // 19: loom.v1.Bead.draft:type_name -> loom.v1.Draft
 	15, // 20: loom.v1.Bead.landing:type_name -> loom.v1.Landing
 	16, // 21: loom.v1.Bead.state:type_name -> loom.v1.WorkState
-	17, // 22: loom.v1.Delegation.changes:type_name -> loom.v1.Change
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	17, // 22: loom.v1.Bead.reopened:type_name -> loom.v1.Mark
+	18, // 23: loom.v1.Delegation.changes:type_name -> loom.v1.Change
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_submission_proto_init() }
