@@ -151,10 +151,13 @@ func TestF1_SweepOffersWhatTheQueueLost(t *testing.T) {
 	r.ended(bead)
 }
 
-// TestWF12_TimersFireAfterARestart lets a deadline pass while no host runs.
+// TestWF12_TimersFireAfterARestart lets a deadline pass while no host runs but that of
+// the agent that has the attempt.
 func TestWF12_TimersFireAfterARestart(t *testing.T) {
 	r := newRig(t).start().register("shop", "researcher")
-	r.must(file("shop", "k"))
+	r.must(&loomv1.Command{Body: &loomv1.Command_ClaimAttempt{ClaimAttempt: &loomv1.ClaimAttempt{
+		Attempt: r.must(file("shop", "k")).GetSubmit().Execution + "-a1", Generation: 1, Claimant: &loomv1.Claimant{Agent: "researcher/1", Host: "h9", Epoch: 1},
+	}}})
 	r.stop()
 	r.clock.real.AtLeast(time.Now().Add(2 * time.Hour))
 	r.start()
