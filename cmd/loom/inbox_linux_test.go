@@ -13,11 +13,13 @@ import (
 func (s *seat) screenHas(texts ...string) string {
 	s.Helper()
 	text, err := s.term.Await(s.ctx, func(screen *terminal.Screen) bool {
-		rest, found := screen.Text(), true
+		rest := screen.Text()
 		for _, t := range texts {
-			if _, rest, found = strings.Cut(rest, t); !found {
+			_, after, found := strings.Cut(rest, t)
+			if !found {
 				return false
 			}
+			rest = after
 		}
 		return true
 	})

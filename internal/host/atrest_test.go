@@ -54,6 +54,7 @@ func TestSUB04_SEC01_AStoppedHostsDirectoryAnswersWhatTheHostAnswered(t *testing
 		{"permission", &loomv1.Query{}},
 		{"memory", &loomv1.Query{Project: "shop"}},
 		{"session", &loomv1.Query{Project: "shop"}},
+		{"conversation", &loomv1.Query{Project: "shop"}},
 		{"notices", &loomv1.NoticesRequest{Project: "shop", Kinds: []string{"bead-filed", "attempt-ended", "execution-ended"}}},
 		{"notices", &loomv1.NoticesRequest{Project: "shop", Limit: 3}},
 		{"transcript", &loomv1.TranscriptRequest{Execution: r.execution}},

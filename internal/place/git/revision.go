@@ -259,6 +259,9 @@ func readBlame(out []byte) ([]Span, error) {
 // file or a directory; "" for all of them. It goes on behind the commit after, if one is
 // named.
 func (v *Revision) Log(ctx context.Context, path, after string, most int) ([]FileChange, error) {
+	if strings.ContainsRune(path, 0) {
+		return nil, v.unknown(nil, "file", path)
+	}
 	from := v.Commit
 	args := []string{"log", "--format=%H%x00%ct%x00%an%x00%s%x00", "-n", strconv.Itoa(most)}
 	if after != "" {
@@ -305,6 +308,9 @@ func (v *Revision) Before(ctx context.Context) (*Revision, error) {
 // in one file or directory, "" for all of them, and returns the unified diff: of a longer
 // one the lines of the first [ShownDiff] bytes, and cut.
 func (v *Revision) Compare(ctx context.Context, from *Revision, path string) (list []Compared, diff []byte, cut bool, err error) {
+	if strings.ContainsRune(path, 0) {
+		return nil, nil, false, v.unknown(nil, "file", path)
+	}
 	c, base := v.call, ""
 	if from == nil {
 		base, err = c.line(ctx, "hash-object", "-t", "tree", os.DevNull)

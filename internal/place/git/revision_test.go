@@ -126,6 +126,12 @@ func TestUI01_BlameLogAndCompare(t *testing.T) {
 	if list, diff, _, err := v.Compare(ctx, before, "b.txt"); err != nil || len(list)+len(diff) != 0 {
 		t.Errorf("b.txt differs: %v, %q, %v", list, diff, err)
 	}
+	if _, err := v.Log(ctx, "a\x00b", "", 10); fault.Code(err) != "git/unknown-line" {
+		t.Errorf("the log of no path: %v", err)
+	}
+	if _, _, _, err := v.Compare(ctx, before, "a\x00b"); fault.Code(err) != "git/unknown-line" {
+		t.Errorf("no path compared: %v", err)
+	}
 	parent, err := before.Before(ctx)
 	if err != nil || parent != nil {
 		t.Fatalf("before the first is %v, %v", parent, err)
