@@ -115,20 +115,36 @@ func (r *Repository) content(ctx context.Context, commit, path string) ([]byte, 
 
 // blobAt finds the blob of a file as a commit has it, and its size.
 func (r *Repository) blobAt(ctx context.Context, commit, path string) (id string, size int64, there bool, err error) {
+	o, err := r.git().at(ctx, commit, path)
+	return o.id, o.size, o.kind == "blob", err
+}
+
+// object is what a commit has at a path.
+type object struct {
+	kind string // "blob", "tree" or "commit"; empty for nothing
+	id   string
+	size int64 // of a blob
+}
+
+// at finds what a commit has at a path, which has slashes and ends with none.
+func (c call) at(ctx context.Context, commit, path string) (object, error) {
 	if strings.ContainsRune(path, 0) {
-		return "", 0, false, nil
+		return object{}, nil
 	}
-	out, err := r.git().run(ctx, "ls-tree", "-l", "-z", "--full-tree", commit, "--", path)
+	out, err := c.run(ctx, "ls-tree", "-l", "-z", "--full-tree", commit, "--", path)
 	if exitCode(err) > 0 {
-		return "", 0, false, nil // such a path cannot be in a tree
+		return object{}, nil // such a path cannot be in a tree
 	}
 	meta, name, _ := strings.Cut(strings.TrimSuffix(string(out), "\x00"), "\t")
 	f := strings.Fields(meta)
-	if err != nil || len(f) != 4 || f[1] != "blob" || name != path {
-		return "", 0, false, err
+	if err != nil || len(f) != 4 || name != path {
+		return object{}, err
 	}
-	size, err = strconv.ParseInt(f[3], 10, 64)
-	return f[2], size, err == nil, err
+	o := object{kind: f[1], id: f[2]}
+	if o.kind == "blob" {
+		o.size, err = strconv.ParseInt(f[3], 10, 64)
+	}
+	return o, err
 }
 
 // own returns a file as the registered checkout has it. No link out of the

@@ -121,10 +121,11 @@ func (r *Repository) Revision(ctx context.Context, dir, project, rev string) (*R
 func (v *Revision) List(ctx context.Context, dir string) ([]Entry, error) {
 	tree := v.Commit + ":"
 	if dir != "" {
-		if found, err := v.kindOf(ctx, dir); err != nil || found != "tree" {
+		found, err := v.call.at(ctx, v.Commit, dir)
+		if err != nil || found.kind != "tree" {
 			return nil, v.unknown(err, "directory", dir)
 		}
-		tree += dir
+		tree = found.id
 	}
 	out, err := v.call.run(ctx, "ls-tree", "-l", "-z", tree)
 	if err != nil {
@@ -161,22 +162,6 @@ func order(e Entry) int {
 	return 1
 }
 
-// kindOf is what a path is: "tree", "blob" or "commit", "" for nothing.
-func (v *Revision) kindOf(ctx context.Context, path string) (string, error) {
-	if strings.ContainsRune(path, 0) || strings.HasSuffix(path, "/") {
-		return "", nil
-	}
-	out, err := v.call.run(ctx, "ls-tree", "-z", "--full-tree", v.Commit, "--", path)
-	if exitCode(err) > 0 {
-		return "", nil // such a path cannot be in a tree
-	}
-	meta, name, _ := strings.Cut(strings.TrimSuffix(string(out), "\x00"), "\t")
-	if f := strings.Fields(meta); err == nil && len(f) == 3 && name == path {
-		return f[1], nil
-	}
-	return "", err
-}
-
 func (v *Revision) unknown(err error, what, path string) error {
 	if err != nil {
 		return err
@@ -188,19 +173,34 @@ func (v *Revision) unknown(err error, what, path string) error {
 //
 // It returns git/unknown-line for a file that is not there.
 func (v *Revision) File(ctx context.Context, path string, most int64) ([]byte, error) {
-	found, err := v.kindOf(ctx, path)
-	if err != nil || found != "blob" {
-		return nil, v.unknown(err, "file", path)
-	}
-	object := v.Commit + ":" + path
-	size, err := v.call.line(ctx, "cat-file", "-s", object)
+	id, err := v.file(ctx, path, most)
 	if err != nil {
 		return nil, err
 	}
-	if n, err := strconv.ParseInt(size, 10, 64); err != nil || n > most {
-		return nil, fault.New("git/too-large", "the file has %s bytes, more than %d MiB", size, most>>20).At("path").Got(path)
+	return v.call.run(ctx, "cat-file", "blob", id)
+}
+
+// file finds the blob of a file that has no more than most bytes.
+func (v *Revision) file(ctx context.Context, path string, most int64) (string, error) {
+	found, err := v.call.at(ctx, v.Commit, path)
+	switch {
+	case err != nil || found.kind != "blob":
+		return "", v.unknown(err, "file", path)
+	case found.size > most:
+		return "", fault.New("git/too-large", "the file has %d bytes, more than %d MiB", found.size, most>>20).At("path").Got(path)
 	}
-	return v.call.run(ctx, "cat-file", "blob", object)
+	return found.id, nil
+}
+
+// only is the paths of a call that is about one file or directory, "" for all of them.
+func (v *Revision) only(path string) ([]string, error) {
+	switch {
+	case path == "":
+		return []string{"--"}, nil
+	case strings.ContainsRune(path, 0):
+		return nil, v.unknown(nil, "file", path)
+	}
+	return []string{"--", path}, nil
 }
 
 // Blame says which commits the lines of a file came with, from the first to the last.
@@ -209,7 +209,7 @@ func (v *Revision) File(ctx context.Context, path string, most int64) ([]byte, e
 // It returns git/unknown-line for a file that is not there, and git/too-large for one of
 // more than 2 MiB.
 func (v *Revision) Blame(ctx context.Context, path string) ([]Span, error) {
-	if _, err := v.File(ctx, path, mostBlamed); err != nil {
+	if _, err := v.file(ctx, path, mostBlamed); err != nil {
 		return nil, err
 	}
 	c := v.call
@@ -259,8 +259,9 @@ func readBlame(out []byte) ([]Span, error) {
 // file or a directory; "" for all of them. It goes on behind the commit after, if one is
 // named.
 func (v *Revision) Log(ctx context.Context, path, after string, most int) ([]FileChange, error) {
-	if strings.ContainsRune(path, 0) {
-		return nil, v.unknown(nil, "file", path)
+	only, err := v.only(path)
+	if err != nil {
+		return nil, err
 	}
 	from := v.Commit
 	args := []string{"log", "--format=%H%x00%ct%x00%an%x00%s%x00", "-n", strconv.Itoa(most)}
@@ -271,11 +272,7 @@ func (v *Revision) Log(ctx context.Context, path, after string, most int) ([]Fil
 		from = after
 		args = append(args, "--skip=1")
 	}
-	args = append(args, from, "--")
-	if path != "" {
-		args = append(args, path)
-	}
-	out, err := v.call.run(ctx, args...)
+	out, err := v.call.run(ctx, append(append(args, from), only...)...)
 	if exitCode(err) > 0 && after != "" {
 		return nil, fault.New("git/unknown-branch", "there is no such commit").At("after").Got(after)
 	}
@@ -308,8 +305,9 @@ func (v *Revision) Before(ctx context.Context) (*Revision, error) {
 // in one file or directory, "" for all of them, and returns the unified diff: of a longer
 // one the lines of the first [ShownDiff] bytes, and cut.
 func (v *Revision) Compare(ctx context.Context, from *Revision, path string) (list []Compared, diff []byte, cut bool, err error) {
-	if strings.ContainsRune(path, 0) {
-		return nil, nil, false, v.unknown(nil, "file", path)
+	only, err := v.only(path)
+	if err != nil {
+		return nil, nil, false, err
 	}
 	c, base := v.call, ""
 	if from == nil {
@@ -320,10 +318,8 @@ func (v *Revision) Compare(ctx context.Context, from *Revision, path string) (li
 	if err != nil {
 		return nil, nil, false, err
 	}
-	between := []string{"--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", base, v.Commit, "--"}
-	if path != "" {
-		between = append(between, path)
-	}
+	between := []string{"--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", base, v.Commit}
+	between = append(between, only...)
 	if list, err = c.compared(ctx, between); err != nil {
 		return nil, nil, false, err
 	}
