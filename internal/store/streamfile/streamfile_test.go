@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,7 +133,9 @@ func readsBack(t *testing.T, dir string) {
 
 // TestP3_EveryFlippedBitOfABlockIsNamed flips a bit at many places of every
 // block; each is named with the last sequence before it, or is in the length
-// of the newest record, where it looks like a write that was cut off.
+// of the newest record, where it looks like a write that was cut off. In a
+// compressed block a flipped bit may also change nothing: a copy that begins
+// elsewhere in a run of equal bytes unpacks to the same records.
 func TestP3_EveryFlippedBitOfABlockIsNamed(t *testing.T) {
 	longtest.Skip(t)
 	for name, compression := range map[string]jetstream.StoreCompression{"plain": jetstream.NoCompression, "compressed": jetstream.S2Compression} {
@@ -143,17 +146,19 @@ func TestP3_EveryFlippedBitOfABlockIsNamed(t *testing.T) {
 func everyFlippedBit(t *testing.T, dir string) {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(dir, "msgs", "*.blk"))
+	_, written := scanned(t, dir)
 	for _, name := range files {
 		sound, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
+		packed := bytes.HasPrefix(sound, []byte("cmp"))
 		for at := 0; at < len(sound); at += len(sound)/40 + 1 {
 			flipped := bytes.Clone(sound)
 			flipped[at] ^= 1 << (at % 8)
 			write(t, name, flipped)
-			found := scan(t, dir)
-			if _, torn := found.Torn(); found.Err() == nil && !torn {
+			found, read := scanned(t, dir)
+			if _, torn := found.Torn(); found.Err() == nil && !torn && !(packed && slices.Equal(read, written)) {
 				t.Errorf("%s, byte %d: not found", filepath.Base(name), at)
 			}
 			if err := found.Err(); err != nil && (fault.Code(err) != "data/damaged" || !strings.Contains(err.Error(), "stream SOME: sequence ")) {
@@ -306,15 +311,25 @@ func TestP3_DeletedMessagesAreNamed(t *testing.T) {
 
 func scan(t *testing.T, dir string) streamfile.Scan {
 	t.Helper()
+	found, _ := scanned(t, dir)
+	return found
+}
+
+// scanned is scan with every record as it was read.
+func scanned(t *testing.T, dir string) (found streamfile.Scan, read []string) {
+	t.Helper()
 	s, err := streamfile.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := s.Scan(func(streamfile.Record) error { return nil })
+	found, err = s.Scan(func(r streamfile.Record) error {
+		read = append(read, fmt.Sprintf("%d %s %q %q %q", r.Sequence, r.Time, r.Subject, r.Header, r.Data))
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return found
+	return found, read
 }
 
 func write(t *testing.T, name string, data []byte) {
