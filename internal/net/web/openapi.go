@@ -39,7 +39,7 @@ func describe() []byte {
 	}}}}
 	text, _ := json.MarshalIndent(object{ // strings and maps of them alone
 		"openapi": "3.1.0",
-		"info":    object{"title": "Loom", "version": "1", "description": "A host's services as JSON. Messages are those of loom.v1, with the fields' own names."},
+		"info":    object{"title": "Loom", "version": "1", "description": "A host's services as JSON. Messages are those of loom.v1, with the fields' own names.", "license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"}},
 		"servers": []any{object{"url": "/"}},
 		"paths":   paths,
 		"components": object{

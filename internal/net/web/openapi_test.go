@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,6 +36,11 @@ func TestHTTP_TheDescriptionIsTheInterface(t *testing.T) {
 	for _, ref := range regexp.MustCompile(`"#/components/schemas/([A-Za-z]+)"`).FindAllStringSubmatch(text, -1) {
 		if d.Components.Schemas[ref[1]] == nil {
 			t.Errorf("schema %s is named and not there", ref[1])
+		}
+	}
+	if *described != "" {
+		if err := os.WriteFile(*described, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
 	calls := 0
@@ -78,6 +84,9 @@ func TestHTTP_TheDescriptionIsTheInterface(t *testing.T) {
 		t.Errorf("%d calls are described, there are %d", calls, want)
 	}
 }
+
+// described is where the description is written for those that read it as a file.
+var described = flag.String("openapi", "", "`FILE` to write the description of the interface to")
 
 // update says whether to write instead of checking.
 var update = flag.Bool("update", false, "write the generated part of docs/operating.md")

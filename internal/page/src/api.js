@@ -32,23 +32,57 @@ async function ask(path, options) {
   return body;
 }
 
-export const get = (path, query = {}) => {
-  const q = new URLSearchParams(Object.entries(query).filter(([, v]) => v !== '' && v !== undefined));
-  return ask(path + (q.size ? '?' + q : ''));
-};
+/** The address of a route: values that it names are in its path, others in the query.
+ * @param {string} route
+ * @param {Record<string, any>} values */
+function address(route, values) {
+  const rest = new Map(Object.entries(values).filter(([, v]) => v !== '' && v !== undefined));
+  const path = route.replace(/\{(\w+)\}/g, (_, name) => {
+    const value = rest.get(name);
+    rest.delete(name);
+    return encodeURIComponent(value);
+  });
+  return path + (rest.size ? '?' + new URLSearchParams([...rest]) : '');
+}
 
-export const post = (path, body) =>
+/** Asks a route.
+ * @template {import('./routes.d.ts').Route<'get'>} R
+ * @param {R} route
+ * @param {import('./routes.d.ts').Asked<R>} [values]
+ * @returns {Promise<import('./routes.d.ts').Reply<'get', R>>} */
+export const get = (route, values) => ask(address(route, values ?? {}));
+
+/** Who is signed in here. */
+export const whoIs = () => ask('session');
+
+/** Has a route do something.
+ * @template {import('./routes.d.ts').Route<'post'>} R
+ * @param {R} route
+ * @param {import('./routes.d.ts').Body<R>} body
+ * @returns {Promise<import('./routes.d.ts').Reply<'post', R>>} */
+export const post = (route, body) => send(route, body);
+
+/** Ends the session of this browser. */
+export const endSession = () => send('session/end', {});
+
+const send = (path, body) =>
   ask(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
 
 /** What the pages of a list have under a name, each once, until there are enough or no
- * more: as entries, with next where to go on. */
-export async function pages(path, name, query, enough = Infinity, wanted = () => true) {
+ * more: as entries, with next where to go on.
+ * @template {'beads' | 'executions' | 'inbox'} R
+ * @template {keyof import('./routes.d.ts').Reply<'get', R> & string} N
+ * @param {R} route
+ * @param {N} name
+ * @param {Omit<import('./routes.d.ts').Asked<R>, 'after'>} query
+ * @param {(one: any) => boolean} wanted */
+export async function pages(route, name, query, enough = Infinity, wanted = () => true) {
   const entries = new Map();
-  for (let after; ; ) {
-    const v = await get(path, { ...query, after });
+  for (let after = ''; ; ) {
+    const v = await ask(address(route, { ...query, after }));
     for (const one of (v[name] ?? []).filter(wanted)) entries.set(one.id, one);
-    after = v.next;
-    if (!after || entries.size >= enough) return { entries: [...entries.values()], next: after ?? '' };
+    after = v.next ?? '';
+    if (!after || entries.size >= enough) return { entries: [...entries.values()], next: after };
   }
 }
 
@@ -69,17 +103,20 @@ export const projectOf = (id) => id.replace(/(-x\d+)?$/, '').replace(/-\d+$/, ''
 /** A page of what an execution's agents were told, said, called and got: entries, next
  * where to go on, and end where there is no more just now. */
 export async function transcript(execution, query) {
-  const v = await get(`executions/${encodeURIComponent(execution)}/transcript`, query);
+  const v = await get('executions/{id}/transcript', { id: execution, ...query });
   const next = (v.next?.positions ?? []).map((p) => `${p.partition ?? 0}.${p.epoch}.${p.sequence}.${p.index ?? 0}`).join(',');
   const entries = v.entries ?? [];
   return { entries, next: next || query.after, end: v.end || !entries.length || !next || next === query.after };
 }
 
-/** The text of an answer that is bytes; null where they are no text. */
-export async function text(path, query) {
+/** The text of an answer that is bytes; null where they are no text.
+ * @template {import('./routes.d.ts').Route<'get'>} R
+ * @param {R} route
+ * @param {import('./routes.d.ts').Asked<R>} values */
+export async function text(route, values) {
   let reply;
   try {
-    reply = await fetch('/api/v1/' + path + '?' + new URLSearchParams(Object.entries(query).filter(([, v]) => v)));
+    reply = await fetch('/api/v1/' + address(route, values));
   } catch {
     throw new Refusal(0, {});
   }
@@ -88,4 +125,4 @@ export async function text(path, query) {
 }
 
 /** The text of a blob. */
-export const blob = async (sha, project) => (await text('blobs/' + encodeURIComponent(sha), { project })) ?? '(it is no text)';
+export const blob = async (sha, project) => (await text('blobs/{id}', { id: sha, project })) ?? '(it is no text)';

@@ -7,7 +7,7 @@ export function read(text) {
   const files = [];
   let before = 0, after = 0, file = null, left = 0, right = 0;
   text.split('\n').forEach((raw, i) => {
-    const line = { i, raw, kind: 'head', a: '', b: '' };
+    const line = { i, raw, kind: 'head', a: /** @type {number | ''} */ (''), b: /** @type {number | ''} */ ('') };
     const hunk = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(raw);
     if (left <= 0 && right <= 0 && raw.startsWith('diff --git ')) {
       file = { name: raw.replace(/^diff --git a\/.* b\//, ''), lines: [] };

@@ -55,12 +55,12 @@ async function sign(key, deployment, project, verb, fields) {
 // The word of an authenticator that the person confirmed what is signed: its hash is the
 // challenge.
 async function assertion(passkey, signed) {
-  const got = await navigator.credentials.get({
+  const got = /** @type {any} */ (await navigator.credentials.get({
     publicKey: {
       challenge: await crypto.subtle.digest('SHA-256', signed), rpId: passkey.party, userVerification: 'required',
       allowCredentials: [{ type: 'public-key', id: bytesIn(passkey.credential) }],
     },
-  });
+  }));
   const b = (buffer) => base64(new Uint8Array(buffer));
   return { signature: b(got.response.signature), assertion: { authenticator_data: b(got.response.authenticatorData), client_data_json: b(got.response.clientDataJSON) } };
 }
@@ -70,7 +70,7 @@ export const passkeys = typeof PublicKeyCredential !== 'undefined' && !/^[\d.]+$
 
 /** Makes a passkey for this page, and returns what "loom key add --passkey" reads of it. */
 export async function makePasskey() {
-  const made = await navigator.credentials.create({
+  const made = /** @type {any} */ (await navigator.credentials.create({
     publicKey: {
       rp: { id: location.hostname, name: 'Loom' },
       user: { id: crypto.getRandomValues(new Uint8Array(16)), name: 'loom', displayName: 'Loom at ' + location.host },
@@ -78,7 +78,7 @@ export async function makePasskey() {
       pubKeyCredParams: [{ type: 'public-key', alg: -8 }, { type: 'public-key', alg: -7 }],
       authenticatorSelection: { userVerification: 'required' },
     },
-  });
+  }));
   const b = (buffer) => base64(new Uint8Array(buffer));
   return { relying_party: location.hostname, origin: location.origin, credential: b(made.rawId), public_key: b(made.response.getPublicKey()) };
 }

@@ -20,7 +20,7 @@ export const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 export const exactly = (text) => (text ? whole.format(new Date(text)) : '');
 
 /** How long it took, in words of one unit or two. */
-export const took = (from, to) => span(new Date(to ?? Date.now()) - new Date(from));
+export const took = (from, to) => span(new Date(to ?? Date.now()).getTime() - new Date(from).getTime());
 
 /** So many milliseconds, in words of one unit or two. */
 export function span(ms) {
