@@ -563,6 +563,25 @@ describe('what there is, is what is shown', () => {
     await page.getByRole('link', { name: 'shop-front' }).waitFor({ state: 'detached' });
     const [bead] = JSON.parse(await host.loom('bead', 'list', '--label', 'names', '--json')).beads;
     assert.deepEqual([bead.goal, bead.priority, bead.labels], ['Rename the cart', 'PRIORITY_LOW', ['names']]);
+
+    // What another changes meanwhile is neither overwritten nor lost.
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('Goal').fill('Rename the basket');
+    await host.loom('bead', 'update', bead.id, '--goal', 'Rename the trolley', '--priority', 'normal');
+    await page.getByText('It is now: Rename the trolley').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Change it' }).isDisabled(), true);
+    await sound(page, 'changed-by-two');
+    await page.getByRole('button', { name: 'Keep mine' }).click();
+    await page.getByRole('button', { name: 'Change it' }).click();
+    await page.getByRole('heading', { name: 'Rename the basket' }).waitFor();
+    const after = JSON.parse(await host.loom('bead', 'show', bead.id, '--json')).beads[0];
+    assert.deepEqual([after.goal, after.priority], ['Rename the basket', 'PRIORITY_NORMAL']);
+    const late = await page.evaluate(
+      (id) => fetch('/api/v1/updates', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ update: { bead: { id, goal: 'x' }, fields: ['goal'], seen: { goal: 'Rename the trolley' } } }) }).then(async (r) => [r.status, (await r.json()).code]),
+      bead.id,
+    );
+    assert.deepEqual(late, [409, 'bead/changed']);
+    await host.loom('bead', 'update', bead.id, '--goal', 'Rename the cart', '--priority', 'low');
     await page.getByRole('link', { name: 'names', exact: true }).click();
     await page.getByText('label names').waitFor();
     await page.reload(); // what is looked for is in the address

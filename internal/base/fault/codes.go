@@ -23,6 +23,7 @@ var codes = map[string]Exit{
 	"bead/cycle":                Invalid,
 	"bead/held":                 Unavailable,
 	"bead/running":              Conflict,
+	"bead/changed":              Conflict,
 	"bead/open":                 Conflict,
 	"route/invalid":             Invalid,
 	"storm/budget":              Limit,

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -90,7 +91,7 @@ func (e *beadEdit) check(bead string) error {
 }
 
 // update returns what the flags ask for. What they add to or take from is read
-// first.
+// first, and nothing is changed where somebody else changes that meanwhile.
 func (e *beadEdit) update(cmd *cobra.Command, c *client.Client, id string) (*loomv1.UpdateBead, error) {
 	v, err := c.Bead(cmd.Context(), &loomv1.Query{Project: project.Of(id), Id: id})
 	if err != nil {
@@ -98,7 +99,7 @@ func (e *beadEdit) update(cmd *cobra.Command, c *client.Client, id string) (*loo
 	}
 	was := v.Beads[0]
 	b := &loomv1.Bead{Id: was.Id, Labels: was.Labels, BlockedBy: was.BlockedBy, Budget: was.Budget}
-	u := &loomv1.UpdateBead{Bead: b, Reason: e.reason}
+	u := &loomv1.UpdateBead{Bead: b, Reason: e.reason, Seen: proto.CloneOf(was)}
 	for _, f := range []struct {
 		flags []string
 		field string

@@ -293,6 +293,35 @@ func TestSUB06_AnUpdateChangesWhatItNamesAndNothingElse(t *testing.T) {
 	}
 }
 
+// Who says what it saw changes only what has that value still, whatever else has
+// changed; sent again after it was done, it is done.
+func TestSUB06_HUM01_AChangeMayDependOnWhatWasSeen(t *testing.T) {
+	d := small(t)
+	id := d.file(&loomv1.Submission{Process: "small", Goal: "g", Labels: []string{"a"}}).Bead
+	change := func(seen, next *loomv1.Bead, fields ...string) string {
+		c := updates(next, fields...)
+		next.Id, c.GetUpdateBead().Seen = id, seen
+		return d.codeOf(c)
+	}
+	seen := func() *loomv1.Bead { return &loomv1.Bead{Goal: "g", Labels: []string{"a"}} }
+	if got := change(seen(), &loomv1.Bead{Goal: "mine"}, "goal"); got != "" || d.bead(id).Goal != "mine" {
+		t.Fatalf("what is as it was seen: %q, %v", got, d.bead(id))
+	}
+	if got := change(seen(), &loomv1.Bead{Goal: "mine"}, "goal"); got != "" {
+		t.Errorf("the same again: %q, want nothing", got)
+	}
+	if got := change(seen(), &loomv1.Bead{Labels: []string{"b"}}, "labels"); got != "" {
+		t.Errorf("a field that nobody changed, beside one: %q, want nothing", got)
+	}
+	events := len(d.events)
+	if got := change(seen(), &loomv1.Bead{Goal: "theirs", Priority: urgent}, "goal", "priority"); got != "bead/changed" || len(d.events) != events {
+		t.Errorf("what another changed meanwhile: %q and %d events, want bead/changed and none", got, len(d.events)-events)
+	}
+	if b := d.bead(id); b.Goal != "mine" || b.Priority == urgent {
+		t.Errorf("refused, it changed the bead: %v", b)
+	}
+}
+
 func TestSUB06_BadUpdatesAreRefusedAndChangeNothing(t *testing.T) {
 	d := small(t)
 	id, approval := d.plan(), d.fileAsk()

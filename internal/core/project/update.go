@@ -2,6 +2,7 @@ package project
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -50,6 +51,9 @@ func (d *decision) updateBead(c *loomv1.UpdateBead) (*loomv1.Answer, error) {
 	if proto.Equal(old, next) {
 		return submitted(b.Id, b.Execution, true), nil
 	}
+	if err := changedSince(old, c); err != nil {
+		return nil, err
+	}
 	d.bead, d.execution = b.Id, b.Execution
 	if err := d.emit(&loomv1.Event{Fact: &loomv1.Event_BeadUpdated{BeadUpdated: &loomv1.BeadUpdated{Bead: next, Reason: c.Reason}}}); err != nil {
 		return nil, err
@@ -66,6 +70,24 @@ func (d *decision) updateBead(c *loomv1.UpdateBead) (*loomv1.Answer, error) {
 		}
 	}
 	return submitted(b.Id, b.Execution, false), nil
+}
+
+// changedSince refuses a change of fields that have another value now than who
+// asks for it saw, if it says what it saw.
+func changedSince(now *loomv1.Bead, c *loomv1.UpdateBead) error {
+	if c.Seen == nil {
+		return nil
+	}
+	var errs []*fault.Error
+	for _, f := range changeable {
+		seen := proto.CloneOf(now)
+		f.set(seen, c.Seen)
+		if slices.Contains(c.Fields, f.name) && !proto.Equal(seen, now) {
+			errs = append(errs, fault.New("bead/changed", "%s of bead %s has been changed by somebody else meanwhile", f.name, now.Id).
+				At("seen."+f.name).Want("look at it again (loom bead show %s), and change it if that still holds", now.Id))
+		}
+	}
+	return fault.Join(errs)
 }
 
 // change gives next the values that c has, and returns all that is wrong with

@@ -2675,8 +2675,11 @@ type UpdateBead struct {
 	Bead *Bead `protobuf:"bytes,1,opt,name=bead,proto3" json:"bead,omitempty"`
 	// Names of the fields to change: goal, description, priority, deadline,
 	// labels, budget, parent, blocked_by, assignee.
-	Fields        []string `protobuf:"bytes,2,rep,name=fields,proto3" json:"fields,omitempty"`
-	Reason        string   `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Fields []string `protobuf:"bytes,2,rep,name=fields,proto3" json:"fields,omitempty"`
+	Reason string   `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What the asker saw in the fields that it changes, if that is to hold: where one
+	// has another value by now, nothing is changed and the answer is bead/changed.
+	Seen          *Bead `protobuf:"bytes,4,opt,name=seen,proto3" json:"seen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2730,6 +2733,13 @@ func (x *UpdateBead) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *UpdateBead) GetSeen() *Bead {
+	if x != nil {
+		return x.Seen
+	}
+	return nil
 }
 
 // CloseBead closes a bead that nothing works on.
@@ -5704,12 +5714,13 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"K\n" +
 	"\vReportRoles\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12(\n" +
-	"\x05roles\x18\x02 \x01(\v2\x12.loom.v1.HostRolesR\x05roles\"_\n" +
+	"\x05roles\x18\x02 \x01(\v2\x12.loom.v1.HostRolesR\x05roles\"\x82\x01\n" +
 	"\n" +
 	"UpdateBead\x12!\n" +
 	"\x04bead\x18\x01 \x01(\v2\r.loom.v1.BeadR\x04bead\x12\x16\n" +
 	"\x06fields\x18\x02 \x03(\tR\x06fields\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"7\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12!\n" +
+	"\x04seen\x18\x04 \x01(\v2\r.loom.v1.BeadR\x04seen\"7\n" +
 	"\tCloseBead\x12\x12\n" +
 	"\x04bead\x18\x01 \x01(\tR\x04bead\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"j\n" +
@@ -6172,80 +6183,81 @@ var file_loom_v1_command_proto_depIdxs = []int32{
 	23,  // 96: loom.v1.ReleaseAttempt.crash:type_name -> loom.v1.AgentCrash
 	104, // 97: loom.v1.ReportRoles.roles:type_name -> loom.v1.HostRoles
 	105, // 98: loom.v1.UpdateBead.bead:type_name -> loom.v1.Bead
-	106, // 99: loom.v1.RecordDraft.draft:type_name -> loom.v1.Draft
-	107, // 100: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
-	97,  // 101: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
-	97,  // 102: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
-	97,  // 103: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
-	97,  // 104: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
-	36,  // 105: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
-	108, // 106: loom.v1.TrainCar.change:type_name -> loom.v1.Change
-	109, // 107: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
-	110, // 108: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
-	64,  // 109: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
-	97,  // 110: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
-	97,  // 111: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
-	111, // 112: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
-	97,  // 113: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
-	111, // 114: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
-	82,  // 115: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
-	112, // 116: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
-	43,  // 117: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
-	112, // 118: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
-	113, // 119: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
-	114, // 120: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
-	115, // 121: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
-	101, // 122: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
-	101, // 123: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
-	57,  // 124: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
-	51,  // 125: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
-	52,  // 126: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
-	53,  // 127: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
-	54,  // 128: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
-	56,  // 129: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
-	55,  // 130: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
-	116, // 131: loom.v1.CeoCommand.enrol_key:type_name -> loom.v1.EnrolKey
-	62,  // 132: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
-	63,  // 133: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
-	43,  // 134: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
-	117, // 135: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
-	118, // 136: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
-	50,  // 137: loom.v1.CeoCommand.recheck:type_name -> loom.v1.RecheckExecution
-	119, // 138: loom.v1.CeoCommand.revoke_key:type_name -> loom.v1.RevokeKey
-	49,  // 139: loom.v1.CeoCommand.seal:type_name -> loom.v1.SealSession
-	120, // 140: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
-	120, // 141: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
-	93,  // 142: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
-	121, // 143: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
-	122, // 144: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
-	123, // 145: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
-	105, // 146: loom.v1.Brief.bead:type_name -> loom.v1.Bead
-	107, // 147: loom.v1.Brief.execution:type_name -> loom.v1.Execution
-	92,  // 148: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
-	124, // 149: loom.v1.Brief.turn:type_name -> loom.v1.Turn
-	82,  // 150: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
-	125, // 151: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
-	126, // 152: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
-	93,  // 153: loom.v1.Brief.definition:type_name -> loom.v1.Definition
-	127, // 154: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
-	128, // 155: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
-	129, // 156: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
-	110, // 157: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
-	86,  // 158: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
-	130, // 159: loom.v1.Brief.team:type_name -> loom.v1.TeamView
-	131, // 160: loom.v1.Brief.step:type_name -> loom.v1.StepBrief
-	88,  // 161: loom.v1.Brief.interview:type_name -> loom.v1.InterviewBrief
-	97,  // 162: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
-	60,  // 163: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
-	132, // 164: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
-	133, // 165: loom.v1.Permits.permits:type_name -> loom.v1.Permit
-	127, // 166: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
-	134, // 167: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
-	168, // [168:168] is the sub-list for method output_type
-	168, // [168:168] is the sub-list for method input_type
-	168, // [168:168] is the sub-list for extension type_name
-	168, // [168:168] is the sub-list for extension extendee
-	0,   // [0:168] is the sub-list for field type_name
+	105, // 99: loom.v1.UpdateBead.seen:type_name -> loom.v1.Bead
+	106, // 100: loom.v1.RecordDraft.draft:type_name -> loom.v1.Draft
+	107, // 101: loom.v1.ForkExecution.state:type_name -> loom.v1.Execution
+	97,  // 102: loom.v1.AcquireLock.holder:type_name -> loom.v1.Claimant
+	97,  // 103: loom.v1.RenewLock.holder:type_name -> loom.v1.Claimant
+	97,  // 104: loom.v1.ReleaseLock.holder:type_name -> loom.v1.Claimant
+	97,  // 105: loom.v1.FormTrain.holder:type_name -> loom.v1.Claimant
+	36,  // 106: loom.v1.Train.cars:type_name -> loom.v1.TrainCar
+	108, // 107: loom.v1.TrainCar.change:type_name -> loom.v1.Change
+	109, // 108: loom.v1.TrainCar.candidate:type_name -> loom.v1.Candidate
+	110, // 109: loom.v1.TrainCar.checkout:type_name -> loom.v1.Checkout
+	64,  // 110: loom.v1.RecordTrain.cars:type_name -> loom.v1.RecordTrain.CarsEntry
+	97,  // 111: loom.v1.RecordTrain.holder:type_name -> loom.v1.Claimant
+	97,  // 112: loom.v1.SettleTrain.holder:type_name -> loom.v1.Claimant
+	111, // 113: loom.v1.SettleTrain.landing:type_name -> loom.v1.Landing
+	97,  // 114: loom.v1.SettleLanding.holder:type_name -> loom.v1.Claimant
+	111, // 115: loom.v1.SettleLanding.landing:type_name -> loom.v1.Landing
+	82,  // 116: loom.v1.AddDecision.node:type_name -> loom.v1.DecisionNode
+	112, // 117: loom.v1.AddDecision.links:type_name -> loom.v1.DecisionEdge
+	43,  // 118: loom.v1.AddDecision.abandons:type_name -> loom.v1.AbandonDecision
+	112, // 119: loom.v1.LinkDecision.edge:type_name -> loom.v1.DecisionEdge
+	113, // 120: loom.v1.ImportDecisions.part:type_name -> loom.v1.DecisionGraph
+	114, // 121: loom.v1.OpenBallot.ballot:type_name -> loom.v1.Ballot
+	115, // 122: loom.v1.CastVote.vote:type_name -> loom.v1.Vote
+	101, // 123: loom.v1.CeoCommand.issued_at:type_name -> google.protobuf.Timestamp
+	101, // 124: loom.v1.CeoCommand.not_after:type_name -> google.protobuf.Timestamp
+	57,  // 125: loom.v1.CeoCommand.decide:type_name -> loom.v1.DecideApproval
+	51,  // 126: loom.v1.CeoCommand.move:type_name -> loom.v1.MoveExecution
+	52,  // 127: loom.v1.CeoCommand.close:type_name -> loom.v1.CloseExecution
+	53,  // 128: loom.v1.CeoCommand.pause:type_name -> loom.v1.PauseWork
+	54,  // 129: loom.v1.CeoCommand.resume:type_name -> loom.v1.ResumeWork
+	56,  // 130: loom.v1.CeoCommand.define:type_name -> loom.v1.ChangeDefinition
+	55,  // 131: loom.v1.CeoCommand.release:type_name -> loom.v1.ReleaseCommitLock
+	116, // 132: loom.v1.CeoCommand.enrol_key:type_name -> loom.v1.EnrolKey
+	62,  // 133: loom.v1.CeoCommand.permit:type_name -> loom.v1.SetPermission
+	63,  // 134: loom.v1.CeoCommand.revoke:type_name -> loom.v1.RevokePermission
+	43,  // 135: loom.v1.CeoCommand.abandon:type_name -> loom.v1.AbandonDecision
+	117, // 136: loom.v1.CeoCommand.trust:type_name -> loom.v1.TrustTools
+	118, // 137: loom.v1.CeoCommand.distrust:type_name -> loom.v1.DistrustTools
+	50,  // 138: loom.v1.CeoCommand.recheck:type_name -> loom.v1.RecheckExecution
+	119, // 139: loom.v1.CeoCommand.revoke_key:type_name -> loom.v1.RevokeKey
+	49,  // 140: loom.v1.CeoCommand.seal:type_name -> loom.v1.SealSession
+	120, // 141: loom.v1.PauseWork.scope:type_name -> loom.v1.PauseScope
+	120, // 142: loom.v1.ResumeWork.scope:type_name -> loom.v1.PauseScope
+	93,  // 143: loom.v1.ChangeDefinition.definition:type_name -> loom.v1.Definition
+	121, // 144: loom.v1.DecideApproval.decision:type_name -> loom.v1.ApprovalDecision
+	122, // 145: loom.v1.Brief.attempt:type_name -> loom.v1.Attempt
+	123, // 146: loom.v1.Brief.node:type_name -> loom.v1.NodeDefinition
+	105, // 147: loom.v1.Brief.bead:type_name -> loom.v1.Bead
+	107, // 148: loom.v1.Brief.execution:type_name -> loom.v1.Execution
+	92,  // 149: loom.v1.Brief.project:type_name -> loom.v1.ProjectConfig
+	124, // 150: loom.v1.Brief.turn:type_name -> loom.v1.Turn
+	82,  // 151: loom.v1.Brief.decisions:type_name -> loom.v1.DecisionNode
+	125, // 152: loom.v1.Brief.time_left:type_name -> google.protobuf.Duration
+	126, // 153: loom.v1.Brief.context:type_name -> loom.v1.DecisionContext
+	93,  // 154: loom.v1.Brief.definition:type_name -> loom.v1.Definition
+	127, // 155: loom.v1.Brief.permissions:type_name -> loom.v1.Permission
+	128, // 156: loom.v1.Brief.overlaps:type_name -> loom.v1.FileClaim
+	129, // 157: loom.v1.Brief.toolkit:type_name -> loom.v1.Toolkit
+	110, // 158: loom.v1.Brief.checkout:type_name -> loom.v1.Checkout
+	86,  // 159: loom.v1.Brief.memory:type_name -> loom.v1.MemoryContext
+	130, // 160: loom.v1.Brief.team:type_name -> loom.v1.TeamView
+	131, // 161: loom.v1.Brief.step:type_name -> loom.v1.StepBrief
+	88,  // 162: loom.v1.Brief.interview:type_name -> loom.v1.InterviewBrief
+	97,  // 163: loom.v1.AskPermission.claimant:type_name -> loom.v1.Claimant
+	60,  // 164: loom.v1.AskPermission.calls:type_name -> loom.v1.PermissionRequest
+	132, // 165: loom.v1.PermissionRequest.call:type_name -> loom.v1.ToolCall
+	133, // 166: loom.v1.Permits.permits:type_name -> loom.v1.Permit
+	127, // 167: loom.v1.SetPermission.permission:type_name -> loom.v1.Permission
+	134, // 168: loom.v1.RecordTrain.CarsEntry.value:type_name -> loom.v1.Car
+	169, // [169:169] is the sub-list for method output_type
+	169, // [169:169] is the sub-list for method input_type
+	169, // [169:169] is the sub-list for extension type_name
+	169, // [169:169] is the sub-list for extension extendee
+	0,   // [0:169] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_command_proto_init() }
