@@ -325,8 +325,8 @@ func (c *chooser) fill(tokens int, items bool) *loomv1.DecisionContext {
 	return out
 }
 
-// say appends a node in one line: what it is, and for a decision what it chose
-// and rejected, and why.
+// say appends a node in one line: what it is and who made it, and for a decision what
+// it chose and rejected, and why.
 // The bead of a node is told where it is another than the work's, so that nobody
 // takes the approval of other work for that of their own.
 func (c *chooser) say(b []byte, i int32) []byte {
@@ -335,6 +335,7 @@ func (c *chooser) say(b []byte, i int32) []byte {
 	if c.bead != "" && n.Bead != "" && n.Bead != c.bead {
 		b = append(append(b, " of "...), n.Bead...)
 	}
+	b = append(b, by(n.Author, g.isForeign(i))...)
 	b = append(strconv.AppendUint(append(b, " ("...), uint64(n.Confidence), 10), "%): "...)
 	b = append(b, short(n.Title, contextTitle)...)
 	if n.Description != "" {

@@ -24,11 +24,11 @@ func ExampleGraph_Context() {
 	// d8, rank 3, 0.90: 1 step away from d6
 	// d7, rank 3, 0.42: 2 steps away from d6
 	// d2, rank 3, 0.26: 2 steps away from d6
-	// d1 goal (80%): payments fail with odd totals
-	// d6 action (80%): change total.go
-	// d8 outcome (80%): commit 3f2a landed on main
-	// d7 decision (80%): use a decimal type
-	// d2 observation (80%): TestTotal fails: 10.01 is not 10.00
+	// d1 goal by architect/1 (80%): payments fail with odd totals
+	// d6 action by architect/1 (80%): change total.go
+	// d8 outcome by architect/1 (80%): commit 3f2a landed on main
+	// d7 decision by architect/1 (80%): use a decimal type
+	// d2 observation by architect/1 (80%): TestTotal fails: 10.01 is not 10.00
 }
 
 // Every item says why it was chosen, and the order is the stated one.

@@ -18,7 +18,7 @@ func DOT(g *loomv1.DecisionGraph) string {
 	b.WriteString("digraph decisions {\n")
 	for _, n := range v.nodes {
 		fmt.Fprintf(&b, "  %s [label=\"%s %s (%d%%)\\n%s\", shape=%s%s];\n",
-			dotQuote(n.Id), dotText(n.Id), dotText(nodeWord(n.Type)), n.Confidence, dotText(n.Title), shape(n.Type), dashed(gone(n)))
+			dotQuote(n.Id), dotText(n.Id), dotText(nodeWord(n.Type)+v.by(n)), n.Confidence, dotText(n.Title), shape(n.Type), dashed(gone(n)))
 	}
 	for _, e := range v.edges {
 		fmt.Fprintf(&b, "  %s -> %s [label=%s%s%s];\n",

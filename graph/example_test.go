@@ -40,14 +40,14 @@ func ExampleGraph_Supersede() {
 func ExampleText() {
 	fmt.Print(graph.Text(story(example{}).graph.Snapshot(), nil))
 	// Output:
-	// d1 goal: payments fail with odd totals (80%)
-	//   d2 observation: TestTotal fails: 10.01 is not 10.00 (80%)
-	//     d3 decision: ~~round once~~ (80%) (superseded by d7)
-	//       d4 option: round at the end (80%) (chosen by d3)
-	//       d5 option: round each line (80%) (rejected by d3)
-	//       d6 action: change total.go (80%) (requires d4)
-	//         d8 outcome: commit 3f2a landed on main (80%)
-	//     d7 decision: use a decimal type (80%)
+	// d1 goal by architect/1: payments fail with odd totals (80%)
+	//   d2 observation by architect/1: TestTotal fails: 10.01 is not 10.00 (80%)
+	//     d3 decision by architect/1: ~~round once~~ (80%) (superseded by d7)
+	//       d4 option by architect/1: round at the end (80%) (chosen by d3)
+	//       d5 option by architect/1: round each line (80%) (rejected by d3)
+	//       d6 action by architect/1: change total.go (80%) (requires d4)
+	//         d8 outcome by architect/1: commit 3f2a landed on main (80%)
+	//     d7 decision by architect/1: use a decimal type (80%)
 	//       d8 (see above)
 }
 
@@ -55,10 +55,10 @@ func ExampleMermaid() {
 	fmt.Print(graph.Mermaid(story(example{}).graph.Neighbourhood("d3", 1, 4)))
 	// Output:
 	// flowchart TD
-	//   d3["d3 decision 80%<br/>round once"]:::gone
-	//   d4["d4 option 80%<br/>round at the end"]
-	//   d5["d5 option 80%<br/>round each line"]
-	//   d6["d6 action 80%<br/>change total.go"]
+	//   d3["d3 decision by architect/1 80%<br/>round once"]:::gone
+	//   d4["d4 option by architect/1 80%<br/>round at the end"]
+	//   d5["d5 option by architect/1 80%<br/>round each line"]
+	//   d6["d6 action by architect/1 80%<br/>change total.go"]
 	//   d3 -->|chosen| d4
 	//   d3 -.->|rejected| d5
 	//   d3 -->|leads_to| d6
@@ -70,9 +70,9 @@ func ExampleDOT() {
 	fmt.Print(graph.DOT(story(example{}).graph.Neighbourhood("d3", 1, 3)))
 	// Output:
 	// digraph decisions {
-	//   "d3" [label="d3 decision (80%)\nround once", shape=hexagon, style=dashed, color=gray, fontcolor=gray];
-	//   "d4" [label="d4 option (80%)\nround at the end", shape=ellipse];
-	//   "d5" [label="d5 option (80%)\nround each line", shape=ellipse];
+	//   "d3" [label="d3 decision by architect/1 (80%)\nround once", shape=hexagon, style=dashed, color=gray, fontcolor=gray];
+	//   "d4" [label="d4 option by architect/1 (80%)\nround at the end", shape=ellipse];
+	//   "d5" [label="d5 option by architect/1 (80%)\nround each line", shape=ellipse];
 	//   "d3" -> "d4" [label="chosen"];
 	//   "d3" -> "d5" [label="rejected", style=dashed, color=gray, fontcolor=gray];
 	// }

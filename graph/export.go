@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -14,9 +15,10 @@ import (
 
 // JSON returns a graph in the JSON form of its message, indented, the same
 // bytes for the same graph. It is an error when metadata cannot be JSON, which
-// is so in no graph of this package.
+// is so in no graph of this package. Which nodes were imported is a matter of this
+// project and not of the file, which is the same after an import elsewhere.
 func JSON(g *loomv1.DecisionGraph) (string, error) {
-	raw, err := protojson.Marshal(g)
+	raw, err := protojson.Marshal(&loomv1.DecisionGraph{Nodes: g.GetNodes(), Edges: g.GetEdges(), Ballots: g.GetBallots()})
 	if err != nil {
 		return "", fmt.Errorf("decision graph as JSON: %w", err)
 	}
@@ -33,10 +35,11 @@ type view struct {
 	nodes []*loomv1.DecisionNode
 	byID  map[string]*loomv1.DecisionNode
 	edges []*loomv1.DecisionEdge
+	of    *loomv1.DecisionGraph
 }
 
 func viewOf(g *loomv1.DecisionGraph) view {
-	v := view{byID: map[string]*loomv1.DecisionNode{}}
+	v := view{byID: map[string]*loomv1.DecisionNode{}, of: g}
 	for _, n := range g.GetNodes() {
 		if n != nil && v.byID[n.Id] == nil {
 			v.byID[n.Id] = n
@@ -50,6 +53,35 @@ func viewOf(g *loomv1.DecisionGraph) view {
 	}
 	return v
 }
+
+// MadeBy is [By] of a node of g, which may be a part of a graph; what came with an
+// import says so.
+func MadeBy(g *loomv1.DecisionGraph, n *loomv1.DecisionNode) string {
+	at, ok := number(n.GetId())
+	return by(n.GetAuthor(), ok && slices.ContainsFunc(g.GetImported(), func(s *loomv1.NodeSpan) bool {
+		return s.First <= uint64(at) && uint64(at) <= s.Last
+	}))
+}
+
+// by is [By]. What came with an import says so: its author is whom the file names,
+// and no signature here stands behind that.
+func by(author *loomv1.Identity, imported bool) string {
+	if author != nil && imported {
+		return By(author) + " as imported"
+	}
+	return By(author)
+}
+
+// By says who made an entry of the graph, in one printable line with a blank before
+// it: " by the CEO", " by implementer/1". It is empty where nobody is known.
+func By(author *loomv1.Identity) string {
+	if author == nil {
+		return ""
+	}
+	return " by " + teller(author)
+}
+
+func (v view) by(n *loomv1.DecisionNode) string { return MadeBy(v.of, n) }
 
 // line makes one printable line of a text: runs of white space are one blank,
 // what would steer a terminal is replaced, and invisible characters are gone.

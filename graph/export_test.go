@@ -225,10 +225,10 @@ func TestGRAPH06_TextStaysNarrowAndShort(t *testing.T) {
 		w.link("d51", requires, fmt.Sprintf("d%d", i+1))
 	}
 	lines := strings.Split(graph.Text(w.graph.Snapshot(), nil), "\n")
-	if len(lines) != 52 || lines[30] != strings.Repeat("  ", 30)+"d31 decision: n (80%)" || lines[31] != strings.Repeat("  ", 30)+"d32 decision: n (80%)" {
+	if len(lines) != 52 || lines[30] != strings.Repeat("  ", 30)+"d31 decision by architect/1: n (80%)" || lines[31] != strings.Repeat("  ", 30)+"d32 decision by architect/1: n (80%)" {
 		t.Errorf("line 31 is %q, line 32 is %q of %d", lines[30], lines[31], len(lines))
 	}
-	if want := "d51 decision: n (80%) (requires d1, d2, d3, d4, d5 and 2 more)"; strings.TrimSpace(lines[50]) != want {
+	if want := "d51 decision by architect/1: n (80%) (requires d1, d2, d3, d4, d5 and 2 more)"; strings.TrimSpace(lines[50]) != want {
 		t.Errorf("the last is %q, want %q", lines[50], want)
 	}
 }

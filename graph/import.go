@@ -271,6 +271,23 @@ func (g *Graph) Imported(id string) bool {
 	return ok && g.isForeign(i)
 }
 
+// Spans returns which of some nodes came with an import, in the order of the nodes.
+func (g *Graph) Spans(nodes []*loomv1.DecisionNode) (spans []*loomv1.NodeSpan) {
+	for _, n := range nodes {
+		i, ok := g.at(n.GetId())
+		if !ok || !g.isForeign(i) {
+			continue
+		}
+		at := uint64(i) + 1
+		if last := len(spans) - 1; last >= 0 && spans[last].Last+1 == at {
+			spans[last].Last = at
+			continue
+		}
+		spans = append(spans, &loomv1.NodeSpan{First: at, Last: at})
+	}
+	return spans
+}
+
 func (g *Graph) isForeign(i int32) bool {
 	n := uint64(i) + 1
 	at := sort.Search(len(g.foreign), func(k int) bool { return g.foreign[k].Last >= n })

@@ -16,7 +16,7 @@ func Mermaid(g *loomv1.DecisionGraph) string {
 	b.WriteString("flowchart TD\n")
 	for _, n := range v.nodes {
 		fmt.Fprintf(&b, "  %s[\"%s %s %d%%<br/>%s\"]%s\n",
-			mermaidID(n.Id), mermaidText(n.Id), mermaidText(nodeWord(n.Type)), n.Confidence, mermaidText(n.Title), class(n))
+			mermaidID(n.Id), mermaidText(n.Id), mermaidText(nodeWord(n.Type)+v.by(n)), n.Confidence, mermaidText(n.Title), class(n))
 	}
 	for _, e := range v.edges {
 		arrow := "-->"

@@ -71,7 +71,11 @@ func (g *Graph) tell(i int32) string {
 		verb = verbs[n.Type]
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %s", teller(n.Author), verb, short(n.Title, contextTitle))
+	who := teller(n.Author)
+	if g.isForeign(i) {
+		who += " (as imported)"
+	}
+	fmt.Fprintf(&b, "%s %s: %s", who, verb, short(n.Title, contextTitle))
 	if n.Type == decided || n.Type == option {
 		fmt.Fprintf(&b, " (%d%% sure)", n.Confidence)
 	}

@@ -18,7 +18,7 @@ func SVG(g *loomv1.DecisionGraph) string {
 	}
 	for _, n := range v.nodes {
 		d.Nodes = append(d.Nodes, drawing.Node{
-			ID: n.Id, Lines: []string{fmt.Sprintf("%s %s %d%%", n.Id, nodeWord(n.Type), n.Confidence), line(n.Title)},
+			ID: n.Id, Lines: []string{fmt.Sprintf("%s %s%s %d%%", n.Id, nodeWord(n.Type), v.by(n), n.Confidence), line(n.Title)},
 			Hint: line(n.Title + " - " + n.Description), Shape: outline(n.Type), Tone: tone(n),
 		})
 	}

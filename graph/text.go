@@ -14,7 +14,7 @@ const (
 )
 
 // Text returns a graph as an indented tree for a terminal, a line a node:
-// goals first, under each node what it leads to and the options that were
+// goals first, each with who made it, under each node what it leads to and the options that were
 // chosen or rejected at it, in the order of their links. A node that is reached in
 // several ways stands in full at the first, and with "see above" at the
 // others. What no longer counts is struck through, with what took its place.
@@ -119,7 +119,7 @@ func (t *tree) describe(n *loomv1.DecisionNode) string {
 	if gone(n) {
 		title = "~~" + title + "~~"
 	}
-	s := fmt.Sprintf("%s %s: %s (%d%%)", line(n.Id), nodeWord(n.Type), title, n.Confidence)
+	s := fmt.Sprintf("%s %s%s: %s (%d%%)", line(n.Id), nodeWord(n.Type), t.by(n), title, n.Confidence)
 	if n.Status == abandoned {
 		s += " (abandoned" + reasoned(n.Abandoned.GetReason()) + ")"
 	}

@@ -202,8 +202,8 @@ func TestREAL06_APromptHasNoBookkeeping(t *testing.T) {
 	b.Bead.Delegation = nil
 	b.Execution.Nodes["triage"] = &loomv1.NodeState{History: []*loomv1.Attempt{at("qa-engineer", "failure"), at("qa-engineer", "success")}}
 	b.Execution.Checks = []string{"go test ./..."}
-	b.Context.Text = "d4 action (100%): change a1dfe8121c6a proposed: 3 files\nd5 decision (100%): CEO approved: Shall this be committed?\n" +
-		"d6 decision (100%): CEO asked for changes: Shall this be committed? - keep the constant\n"
+	b.Context.Text = "d4 action (100%): change a1dfe8121c6a proposed: 3 files\nd5 decision by the CEO (100%): CEO approved: Shall this be committed?\n" +
+		"d6 decision by the CEO (100%): CEO asked for changes: Shall this be committed? - keep the constant\n"
 	got := promptOf(b)
 	for _, not := range []string{"it is failure", "change a1dfe8121c6a", "CEO approved"} {
 		if strings.Contains(got, not) {

@@ -301,7 +301,7 @@ func madeGood(history []*loomv1.Attempt) bool {
 // bookkeeping is a line of the decision graph that says what the prompt says
 // elsewhere, or nothing that anybody could go by: that a change was proposed, and
 // that the CEO agreed.
-var bookkeeping = regexp.MustCompile(`^d\d+ (?:action \(100%\): change [0-9a-f]{12} proposed: |decision \(100%\): CEO (?:approved|granted more attempts): )`)
+var bookkeeping = regexp.MustCompile(`^d\d+ (?:action(?: by [^ ()]+)? \(100%\): change [0-9a-f]{12} proposed: |decision by the CEO \(100%\): CEO (?:approved|granted more attempts): )`)
 
 // decided tells what the decision graph has that matters here, as chosen within
 // the budget of its zone.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/project"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -74,7 +75,7 @@ func reasonText(w io.Writer, p *loomv1.Approval) {
 		fmt.Fprintf(w, "  the change was made by: %s\n", whole(strings.Join(makers, ", ")))
 	}
 	for _, c := range p.Considered {
-		fmt.Fprintf(w, "  %s %s (%s):\n", project.Word(c.Type), c.Id, project.Word(c.Status))
+		fmt.Fprintf(w, "  %s %s%s (%s):\n", project.Word(c.Type), c.Id, graph.By(c.Author), project.Word(c.Status))
 		quoted(w, whole(c.Title)+"\n"+c.Why)
 	}
 	if u := p.Usage; u != nil {

@@ -127,3 +127,19 @@ func widths(from, to int) (list []int) {
 	}
 	return list
 }
+
+// TestSIGN01_AProposalSaysWhoDecided shows who made what was weighed: an agent's
+// "CEO approved" is an agent's.
+func TestSIGN01_AProposalSaysWhoDecided(t *testing.T) {
+	p := &loomv1.Approval{Id: "shop-2", Considered: []*loomv1.Considered{
+		{Id: "d1", Type: loomv1.DecisionType_DECISION_TYPE_DECISION, Status: loomv1.DecisionStatus_DECISION_STATUS_ACTIVE, Title: "CEO approved: all", Author: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_AGENT, Name: "implementer/1@h1"}},
+		{Id: "d2", Type: loomv1.DecisionType_DECISION_TYPE_DECISION, Status: loomv1.DecisionStatus_DECISION_STATUS_ACTIVE, Title: "CEO approved: one", Author: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_CEO, Name: "laptop"}},
+	}}
+	var w bytes.Buffer
+	ApprovalText(&w, 0, p, "", plain)
+	for _, want := range []string{"  decision d1 by implementer/1 (active):\n", "  decision d2 by the CEO (active):\n"} {
+		if !strings.Contains(w.String(), want) {
+			t.Errorf("no %q in\n%s", want, w.String())
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loomrun/loom/graph"
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/cli/console"
@@ -130,14 +131,15 @@ func decisionRows(w io.Writer, replies ...*loomv1.GraphReply) {
 	for _, r := range replies {
 		cut = cut || r.Cut
 		for _, n := range r.Graph.GetNodes() {
-			rows = append(rows, []string{r.Project, n.Id, project.Word(n.Type), statusOf(n, r.Stale), fmt.Sprintf("%d%%", n.Confidence), console.Dash(n.Bead), console.Stamp(n.Time), console.Line(n.Title, 80)})
+			rows = append(rows, []string{r.Project, n.Id, project.Word(n.Type), statusOf(n, r.Stale), fmt.Sprintf("%d%%", n.Confidence), console.Dash(n.Bead), console.Stamp(n.Time),
+				console.Dash(strings.TrimPrefix(graph.MadeBy(r.Graph, n), " by ")), console.Line(n.Title, 80)})
 		}
 	}
 	if len(rows) == 0 {
 		fmt.Fprintln(w, "no decisions")
 		return
 	}
-	heads := []string{"id", "type", "status", "sure", "bead", "when", "title"}
+	heads := []string{"id", "type", "status", "sure", "bead", "when", "by", "title"}
 	if len(replies) > 1 { // also where one alone has some: ids do not name it
 		console.Table(w, append([]string{"project"}, heads...), rows)
 	} else {

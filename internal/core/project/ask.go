@@ -49,6 +49,14 @@ func Ask(g *graph.Graph, now time.Time, q *loomv1.GraphRequest) (*loomv1.GraphRe
 	if err := checkQuestion(g, q); err != nil {
 		return nil, err
 	}
+	reply, err := answer(g, now, q)
+	if part := reply.GetGraph(); part != nil {
+		part.Imported = g.Spans(part.Nodes)
+	}
+	return reply, err
+}
+
+func answer(g *graph.Graph, now time.Time, q *loomv1.GraphRequest) (*loomv1.GraphReply, error) {
 	limit := int(cmp.Or(q.Limit, askDefault))
 	switch q.Question {
 	case loomv1.GraphQuestion_GRAPH_QUESTION_CONTEXT:

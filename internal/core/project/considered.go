@@ -13,14 +13,14 @@ const (
 )
 
 // considered returns the newest decisions and options of an execution, oldest
-// first, each with its status: what was chosen, and what was dropped for it.
+// first, each with its author and status: what was chosen, and what was dropped for it.
 func (s *State) considered(execution string) (list []*loomv1.Considered) {
 	for _, n := range s.graph.List(graph.Filter{Execution: execution}) {
 		switch n.Type {
 		case loomv1.DecisionType_DECISION_TYPE_DECISION, loomv1.DecisionType_DECISION_TYPE_OPTION:
 			list = append(list, &loomv1.Considered{
 				Id: n.Id, Type: n.Type, Status: n.Status,
-				Title: cut(plain(n.Title), consideredTitle), Why: cut(plain(n.Description), consideredWhy),
+				Author: n.Author, Title: cut(plain(n.Title), consideredTitle), Why: cut(plain(n.Description), consideredWhy),
 			})
 		}
 	}

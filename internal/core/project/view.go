@@ -184,6 +184,7 @@ func CutGraph(g *graph.Graph, q *loomv1.Query) *loomv1.DecisionGraph {
 			}
 		}
 	}
+	part.Imported = g.Spans(part.Nodes)
 	return part
 }
 

@@ -56,7 +56,7 @@ func proposal(t testing.TB) *loomv1.Approval {
 			Checks: []*loomv1.CheckRun{{Command: "go test ./...", Passed: true, ExitCode: -1, Commit: "c1", Output: &loomv1.BlobRef{Sha256: "aa", Size: 3}}},
 		}}},
 		Usage:      &loomv1.Usage{InputTokens: 100, OutputTokens: 7, CostMicroUsd: 12, CostKnown: true},
-		Considered: []*loomv1.Considered{{Id: "d3", Type: loomv1.DecisionType_DECISION_TYPE_OPTION, Status: loomv1.DecisionStatus_DECISION_STATUS_ABANDONED, Title: "round up", Why: "wrong"}},
+		Considered: []*loomv1.Considered{{Id: "d3", Type: loomv1.DecisionType_DECISION_TYPE_OPTION, Status: loomv1.DecisionStatus_DECISION_STATUS_ABANDONED, Title: "round up", Why: "wrong", Author: &loomv1.Identity{Kind: loomv1.IdentityKind_IDENTITY_KIND_AGENT, Name: "implementer/1@h1"}}},
 	}
 	a.Digest = workflow.Digest(a)
 	return a

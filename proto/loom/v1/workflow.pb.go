@@ -6189,7 +6189,9 @@ type Considered struct {
 	Status DecisionStatus         `protobuf:"varint,3,opt,name=status,proto3,enum=loom.v1.DecisionStatus" json:"status,omitempty"`
 	Title  string                 `protobuf:"bytes,4,opt,name=title,proto3" json:"title,omitempty"`
 	// Why it was chosen or given up, as far as that was said.
-	Why           string `protobuf:"bytes,5,opt,name=why,proto3" json:"why,omitempty"`
+	Why string `protobuf:"bytes,5,opt,name=why,proto3" json:"why,omitempty"`
+	// Who made it. A title proves nothing: an agent may write "CEO approved".
+	Author        *Identity `protobuf:"bytes,6,opt,name=author,proto3" json:"author,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6257,6 +6259,13 @@ func (x *Considered) GetWhy() string {
 		return x.Why
 	}
 	return ""
+}
+
+func (x *Considered) GetAuthor() *Identity {
+	if x != nil {
+		return x.Author
+	}
+	return nil
 }
 
 // FileClaim says that a change that is proposed, and neither landed nor given
@@ -6835,14 +6844,15 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bdecision\x18\x02 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
 	"\acomment\x18\x03 \x01(\tR\acomment\x12*\n" +
 	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x16\n" +
-	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xa0\x01\n" +
+	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xcb\x01\n" +
 	"\n" +
 	"Considered\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12)\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x15.loom.v1.DecisionTypeR\x04type\x12/\n" +
 	"\x06status\x18\x03 \x01(\x0e2\x17.loom.v1.DecisionStatusR\x06status\x12\x14\n" +
 	"\x05title\x18\x04 \x01(\tR\x05title\x12\x10\n" +
-	"\x03why\x18\x05 \x01(\tR\x03why\"\xc4\x01\n" +
+	"\x03why\x18\x05 \x01(\tR\x03why\x12)\n" +
+	"\x06author\x18\x06 \x01(\v2\x11.loom.v1.IdentityR\x06author\"\xc4\x01\n" +
 	"\tFileClaim\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x1c\n" +
@@ -7220,14 +7230,15 @@ var file_loom_v1_workflow_proto_depIdxs = []int32{
 	70,  // 130: loom.v1.KeyAnswer.at:type_name -> google.protobuf.Timestamp
 	84,  // 131: loom.v1.Considered.type:type_name -> loom.v1.DecisionType
 	85,  // 132: loom.v1.Considered.status:type_name -> loom.v1.DecisionStatus
-	45,  // 133: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
-	70,  // 134: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
-	40,  // 135: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
-	136, // [136:136] is the sub-list for method output_type
-	136, // [136:136] is the sub-list for method input_type
-	136, // [136:136] is the sub-list for extension type_name
-	136, // [136:136] is the sub-list for extension extendee
-	0,   // [0:136] is the sub-list for field type_name
+	80,  // 133: loom.v1.Considered.author:type_name -> loom.v1.Identity
+	45,  // 134: loom.v1.FileClaim.holder:type_name -> loom.v1.Claimant
+	70,  // 135: loom.v1.FileClaim.since:type_name -> google.protobuf.Timestamp
+	40,  // 136: loom.v1.Execution.NodesEntry.value:type_name -> loom.v1.NodeState
+	137, // [137:137] is the sub-list for method output_type
+	137, // [137:137] is the sub-list for method input_type
+	137, // [137:137] is the sub-list for extension type_name
+	137, // [137:137] is the sub-list for extension extendee
+	0,   // [0:137] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_workflow_proto_init() }
