@@ -1,5 +1,6 @@
 // A host of the program that is tested, and a browser that looks at it.
 import { execFile, spawn } from 'node:child_process';
+import { createServer } from 'node:net';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,10 +21,33 @@ export async function until(what, ask, within = 30_000) {
   }
 }
 
+/** As many addresses of this machine, which nothing listens at. */
+async function addresses(n) {
+  const held = await Promise.all([...Array(n)].map(() => new Promise((done) => {
+    const s = createServer().listen(0, '127.0.0.1', () => done(s));
+  })));
+  const all = held.map((s) => '127.0.0.1:' + s.address().port);
+  await Promise.all(held.map((s) => new Promise((done) => s.close(done))));
+  return all;
+}
+
+/** Three hosts of a cluster with one repository, and all of them at work. */
+export async function cluster() {
+  const one = new Host();
+  await one.loom('demo', '--make-repository', 'shop');
+  await one.loom('cluster', 'init', '--name', 'prod', '--key', 'config/loom/ceo.nk', '--out', 'prod.join');
+  const routes = await addresses(3);
+  const hosts = [one, new Host(one), new Host(one)];
+  await Promise.all(hosts.map((h, i) => h.start('127.0.0.1:0', ['--join', 'prod.join', '--routes', routes.join(','), '--cluster-listen', routes[i]])));
+  await one.loom('cluster', 'status', '--wait', 'whole');
+  return hosts;
+}
+
 export class Host {
-  constructor() {
-    this.dir = mkdtempSync(join(tmpdir(), 'loom-browser-'));
-    this.data = join(this.dir, 'data');
+  /** A host in a directory of its own, or in that of another with data of its own. */
+  constructor(beside) {
+    this.dir = beside?.dir ?? mkdtempSync(join(tmpdir(), 'loom-browser-'));
+    this.data = mkdtempSync(join(this.dir, 'data-'));
     this.env = { ...process.env, LOOM_DATA: this.data, XDG_CONFIG_HOME: join(this.dir, 'config'), HOME: this.dir };
     for (const name of ['BROWSER', 'LOOM_CREDS']) delete this.env[name];
   }
@@ -32,10 +56,11 @@ export class Host {
     return (await run(program, args, { cwd: this.dir, env: this.env })).stdout;
   }
 
-  async start(http = '127.0.0.1:0') {
+  async start(http = '127.0.0.1:0', more = []) {
     if (!existsSync(join(this.dir, 'shop'))) await this.loom('demo', '--make-repository', 'shop');
     rmSync(join(this.data, 'http.url'), { force: true });
-    this.process = spawn(program, ['up', '--project', 'shop=shop', '--model', 'scripted:demo', '--unsandboxed', '--listen', '127.0.0.1:0', '--http', http], { cwd: this.dir, env: this.env, stdio: ['ignore', 'ignore', 'pipe'] });
+    this.more = more;
+    this.process = spawn(program, ['up', '--project', 'shop=shop', '--model', 'scripted:demo', '--unsandboxed', '--listen', '127.0.0.1:0', '--http', http, ...more], { cwd: this.dir, env: this.env, stdio: ['ignore', 'ignore', 'pipe'] });
     this.log = '';
     this.process.stderr.on('data', (d) => (this.log += d));
     this.ended = new Promise((r) => this.process.on('exit', r));
@@ -48,8 +73,12 @@ export class Host {
     await this.ended;
   }
 
+  async end() {
+    if (this.process?.exitCode === null && this.process.signalCode === null) await this.kill('SIGINT');
+  }
+
   async stop() {
-    if (this.process?.exitCode === null) await this.kill('SIGINT');
+    await this.end();
     rmSync(this.dir, { recursive: true, force: true });
   }
 

@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { digest, sha256 } from '../../internal/page/src/digest.js';
 import { untried } from '../../internal/page/src/states.js';
-import { Host, browse, picture, until } from './host.mjs';
+import { Host, cluster, browse, picture, until } from './host.mjs';
 
 const run = promisify(execFile);
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -248,6 +248,45 @@ for (const size of [{ width: 1280, height: 860 }, { width: 390, height: 844 }]) 
     }
   });
 }
+
+// The page of one host, which dies, goes on at another, and is itself again when its host is.
+test('of three hosts, the one with the page dies', async () => {
+  const [one, two, three] = await cluster();
+  let context;
+  try {
+    const b = await browse(two);
+    context = b.context;
+    const { page } = b;
+    await page.goto(await two.link());
+    await one.report(fault);
+    await page.getByRole('link', { name: new RegExp(fault) }).waitFor();
+    await two.kill();
+    await page.getByText('reconnecting').waitFor();
+
+    const other = await context.newPage();
+    await other.goto(await three.link());
+    await other.getByRole('link', { name: /^Inbox/ }).click();
+    await other.getByRole('button', { name: 'Make a key in this browser' }).click();
+    const command = await other.locator('pre.command').textContent();
+    await run('sh', ['-c', command.replace(/^loom /, '"$LOOM_BIN" ')], { cwd: three.dir, env: three.env });
+    await other.getByRole('button', { name: 'Approve and sign' }).click();
+    await other.getByText('Signed: it goes on.').waitFor();
+    await other.getByRole('link', { name: 'See how it goes on' }).click();
+    await other.getByText(/✓ landed [0-9a-f]{10}/).first().waitFor({ timeout: 90_000 });
+
+    await two.start('127.0.0.1:' + new URL(two.url).port, two.more);
+    await page.bringToFront();
+    await page.getByText('reconnecting').waitFor({ state: 'hidden' });
+    await page.getByText('1 completed').waitFor();
+    await page.evaluate(() => (location.hash = '#/beads/shop-1'));
+    await page.getByText(/✓ landed [0-9a-f]{10}/).first().waitFor();
+    assert.deepEqual(b.seen.errors, []);
+  } finally {
+    await context?.close();
+    await Promise.all([three, two].map((h) => h.end()));
+    await one.stop();
+  }
+});
 
 describe('people who mean no good', () => {
   const host = new Host();
