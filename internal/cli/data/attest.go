@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -57,7 +58,8 @@ func (a *Commands) auditCheck() *cobra.Command {
 		Long: `Check proves offline that an exported approval is what was signed: the
 envelope's signature, the CEO's signature over the answer, and that the answer's
 digest is that of all that was shown. Give the key that you know as the CEO's
-with --ceo; without it, compare the key that is named.`,
+with --ceo; without it, compare the key that is named. What the envelope says
+besides (names, times of the host) stands apart: the answer does not cover it.`,
 		Example: "  loom audit check shop-2.dsse.json --ceo UCQ...\n  loom audit check shop-2.dsse.json --json",
 		RunE: func(_ *cobra.Command, args []string) error {
 			data, err := a.ReadFile(args[0])
@@ -81,22 +83,37 @@ with --ceo; without it, compare the key that is named.`,
 				}
 			}
 			return a.PrintAny(found, func(w io.Writer) {
-				fmt.Fprintf(w, "%s  %s at %s\n", found.Approval, found.Decision, found.DecidedAt.UTC().Format("2006-01-02 15:04:05Z"))
-				fmt.Fprintf(w, "  question:  %s\n  digest:    %s\n", console.Plainly(found.Question), found.Digest)
-				if found.Comment != "" {
-					fmt.Fprintf(w, "  comment:   %s\n", console.Plainly(found.Comment))
-				}
-				if found.Commit != "" {
-					fmt.Fprintf(w, "  change:    %s\n", found.Commit)
-				}
-				fmt.Fprintf(w, "  signed by: %s (%s)\n", found.SignedBy, console.Plainly(found.Key))
-				for _, k := range found.AlsoSignedBy {
-					fmt.Fprintf(w, "  and by:    %s\n", k)
-				}
-				fmt.Fprintf(w, "  envelope:  %s\n", found.ExportedBy)
+				checkedText(w, found)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&ceo, "ceo", "", "the public `KEY` as you know it, \"U...\" or \"passkey:...\"")
 	return cmd
 }
+
+// checkedText is what an export proves, and apart from it what is the envelope's word.
+func checkedText(w io.Writer, found *vault.Checked) {
+	fmt.Fprintf(w, "%s  %s\n", found.Approval, found.Decision)
+	fmt.Fprintf(w, "  question:  %s\n  digest:    %s\n", console.Plainly(found.Question), found.Digest)
+	if found.Choice != "" {
+		fmt.Fprintf(w, "  choice:    %s\n", console.Plainly(found.Choice))
+	}
+	if found.Comment != "" {
+		fmt.Fprintf(w, "  comment:   %s\n", console.Plainly(found.Comment))
+	}
+	if found.Commit != "" {
+		fmt.Fprintf(w, "  change:    %s\n", console.Plainly(found.Commit))
+	}
+	fmt.Fprintf(w, "  signed by: %s, at %s by its own clock\n", found.SignedBy, second(found.SignedAt))
+	for _, k := range found.AlsoSignedBy {
+		fmt.Fprintf(w, "  and by:    %s\n", k)
+	}
+	e := found.Envelope
+	fmt.Fprintf(w, "not covered by that signature, the word of the envelope's key alone:\n  envelope:  %s\n", e.SignedBy)
+	fmt.Fprintf(w, "  key name:  %s\n  asked:     %s\n  decided:   %s\n", console.Dash(console.Plainly(e.Key)), second(e.AskedAt), second(e.DecidedAt))
+	if e.Position != "" {
+		fmt.Fprintf(w, "  position:  %s\n", console.Plainly(e.Position))
+	}
+}
+
+func second(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }

@@ -117,8 +117,8 @@ func answerOf(c *loomv1.SignedCommand, name string, keys []*loomv1.SigningKey) a
 // check returns what the key that is named has signed.
 func (a answer) check() (*loomv1.CeoCommand, error) {
 	cmd := &loomv1.CeoCommand{}
-	if proto.Unmarshal(a.Command, cmd) != nil {
-		return nil, fault.New("command/malformed", "what was signed cannot be read")
+	if err := wholly(a.Command, cmd); err != nil {
+		return nil, fault.New("command/malformed", "what was signed cannot be read: %s", err)
 	}
 	p := a.Passkey
 	if p == nil {
@@ -133,23 +133,36 @@ func (a answer) check() (*loomv1.CeoCommand, error) {
 	})
 }
 
-// Checked is what an export proves.
+// Checked is what an export proves, and apart from that what it says besides.
 type Checked struct {
-	Approval  string    `json:"approval"`
-	Question  string    `json:"question"`
-	Decision  string    `json:"decision"`
-	Comment   string    `json:"comment,omitempty"`
-	Choice    string    `json:"choice,omitempty"`
+	Approval string `json:"approval"`
+	Question string `json:"question"`
+	Decision string `json:"decision"`
+	Comment  string `json:"comment,omitempty"`
+	Choice   string `json:"choice,omitempty"`
+	Digest   string `json:"digest"`
+	Commit   string `json:"commit,omitempty"`
+	// SignedBy is the key that answered, AlsoSignedBy the other keys where it took
+	// several, and SignedAt when, by the clock of whoever signed.
+	SignedBy     string    `json:"signed_by"`
+	AlsoSignedBy []string  `json:"also_signed_by,omitempty"`
+	SignedAt     time.Time `json:"signed_at"`
+	// Envelope is what no answer's signature covers: the key that signed the envelope
+	// has said it, which is anybody's.
+	Envelope Enveloped `json:"envelope"`
+}
+
+// Enveloped is what stands in an envelope beside what was signed as the answer.
+type Enveloped struct {
+	// SignedBy is the key that signed the envelope.
+	SignedBy string `json:"signed_by"`
+	// Key is the name that the deployment had for the key that answered, DecidedAt when
+	// the answer was taken, AskedAt when it was asked, and Position where the answer
+	// stands in the journals.
+	Key       string    `json:"key"`
+	AskedAt   time.Time `json:"asked_at"`
 	DecidedAt time.Time `json:"decided_at"`
-	Digest    string    `json:"digest"`
-	Commit    string    `json:"commit,omitempty"`
-	// SignedBy is the key that answered, ExportedBy that which signed the envelope.
-	SignedBy   string `json:"signed_by"`
-	ExportedBy string `json:"exported_by"`
-	// Key is the name of the key that answered, AlsoSignedBy the other keys where it took
-	// several.
-	Key          string   `json:"key"`
-	AlsoSignedBy []string `json:"also_signed_by,omitempty"`
+	Position  string    `json:"position,omitempty"`
 }
 
 // Export returns an answered approval as an in-toto statement in a DSSE envelope that
@@ -269,8 +282,8 @@ func Check(e *Envelope) (*Checked, error) {
 		return nil, fault.New("command/malformed", "not a statement about an approval").Because(err).Want("%s", predicateType)
 	}
 	p, shown := s.Predicate, &loomv1.Approval{}
-	if proto.Unmarshal(p.Shown, shown) != nil {
-		return nil, fault.New("command/malformed", "what was shown cannot be read")
+	if err := wholly(p.Shown, shown); err != nil {
+		return nil, fault.New("command/malformed", "what was shown cannot be read: %s", err)
 	}
 	cmd, err := p.check()
 	if err != nil {
@@ -290,9 +303,26 @@ func Check(e *Envelope) (*Checked, error) {
 		return nil, fault.New("approval/digest", "the statement's subjects are not those of what was shown")
 	}
 	return &Checked{
-		Approval: p.Approval, Question: p.Question, Decision: p.Decision, Comment: p.Comment, Choice: p.Choice, DecidedAt: p.DecidedAt,
-		Digest: digest, Commit: shown.Change.GetCommit(), SignedBy: p.PublicKey, ExportedBy: sig.KeyID, Key: p.Key, AlsoSignedBy: also,
+		Approval: p.Approval, Question: p.Question, Decision: p.Decision, Comment: p.Comment, Choice: p.Choice,
+		Digest: digest, Commit: shown.Change.GetCommit(), SignedBy: p.PublicKey, AlsoSignedBy: also, SignedAt: cmd.IssuedAt.AsTime(),
+		Envelope: Enveloped{SignedBy: sig.KeyID, Key: p.Key, AskedAt: p.AskedAt, DecidedAt: p.DecidedAt, Position: p.Position},
 	}, nil
+}
+
+// wholly reads a message that has known fields alone: the digest covers no others, and
+// whoever reads the file elsewhere could take them for covered.
+func wholly(data []byte, m proto.Message) error {
+	known := m.ProtoReflect().New().Interface()
+	if err := proto.Unmarshal(data, m); err != nil {
+		return err
+	}
+	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, known); err != nil {
+		return err
+	}
+	if !proto.Equal(m, known) {
+		return fmt.Errorf("%s has fields that this build does not know", m.ProtoReflect().Descriptor().Name())
+	}
+	return nil
 }
 
 // others returns the other keys that have signed the same, which are as many as the

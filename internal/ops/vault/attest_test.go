@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loomrun/loom/internal/base/fault"
@@ -57,6 +59,8 @@ func TestP09_AnExportedApprovalProvesItself(t *testing.T) {
 			p.Signature = append([]byte{p.Signature[0] ^ 1}, p.Signature[1:]...)
 		}, ceo, "approval/signature"},
 		{"in another's name", func(p *predicate, _ *loomv1.Approval) { p.PublicKey = other.Public() }, ceo, "approval/signature"},
+		{"with an unknown field shown", func(_ *predicate, a *loomv1.Approval) { a.ProtoReflect().SetUnknown(unknownField) }, ceo, "command/malformed"},
+		{"with one deeper down", func(_ *predicate, a *loomv1.Approval) { a.Change.Diff.ProtoReflect().SetUnknown(unknownField) }, ceo, "command/malformed"},
 		{"of no key", func(p *predicate, _ *loomv1.Approval) { p.PublicKey = "U" }, ceo, "id/malformed"},
 	} {
 		p, a := sound, proto.CloneOf(shown)
@@ -77,13 +81,49 @@ func TestP09_AnExportedApprovalProvesItself(t *testing.T) {
 		if fault.Code(err) != tt.want {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
-		if err == nil && (found.SignedBy != ceo.Public() || found.ExportedBy != tt.key.Public() || found.Digest != shown.Digest || found.Commit != "w1") {
+		if err == nil && (found.SignedBy != ceo.Public() || found.Envelope.SignedBy != tt.key.Public() || found.Digest != shown.Digest || found.Commit != "w1") {
 			t.Errorf("%s: found %+v", tt.name, found)
 		}
 		read.Payload[len(read.Payload)/2] ^= 1
 		if _, err := Check(read); fault.Code(err) != "approval/signature" {
 			t.Errorf("%s, one bit flipped: %v", tt.name, err)
 		}
+	}
+}
+
+// unknownField is field 4000, a string, which no message has.
+var unknownField = protowire.AppendString(protowire.AppendTag(nil, 4000, protowire.BytesType), "approved by the board")
+
+// SIGN05: who answered and when is said as the envelope says it, which a file that is put into
+// another envelope changes at will: nothing that is told as proven changes with it.
+func TestSIGN05_WhatNoSignatureCoversStandsApart(t *testing.T) {
+	ceo, other := newKey(t), newKey(t)
+	shown := &loomv1.Approval{Id: "shop-2", Question: "Shall this land?"}
+	shown.Digest = workflow.Digest(shown)
+	signed, err := ceo.Decide("dp-1", "shop", &loomv1.DecideApproval{Approval: "shop-2", Digest: shown.Digest, Decision: loomv1.ApprovalDecision_APPROVAL_DECISION_APPROVE})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := func(key *ceokey.Key, name string, at time.Time) *Checked {
+		p := predicate{Deployment: "dp-1", Project: "shop", Approval: "shop-2", Question: shown.Question, Decision: "approve", AskedAt: at, DecidedAt: at, Position: name, answer: answerOf(signed, name, nil)}
+		e, err := seal(p, shown, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Check(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	sound := found(ceo, "laptop", time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
+	forged := found(other, "the board", time.Date(1999, 1, 2, 12, 0, 0, 0, time.UTC))
+	if sound.Envelope == forged.Envelope || forged.Envelope.Key != "the board" || sound.SignedAt.IsZero() {
+		t.Errorf("the envelopes say %+v and %+v", sound.Envelope, forged.Envelope)
+	}
+	forged.Envelope = sound.Envelope
+	if diff := cmp.Diff(sound, forged); diff != "" {
+		t.Errorf("another envelope changes what is proven (-sound +forged):\n%s", diff)
 	}
 }
 
