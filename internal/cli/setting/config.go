@@ -19,6 +19,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/hosting"
 	"github.com/loomrun/loom/internal/cli/means"
 	"github.com/loomrun/loom/internal/cli/process"
+	cliproject "github.com/loomrun/loom/internal/cli/project"
 	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/ops/config"
 	"github.com/loomrun/loom/internal/ops/doctor"
@@ -40,9 +41,10 @@ Values stand in loom.toml of the workspace, over the user's, over the machine's
 /etc/loom/loom.toml; flags of earlier starts (remembered.toml of the data
 directory) go over files, LOOM_* variables over these, flags over all. With
 --config FILE, or LOOM_CONFIG, that file is read in the place of all three. Of a
-secret it is told whether it is set, and by what. Below stands what holds for
-each model that is asked over HTTP (address, price, cache marks, time-outs), and
-the setup of each project, with what it lacks.`,
+secret it is told whether it is set, and by what. A project that "loom project
+add" registered is shown as it is registered. Below stands what holds for each
+model that is asked over HTTP (address, price, cache marks, time-outs), and the
+setup of each project, with what it lacks.`,
 		Example: "  loom config show\n  loom config show --json\n  LOOM_LOCK_LEASE=2m loom config show",
 	}
 	a.hostFlags(cmd)
@@ -68,7 +70,8 @@ type effective struct {
 }
 
 func (a *Commands) printConfig(ctx context.Context, flags *pflag.FlagSet) error {
-	values, secrets := a.effective(flags), a.Secrets()
+	registered := cliproject.New(a.Console).Registered(ctx)
+	values, secrets := withRegistered(a.effective(flags), registered), a.Secrets()
 	terms, err := a.terms(flags)
 	if err != nil {
 		return err
@@ -96,8 +99,37 @@ func (a *Commands) printConfig(ctx context.Context, flags *pflag.FlagSet) error 
 	for _, s := range setups {
 		s.print(a.Out)
 	}
+	for _, r := range registered {
+		if notice := r.Notice(); notice != "" {
+			fmt.Fprintf(a.Out, "%s; to have it: %s\n", notice, r.TakeOver())
+		}
+	}
 	a.printFiles(a.Err)
 	return nil
+}
+
+// withRegistered puts what projects are registered with by "loom project add" in the place
+// of what files, variables and earlier starts say of them, which does not hold.
+func withRegistered(list []effective, registered []cliproject.Registered) []effective {
+	for _, r := range registered {
+		before := config.ProjectKey + "." + r.Id + "."
+		list = slices.DeleteFunc(list, func(e effective) bool {
+			return (e.Key == strings.TrimSuffix(before, ".") || strings.HasPrefix(e.Key, before)) && e.Origin.From != config.FromFlag
+		})
+		add := func(key string, value any, set bool) {
+			if set && !slices.ContainsFunc(list, func(e effective) bool { return e.Key == before+key }) {
+				list = append(list, effective{before + key, value, config.Origin{From: config.FromRegistered, Name: "loom project add"}})
+			}
+		}
+		add("repository", r.Repository, true)
+		add("branch", r.TargetBranch, true)
+		add("check", r.Checks, len(r.Checks) > 0)
+		add("setup", r.Setup, len(r.Setup) > 0)
+		add("memory", r.Memory, len(r.Memory) > 0)
+		add("push", config.Shown(r.Remote), r.Remote != "")
+	}
+	slices.SortStableFunc(list, func(x, y effective) int { return cmp.Compare(x.Key, y.Key) })
+	return list
 }
 
 // foundSetup is what makes checkouts of a project ready.

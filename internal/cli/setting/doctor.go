@@ -17,6 +17,7 @@ import (
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/cli/means"
 	"github.com/loomrun/loom/internal/cli/models"
+	cliproject "github.com/loomrun/loom/internal/cli/project"
 	"github.com/loomrun/loom/internal/host"
 	"github.com/loomrun/loom/internal/host/isolation"
 	"github.com/loomrun/loom/internal/net/client"
@@ -123,6 +124,14 @@ func (a *Commands) machine(flags *pflag.FlagSet) (doctor.Machine, error) {
 	registered, err := means.ProjectsOf(flags)
 	if err != nil {
 		return m, err
+	}
+	m.Registered = func(ctx context.Context) (all []doctor.Lack) {
+		for _, r := range cliproject.New(a.Console).Registered(ctx) {
+			if notice := r.Notice(); notice != "" {
+				all = append(all, doctor.Lack{What: notice, Do: r.TakeOver() + " takes the file over"})
+			}
+		}
+		return all
 	}
 	for _, p := range registered {
 		m.Projects = append(m.Projects, doctor.Project{ID: p.ID, Path: p.Repository, Branch: p.Branch})

@@ -95,6 +95,7 @@ const (
 	FromRemembered  From = "remembered"
 	FromEnvironment From = "environment"
 	FromFlag        From = "flag"
+	FromRegistered  From = "registered" // on a host that runs, which goes over all of a later start
 )
 
 // Origin is where a value came from.

@@ -117,6 +117,9 @@ type Machine struct {
 	// Workspace tries what agents' commands need in a workspace that is thrown away.
 	// Nil tries nothing.
 	Workspace func(ctx context.Context) ([]Trial, error)
+	// Registered finds projects that are registered otherwise than the files of their
+	// repositories say. Nil looks for none.
+	Registered func(ctx context.Context) []Lack
 	// Setup looks at the setup of a project. Nil looks at none.
 	Setup func(ctx context.Context, project string) ([]SetupStep, error)
 	// Hosts asks the host that runs on Data which hosts its deployment has. Nil

@@ -47,6 +47,12 @@ func projects(ctx context.Context, m *Machine, n *notes) {
 			n.good(fmt.Sprintf("%s: %s, branch %s", p.ID, p.Path, head))
 		}
 	}
+	if m.Registered == nil {
+		return
+	}
+	for _, l := range m.Registered(ctx) {
+		n.warn(l.What, l.Do)
+	}
 }
 
 // setups says which commands make checkouts of each project ready, and what they lack.
