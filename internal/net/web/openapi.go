@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -212,12 +213,19 @@ func (d *describer) schema(m protoreflect.MessageDescriptor) object {
 		return ref
 	}
 	d.schemas[name] = nil // it may hold itself
-	properties := object{}
+	properties, required := object{}, []string{}
 	for i := range m.Fields().Len() {
 		f := m.Fields().Get(i)
 		properties[string(f.Name())] = d.field(f)
+		if rule, _ := proto.GetExtension(f.Options(), loomv1.E_Takes).(*loomv1.FieldRule); rule.GetRequired() {
+			required = append(required, string(f.Name()))
+		}
 	}
-	d.schemas[name] = object{"type": "object", "properties": properties}
+	shape := object{"type": "object", "properties": properties}
+	if len(required) > 0 {
+		shape["required"] = required
+	}
+	d.schemas[name] = shape
 	return ref
 }
 

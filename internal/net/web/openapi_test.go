@@ -27,7 +27,9 @@ func TestHTTP_TheDescriptionIsTheInterface(t *testing.T) {
 			Parameters []struct{ Name, In string }
 			Responses  map[string]any
 		}
-		Components struct{ Schemas map[string]any }
+		Components struct {
+			Schemas map[string]*struct{ Required []string }
+		}
 	}
 	text := w.do("GET", "/api/v1/openapi.json", "").body
 	if err := json.Unmarshal([]byte(text), &d); err != nil || d.OpenAPI != "3.1.0" {
@@ -42,6 +44,9 @@ func TestHTTP_TheDescriptionIsTheInterface(t *testing.T) {
 		if err := os.WriteFile(*described, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if got := d.Components.Schemas["SayRequest"]; fmt.Sprint(got.Required) != "[id text request]" {
+		t.Errorf("of a SayRequest %v are required, want its id, text and request", got.Required)
 	}
 	calls := 0
 	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {

@@ -5530,7 +5530,7 @@ var File_loom_v1_command_proto protoreflect.FileDescriptor
 
 const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xd0\x1a\n" +
+	"\x15loom/v1/command.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/event.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x12loom/v1/rule.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x12loom/v1/team.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xd0\x1a\n" +
 	"\aCommand\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12'\n" +
 	"\x05actor\x18\x02 \x01(\v2\x11.loom.v1.IdentityR\x05actor\x12E\n" +
@@ -5714,19 +5714,19 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"K\n" +
 	"\vReportRoles\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12(\n" +
-	"\x05roles\x18\x02 \x01(\v2\x12.loom.v1.HostRolesR\x05roles\"\x82\x01\n" +
+	"\x05roles\x18\x02 \x01(\v2\x12.loom.v1.HostRolesR\x05roles\"\x92\x01\n" +
 	"\n" +
-	"UpdateBead\x12!\n" +
-	"\x04bead\x18\x01 \x01(\v2\r.loom.v1.BeadR\x04bead\x12\x16\n" +
-	"\x06fields\x18\x02 \x03(\tR\x06fields\x12\x16\n" +
+	"UpdateBead\x12)\n" +
+	"\x04bead\x18\x01 \x01(\v2\r.loom.v1.BeadB\x06\x9a\xb5\x18\x02\x10\x01R\x04bead\x12\x1e\n" +
+	"\x06fields\x18\x02 \x03(\tB\x06\x9a\xb5\x18\x02\x10\x01R\x06fields\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12!\n" +
-	"\x04seen\x18\x04 \x01(\v2\r.loom.v1.BeadR\x04seen\"7\n" +
-	"\tCloseBead\x12\x12\n" +
-	"\x04bead\x18\x01 \x01(\tR\x04bead\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"j\n" +
+	"\x04seen\x18\x04 \x01(\v2\r.loom.v1.BeadR\x04seen\"?\n" +
+	"\tCloseBead\x12\x1a\n" +
+	"\x04bead\x18\x01 \x01(\tB\x06\x9a\xb5\x18\x02\x10\x01R\x04bead\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"r\n" +
 	"\n" +
-	"ReopenBead\x12\x12\n" +
-	"\x04bead\x18\x01 \x01(\tR\x04bead\x12\x16\n" +
+	"ReopenBead\x12\x1a\n" +
+	"\x04bead\x18\x01 \x01(\tB\x06\x9a\xb5\x18\x02\x10\x01R\x04bead\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
 	"\arequest\x18\x03 \x01(\tR\arequest\x12\x16\n" +
 	"\x06resume\x18\x04 \x01(\bR\x06resume\"3\n" +
@@ -5871,11 +5871,11 @@ const file_loom_v1_command_proto_rawDesc = "" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x13.loom.v1.DefinitionR\n" +
 	"definition\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xad\x01\n" +
-	"\x0eDecideApproval\x12\x1a\n" +
-	"\bapproval\x18\x01 \x01(\tR\bapproval\x12\x16\n" +
-	"\x06digest\x18\x02 \x01(\tR\x06digest\x125\n" +
-	"\bdecision\x18\x03 \x01(\x0e2\x19.loom.v1.ApprovalDecisionR\bdecision\x12\x18\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xbd\x01\n" +
+	"\x0eDecideApproval\x12\"\n" +
+	"\bapproval\x18\x01 \x01(\tB\x06\x9a\xb5\x18\x02\x10\x01R\bapproval\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\x12=\n" +
+	"\bdecision\x18\x03 \x01(\x0e2\x19.loom.v1.ApprovalDecisionB\x06\x9a\xb5\x18\x02\x10\x01R\bdecision\x12\x18\n" +
 	"\acomment\x18\x04 \x01(\tR\acomment\x12\x16\n" +
 	"\x06choice\x18\x05 \x01(\tR\x06choice\"\xf9\a\n" +
 	"\x05Brief\x12*\n" +
@@ -6277,6 +6277,7 @@ func file_loom_v1_command_proto_init() {
 	file_loom_v1_memory_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_project_proto_init()
+	file_loom_v1_rule_proto_init()
 	file_loom_v1_session_proto_init()
 	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()

@@ -9,7 +9,6 @@ package loomv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	descriptorpb "google.golang.org/protobuf/types/descriptorpb"
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
 	sync "sync"
@@ -22,132 +21,6 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
-
-// FieldRule is what a field of a document's artifact takes, besides its type.
-type FieldRule struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the field says, for the schemas.
-	About string `protobuf:"bytes,1,opt,name=about,proto3" json:"about,omitempty"`
-	// The field must be there, and not be empty.
-	Required bool `protobuf:"varint,2,opt,name=required,proto3" json:"required,omitempty"`
-	// The only words that it takes.
-	Words []string `protobuf:"bytes,3,rep,name=words,proto3" json:"words,omitempty"`
-	// An expression (RE2) that the whole text matches.
-	Pattern string `protobuf:"bytes,4,opt,name=pattern,proto3" json:"pattern,omitempty"`
-	// The most elements of a list; 0 for 1,000.
-	MaxItems uint32 `protobuf:"varint,5,opt,name=max_items,json=maxItems,proto3" json:"max_items,omitempty"`
-	// The most bytes of a text; 0 for 64 KiB.
-	MaxBytes uint32 `protobuf:"varint,6,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
-	// Numbers are within these, if they differ.
-	Minimum float64 `protobuf:"fixed64,7,opt,name=minimum,proto3" json:"minimum,omitempty"`
-	Maximum float64 `protobuf:"fixed64,8,opt,name=maximum,proto3" json:"maximum,omitempty"`
-	// A list's elements have no two equal values of this field; of a list of texts "".
-	Unique bool `protobuf:"varint,9,opt,name=unique,proto3" json:"unique,omitempty"`
-	// The elements' field that is unique.
-	Key           string `protobuf:"bytes,10,opt,name=key,proto3" json:"key,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FieldRule) Reset() {
-	*x = FieldRule{}
-	mi := &file_loom_v1_document_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FieldRule) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FieldRule) ProtoMessage() {}
-
-func (x *FieldRule) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[0]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FieldRule.ProtoReflect.Descriptor instead.
-func (*FieldRule) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{0}
-}
-
-func (x *FieldRule) GetAbout() string {
-	if x != nil {
-		return x.About
-	}
-	return ""
-}
-
-func (x *FieldRule) GetRequired() bool {
-	if x != nil {
-		return x.Required
-	}
-	return false
-}
-
-func (x *FieldRule) GetWords() []string {
-	if x != nil {
-		return x.Words
-	}
-	return nil
-}
-
-func (x *FieldRule) GetPattern() string {
-	if x != nil {
-		return x.Pattern
-	}
-	return ""
-}
-
-func (x *FieldRule) GetMaxItems() uint32 {
-	if x != nil {
-		return x.MaxItems
-	}
-	return 0
-}
-
-func (x *FieldRule) GetMaxBytes() uint32 {
-	if x != nil {
-		return x.MaxBytes
-	}
-	return 0
-}
-
-func (x *FieldRule) GetMinimum() float64 {
-	if x != nil {
-		return x.Minimum
-	}
-	return 0
-}
-
-func (x *FieldRule) GetMaximum() float64 {
-	if x != nil {
-		return x.Maximum
-	}
-	return 0
-}
-
-func (x *FieldRule) GetUnique() bool {
-	if x != nil {
-		return x.Unique
-	}
-	return false
-}
-
-func (x *FieldRule) GetKey() string {
-	if x != nil {
-		return x.Key
-	}
-	return ""
-}
 
 // StyleProfile is who a document speaks for and how.
 type StyleProfile struct {
@@ -163,7 +36,7 @@ type StyleProfile struct {
 
 func (x *StyleProfile) Reset() {
 	*x = StyleProfile{}
-	mi := &file_loom_v1_document_proto_msgTypes[1]
+	mi := &file_loom_v1_document_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -175,7 +48,7 @@ func (x *StyleProfile) String() string {
 func (*StyleProfile) ProtoMessage() {}
 
 func (x *StyleProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[1]
+	mi := &file_loom_v1_document_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -188,7 +61,7 @@ func (x *StyleProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StyleProfile.ProtoReflect.Descriptor instead.
 func (*StyleProfile) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{1}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *StyleProfile) GetBrand() string {
@@ -234,7 +107,7 @@ type PlanningOutline struct {
 
 func (x *PlanningOutline) Reset() {
 	*x = PlanningOutline{}
-	mi := &file_loom_v1_document_proto_msgTypes[2]
+	mi := &file_loom_v1_document_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -246,7 +119,7 @@ func (x *PlanningOutline) String() string {
 func (*PlanningOutline) ProtoMessage() {}
 
 func (x *PlanningOutline) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[2]
+	mi := &file_loom_v1_document_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -259,7 +132,7 @@ func (x *PlanningOutline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanningOutline.ProtoReflect.Descriptor instead.
 func (*PlanningOutline) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{2}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *PlanningOutline) GetVersion() string {
@@ -364,7 +237,7 @@ type OutlineSection struct {
 
 func (x *OutlineSection) Reset() {
 	*x = OutlineSection{}
-	mi := &file_loom_v1_document_proto_msgTypes[3]
+	mi := &file_loom_v1_document_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -376,7 +249,7 @@ func (x *OutlineSection) String() string {
 func (*OutlineSection) ProtoMessage() {}
 
 func (x *OutlineSection) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[3]
+	mi := &file_loom_v1_document_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -389,7 +262,7 @@ func (x *OutlineSection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutlineSection.ProtoReflect.Descriptor instead.
 func (*OutlineSection) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{3}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *OutlineSection) GetId() string {
@@ -453,7 +326,7 @@ type DataNeed struct {
 
 func (x *DataNeed) Reset() {
 	*x = DataNeed{}
-	mi := &file_loom_v1_document_proto_msgTypes[4]
+	mi := &file_loom_v1_document_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -465,7 +338,7 @@ func (x *DataNeed) String() string {
 func (*DataNeed) ProtoMessage() {}
 
 func (x *DataNeed) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[4]
+	mi := &file_loom_v1_document_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -478,7 +351,7 @@ func (x *DataNeed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataNeed.ProtoReflect.Descriptor instead.
 func (*DataNeed) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{4}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *DataNeed) GetName() string {
@@ -513,7 +386,7 @@ type TemplateSuggestion struct {
 
 func (x *TemplateSuggestion) Reset() {
 	*x = TemplateSuggestion{}
-	mi := &file_loom_v1_document_proto_msgTypes[5]
+	mi := &file_loom_v1_document_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -525,7 +398,7 @@ func (x *TemplateSuggestion) String() string {
 func (*TemplateSuggestion) ProtoMessage() {}
 
 func (x *TemplateSuggestion) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[5]
+	mi := &file_loom_v1_document_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -538,7 +411,7 @@ func (x *TemplateSuggestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TemplateSuggestion.ProtoReflect.Descriptor instead.
 func (*TemplateSuggestion) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{5}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *TemplateSuggestion) GetTemplateId() string {
@@ -567,7 +440,7 @@ type OutlineConstraints struct {
 
 func (x *OutlineConstraints) Reset() {
 	*x = OutlineConstraints{}
-	mi := &file_loom_v1_document_proto_msgTypes[6]
+	mi := &file_loom_v1_document_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -579,7 +452,7 @@ func (x *OutlineConstraints) String() string {
 func (*OutlineConstraints) ProtoMessage() {}
 
 func (x *OutlineConstraints) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[6]
+	mi := &file_loom_v1_document_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -592,7 +465,7 @@ func (x *OutlineConstraints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutlineConstraints.ProtoReflect.Descriptor instead.
 func (*OutlineConstraints) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{6}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *OutlineConstraints) GetMaxPages() int32 {
@@ -641,7 +514,7 @@ type SpecMetadata struct {
 
 func (x *SpecMetadata) Reset() {
 	*x = SpecMetadata{}
-	mi := &file_loom_v1_document_proto_msgTypes[7]
+	mi := &file_loom_v1_document_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -653,7 +526,7 @@ func (x *SpecMetadata) String() string {
 func (*SpecMetadata) ProtoMessage() {}
 
 func (x *SpecMetadata) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[7]
+	mi := &file_loom_v1_document_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -666,7 +539,7 @@ func (x *SpecMetadata) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpecMetadata.ProtoReflect.Descriptor instead.
 func (*SpecMetadata) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{7}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SpecMetadata) GetTone() string {
@@ -773,7 +646,7 @@ type DocumentSpec struct {
 
 func (x *DocumentSpec) Reset() {
 	*x = DocumentSpec{}
-	mi := &file_loom_v1_document_proto_msgTypes[8]
+	mi := &file_loom_v1_document_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -785,7 +658,7 @@ func (x *DocumentSpec) String() string {
 func (*DocumentSpec) ProtoMessage() {}
 
 func (x *DocumentSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[8]
+	mi := &file_loom_v1_document_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -798,7 +671,7 @@ func (x *DocumentSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentSpec.ProtoReflect.Descriptor instead.
 func (*DocumentSpec) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{8}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DocumentSpec) GetVersion() string {
@@ -883,7 +756,7 @@ type Footnote struct {
 
 func (x *Footnote) Reset() {
 	*x = Footnote{}
-	mi := &file_loom_v1_document_proto_msgTypes[9]
+	mi := &file_loom_v1_document_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -895,7 +768,7 @@ func (x *Footnote) String() string {
 func (*Footnote) ProtoMessage() {}
 
 func (x *Footnote) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[9]
+	mi := &file_loom_v1_document_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -908,7 +781,7 @@ func (x *Footnote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Footnote.ProtoReflect.Descriptor instead.
 func (*Footnote) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{9}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Footnote) GetId() string {
@@ -949,7 +822,7 @@ type DocumentSection struct {
 
 func (x *DocumentSection) Reset() {
 	*x = DocumentSection{}
-	mi := &file_loom_v1_document_proto_msgTypes[10]
+	mi := &file_loom_v1_document_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -961,7 +834,7 @@ func (x *DocumentSection) String() string {
 func (*DocumentSection) ProtoMessage() {}
 
 func (x *DocumentSection) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[10]
+	mi := &file_loom_v1_document_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -974,7 +847,7 @@ func (x *DocumentSection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentSection.ProtoReflect.Descriptor instead.
 func (*DocumentSection) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{10}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DocumentSection) GetId() string {
@@ -1064,7 +937,7 @@ type SpecTable struct {
 
 func (x *SpecTable) Reset() {
 	*x = SpecTable{}
-	mi := &file_loom_v1_document_proto_msgTypes[11]
+	mi := &file_loom_v1_document_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1076,7 +949,7 @@ func (x *SpecTable) String() string {
 func (*SpecTable) ProtoMessage() {}
 
 func (x *SpecTable) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[11]
+	mi := &file_loom_v1_document_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1089,7 +962,7 @@ func (x *SpecTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpecTable.ProtoReflect.Descriptor instead.
 func (*SpecTable) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{11}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SpecTable) GetCaption() string {
@@ -1163,7 +1036,7 @@ type CellMerge struct {
 
 func (x *CellMerge) Reset() {
 	*x = CellMerge{}
-	mi := &file_loom_v1_document_proto_msgTypes[12]
+	mi := &file_loom_v1_document_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1175,7 +1048,7 @@ func (x *CellMerge) String() string {
 func (*CellMerge) ProtoMessage() {}
 
 func (x *CellMerge) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[12]
+	mi := &file_loom_v1_document_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1188,7 +1061,7 @@ func (x *CellMerge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMerge.ProtoReflect.Descriptor instead.
 func (*CellMerge) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{12}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CellMerge) GetRow() int32 {
@@ -1230,7 +1103,7 @@ type Callout struct {
 
 func (x *Callout) Reset() {
 	*x = Callout{}
-	mi := &file_loom_v1_document_proto_msgTypes[13]
+	mi := &file_loom_v1_document_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1115,7 @@ func (x *Callout) String() string {
 func (*Callout) ProtoMessage() {}
 
 func (x *Callout) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[13]
+	mi := &file_loom_v1_document_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1128,7 @@ func (x *Callout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Callout.ProtoReflect.Descriptor instead.
 func (*Callout) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{13}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Callout) GetKind() string {
@@ -1285,7 +1158,7 @@ type Clause struct {
 
 func (x *Clause) Reset() {
 	*x = Clause{}
-	mi := &file_loom_v1_document_proto_msgTypes[14]
+	mi := &file_loom_v1_document_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1297,7 +1170,7 @@ func (x *Clause) String() string {
 func (*Clause) ProtoMessage() {}
 
 func (x *Clause) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[14]
+	mi := &file_loom_v1_document_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1310,7 +1183,7 @@ func (x *Clause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Clause.ProtoReflect.Descriptor instead.
 func (*Clause) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{14}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Clause) GetName() string {
@@ -1352,7 +1225,7 @@ type Figure struct {
 
 func (x *Figure) Reset() {
 	*x = Figure{}
-	mi := &file_loom_v1_document_proto_msgTypes[15]
+	mi := &file_loom_v1_document_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1364,7 +1237,7 @@ func (x *Figure) String() string {
 func (*Figure) ProtoMessage() {}
 
 func (x *Figure) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[15]
+	mi := &file_loom_v1_document_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1377,7 +1250,7 @@ func (x *Figure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Figure.ProtoReflect.Descriptor instead.
 func (*Figure) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{15}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Figure) GetId() string {
@@ -1436,7 +1309,7 @@ type SpecChart struct {
 
 func (x *SpecChart) Reset() {
 	*x = SpecChart{}
-	mi := &file_loom_v1_document_proto_msgTypes[16]
+	mi := &file_loom_v1_document_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1448,7 +1321,7 @@ func (x *SpecChart) String() string {
 func (*SpecChart) ProtoMessage() {}
 
 func (x *SpecChart) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[16]
+	mi := &file_loom_v1_document_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1461,7 +1334,7 @@ func (x *SpecChart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpecChart.ProtoReflect.Descriptor instead.
 func (*SpecChart) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{16}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SpecChart) GetKind() string {
@@ -1510,7 +1383,7 @@ type ChartSeries struct {
 
 func (x *ChartSeries) Reset() {
 	*x = ChartSeries{}
-	mi := &file_loom_v1_document_proto_msgTypes[17]
+	mi := &file_loom_v1_document_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1395,7 @@ func (x *ChartSeries) String() string {
 func (*ChartSeries) ProtoMessage() {}
 
 func (x *ChartSeries) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[17]
+	mi := &file_loom_v1_document_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +1408,7 @@ func (x *ChartSeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChartSeries.ProtoReflect.Descriptor instead.
 func (*ChartSeries) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{17}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ChartSeries) GetName() string {
@@ -1574,7 +1447,7 @@ type DocumentStyles struct {
 
 func (x *DocumentStyles) Reset() {
 	*x = DocumentStyles{}
-	mi := &file_loom_v1_document_proto_msgTypes[18]
+	mi := &file_loom_v1_document_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1586,7 +1459,7 @@ func (x *DocumentStyles) String() string {
 func (*DocumentStyles) ProtoMessage() {}
 
 func (x *DocumentStyles) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[18]
+	mi := &file_loom_v1_document_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1599,7 +1472,7 @@ func (x *DocumentStyles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentStyles.ProtoReflect.Descriptor instead.
 func (*DocumentStyles) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{18}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DocumentStyles) GetHeadingFont() string {
@@ -1685,7 +1558,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_loom_v1_document_proto_msgTypes[19]
+	mi := &file_loom_v1_document_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1697,7 +1570,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[19]
+	mi := &file_loom_v1_document_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1710,7 +1583,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{19}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Source) GetId() string {
@@ -1757,7 +1630,7 @@ type SheetSpec struct {
 
 func (x *SheetSpec) Reset() {
 	*x = SheetSpec{}
-	mi := &file_loom_v1_document_proto_msgTypes[20]
+	mi := &file_loom_v1_document_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1769,7 +1642,7 @@ func (x *SheetSpec) String() string {
 func (*SheetSpec) ProtoMessage() {}
 
 func (x *SheetSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[20]
+	mi := &file_loom_v1_document_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1782,7 +1655,7 @@ func (x *SheetSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SheetSpec.ProtoReflect.Descriptor instead.
 func (*SheetSpec) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SheetSpec) GetVersion() string {
@@ -1851,7 +1724,7 @@ type SheetPage struct {
 
 func (x *SheetPage) Reset() {
 	*x = SheetPage{}
-	mi := &file_loom_v1_document_proto_msgTypes[21]
+	mi := &file_loom_v1_document_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1863,7 +1736,7 @@ func (x *SheetPage) String() string {
 func (*SheetPage) ProtoMessage() {}
 
 func (x *SheetPage) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[21]
+	mi := &file_loom_v1_document_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1876,7 +1749,7 @@ func (x *SheetPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SheetPage.ProtoReflect.Descriptor instead.
 func (*SheetPage) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SheetPage) GetId() string {
@@ -1944,7 +1817,7 @@ type ComputedColumn struct {
 
 func (x *ComputedColumn) Reset() {
 	*x = ComputedColumn{}
-	mi := &file_loom_v1_document_proto_msgTypes[22]
+	mi := &file_loom_v1_document_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1956,7 +1829,7 @@ func (x *ComputedColumn) String() string {
 func (*ComputedColumn) ProtoMessage() {}
 
 func (x *ComputedColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[22]
+	mi := &file_loom_v1_document_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1969,7 +1842,7 @@ func (x *ComputedColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComputedColumn.ProtoReflect.Descriptor instead.
 func (*ComputedColumn) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ComputedColumn) GetHeader() string {
@@ -2016,7 +1889,7 @@ type PresentationSpec struct {
 
 func (x *PresentationSpec) Reset() {
 	*x = PresentationSpec{}
-	mi := &file_loom_v1_document_proto_msgTypes[23]
+	mi := &file_loom_v1_document_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2028,7 +1901,7 @@ func (x *PresentationSpec) String() string {
 func (*PresentationSpec) ProtoMessage() {}
 
 func (x *PresentationSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[23]
+	mi := &file_loom_v1_document_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2041,7 +1914,7 @@ func (x *PresentationSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentationSpec.ProtoReflect.Descriptor instead.
 func (*PresentationSpec) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PresentationSpec) GetVersion() string {
@@ -2115,7 +1988,7 @@ type Slide struct {
 
 func (x *Slide) Reset() {
 	*x = Slide{}
-	mi := &file_loom_v1_document_proto_msgTypes[24]
+	mi := &file_loom_v1_document_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2127,7 +2000,7 @@ func (x *Slide) String() string {
 func (*Slide) ProtoMessage() {}
 
 func (x *Slide) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[24]
+	mi := &file_loom_v1_document_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2140,7 +2013,7 @@ func (x *Slide) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slide.ProtoReflect.Descriptor instead.
 func (*Slide) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Slide) GetId() string {
@@ -2230,7 +2103,7 @@ type ReviewReport struct {
 
 func (x *ReviewReport) Reset() {
 	*x = ReviewReport{}
-	mi := &file_loom_v1_document_proto_msgTypes[25]
+	mi := &file_loom_v1_document_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2242,7 +2115,7 @@ func (x *ReviewReport) String() string {
 func (*ReviewReport) ProtoMessage() {}
 
 func (x *ReviewReport) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[25]
+	mi := &file_loom_v1_document_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2255,7 +2128,7 @@ func (x *ReviewReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviewReport.ProtoReflect.Descriptor instead.
 func (*ReviewReport) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReviewReport) GetSpecVersion() string {
@@ -2322,7 +2195,7 @@ type ReviewChecks struct {
 
 func (x *ReviewChecks) Reset() {
 	*x = ReviewChecks{}
-	mi := &file_loom_v1_document_proto_msgTypes[26]
+	mi := &file_loom_v1_document_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2334,7 +2207,7 @@ func (x *ReviewChecks) String() string {
 func (*ReviewChecks) ProtoMessage() {}
 
 func (x *ReviewChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[26]
+	mi := &file_loom_v1_document_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2347,7 +2220,7 @@ func (x *ReviewChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviewChecks.ProtoReflect.Descriptor instead.
 func (*ReviewChecks) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReviewChecks) GetStructure() *StructureCheck {
@@ -2404,7 +2277,7 @@ type StructureCheck struct {
 
 func (x *StructureCheck) Reset() {
 	*x = StructureCheck{}
-	mi := &file_loom_v1_document_proto_msgTypes[27]
+	mi := &file_loom_v1_document_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2416,7 +2289,7 @@ func (x *StructureCheck) String() string {
 func (*StructureCheck) ProtoMessage() {}
 
 func (x *StructureCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[27]
+	mi := &file_loom_v1_document_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2429,7 +2302,7 @@ func (x *StructureCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StructureCheck.ProtoReflect.Descriptor instead.
 func (*StructureCheck) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *StructureCheck) GetOk() bool {
@@ -2471,7 +2344,7 @@ type ReadabilityCheck struct {
 
 func (x *ReadabilityCheck) Reset() {
 	*x = ReadabilityCheck{}
-	mi := &file_loom_v1_document_proto_msgTypes[28]
+	mi := &file_loom_v1_document_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2483,7 +2356,7 @@ func (x *ReadabilityCheck) String() string {
 func (*ReadabilityCheck) ProtoMessage() {}
 
 func (x *ReadabilityCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[28]
+	mi := &file_loom_v1_document_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2496,7 +2369,7 @@ func (x *ReadabilityCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadabilityCheck.ProtoReflect.Descriptor instead.
 func (*ReadabilityCheck) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReadabilityCheck) GetScore() float64 {
@@ -2553,7 +2426,7 @@ type ConsistencyCheck struct {
 
 func (x *ConsistencyCheck) Reset() {
 	*x = ConsistencyCheck{}
-	mi := &file_loom_v1_document_proto_msgTypes[29]
+	mi := &file_loom_v1_document_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2565,7 +2438,7 @@ func (x *ConsistencyCheck) String() string {
 func (*ConsistencyCheck) ProtoMessage() {}
 
 func (x *ConsistencyCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[29]
+	mi := &file_loom_v1_document_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2578,7 +2451,7 @@ func (x *ConsistencyCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsistencyCheck.ProtoReflect.Descriptor instead.
 func (*ConsistencyCheck) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ConsistencyCheck) GetDuplicateHeadings() int32 {
@@ -2612,7 +2485,7 @@ type StyleCheck struct {
 
 func (x *StyleCheck) Reset() {
 	*x = StyleCheck{}
-	mi := &file_loom_v1_document_proto_msgTypes[30]
+	mi := &file_loom_v1_document_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2624,7 +2497,7 @@ func (x *StyleCheck) String() string {
 func (*StyleCheck) ProtoMessage() {}
 
 func (x *StyleCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[30]
+	mi := &file_loom_v1_document_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2637,7 +2510,7 @@ func (x *StyleCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StyleCheck.ProtoReflect.Descriptor instead.
 func (*StyleCheck) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StyleCheck) GetViolations() []string {
@@ -2658,7 +2531,7 @@ type TableCheck struct {
 
 func (x *TableCheck) Reset() {
 	*x = TableCheck{}
-	mi := &file_loom_v1_document_proto_msgTypes[31]
+	mi := &file_loom_v1_document_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2670,7 +2543,7 @@ func (x *TableCheck) String() string {
 func (*TableCheck) ProtoMessage() {}
 
 func (x *TableCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[31]
+	mi := &file_loom_v1_document_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2683,7 +2556,7 @@ func (x *TableCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableCheck.ProtoReflect.Descriptor instead.
 func (*TableCheck) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TableCheck) GetMissingCaptions() int32 {
@@ -2711,7 +2584,7 @@ type ReferenceCheck struct {
 
 func (x *ReferenceCheck) Reset() {
 	*x = ReferenceCheck{}
-	mi := &file_loom_v1_document_proto_msgTypes[32]
+	mi := &file_loom_v1_document_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2723,7 +2596,7 @@ func (x *ReferenceCheck) String() string {
 func (*ReferenceCheck) ProtoMessage() {}
 
 func (x *ReferenceCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[32]
+	mi := &file_loom_v1_document_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2736,7 +2609,7 @@ func (x *ReferenceCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReferenceCheck.ProtoReflect.Descriptor instead.
 func (*ReferenceCheck) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReferenceCheck) GetOk() bool {
@@ -2770,7 +2643,7 @@ type ReviewFinding struct {
 
 func (x *ReviewFinding) Reset() {
 	*x = ReviewFinding{}
-	mi := &file_loom_v1_document_proto_msgTypes[33]
+	mi := &file_loom_v1_document_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2782,7 +2655,7 @@ func (x *ReviewFinding) String() string {
 func (*ReviewFinding) ProtoMessage() {}
 
 func (x *ReviewFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[33]
+	mi := &file_loom_v1_document_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2795,7 +2668,7 @@ func (x *ReviewFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviewFinding.ProtoReflect.Descriptor instead.
 func (*ReviewFinding) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReviewFinding) GetRule() string {
@@ -2843,7 +2716,7 @@ type PatchSet struct {
 
 func (x *PatchSet) Reset() {
 	*x = PatchSet{}
-	mi := &file_loom_v1_document_proto_msgTypes[34]
+	mi := &file_loom_v1_document_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2855,7 +2728,7 @@ func (x *PatchSet) String() string {
 func (*PatchSet) ProtoMessage() {}
 
 func (x *PatchSet) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[34]
+	mi := &file_loom_v1_document_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2868,7 +2741,7 @@ func (x *PatchSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchSet.ProtoReflect.Descriptor instead.
 func (*PatchSet) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PatchSet) GetPatches() []*Patch {
@@ -2897,7 +2770,7 @@ type Patch struct {
 
 func (x *Patch) Reset() {
 	*x = Patch{}
-	mi := &file_loom_v1_document_proto_msgTypes[35]
+	mi := &file_loom_v1_document_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2909,7 +2782,7 @@ func (x *Patch) String() string {
 func (*Patch) ProtoMessage() {}
 
 func (x *Patch) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[35]
+	mi := &file_loom_v1_document_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2922,7 +2795,7 @@ func (x *Patch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Patch.ProtoReflect.Descriptor instead.
 func (*Patch) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Patch) GetId() string {
@@ -2981,7 +2854,7 @@ type PatchReport struct {
 
 func (x *PatchReport) Reset() {
 	*x = PatchReport{}
-	mi := &file_loom_v1_document_proto_msgTypes[36]
+	mi := &file_loom_v1_document_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2993,7 +2866,7 @@ func (x *PatchReport) String() string {
 func (*PatchReport) ProtoMessage() {}
 
 func (x *PatchReport) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[36]
+	mi := &file_loom_v1_document_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3006,7 +2879,7 @@ func (x *PatchReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchReport.ProtoReflect.Descriptor instead.
 func (*PatchReport) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PatchReport) GetResults() []*PatchResult {
@@ -3053,7 +2926,7 @@ type PatchResult struct {
 
 func (x *PatchResult) Reset() {
 	*x = PatchResult{}
-	mi := &file_loom_v1_document_proto_msgTypes[37]
+	mi := &file_loom_v1_document_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3065,7 +2938,7 @@ func (x *PatchResult) String() string {
 func (*PatchResult) ProtoMessage() {}
 
 func (x *PatchResult) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[37]
+	mi := &file_loom_v1_document_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3078,7 +2951,7 @@ func (x *PatchResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchResult.ProtoReflect.Descriptor instead.
 func (*PatchResult) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PatchResult) GetId() string {
@@ -3150,7 +3023,7 @@ type ArtifactRecord struct {
 
 func (x *ArtifactRecord) Reset() {
 	*x = ArtifactRecord{}
-	mi := &file_loom_v1_document_proto_msgTypes[38]
+	mi := &file_loom_v1_document_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3162,7 +3035,7 @@ func (x *ArtifactRecord) String() string {
 func (*ArtifactRecord) ProtoMessage() {}
 
 func (x *ArtifactRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[38]
+	mi := &file_loom_v1_document_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3175,7 +3048,7 @@ func (x *ArtifactRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactRecord.ProtoReflect.Descriptor instead.
 func (*ArtifactRecord) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ArtifactRecord) GetArtifactId() string {
@@ -3283,7 +3156,7 @@ type WrittenArtifacts struct {
 
 func (x *WrittenArtifacts) Reset() {
 	*x = WrittenArtifacts{}
-	mi := &file_loom_v1_document_proto_msgTypes[39]
+	mi := &file_loom_v1_document_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3295,7 +3168,7 @@ func (x *WrittenArtifacts) String() string {
 func (*WrittenArtifacts) ProtoMessage() {}
 
 func (x *WrittenArtifacts) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[39]
+	mi := &file_loom_v1_document_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3308,7 +3181,7 @@ func (x *WrittenArtifacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WrittenArtifacts.ProtoReflect.Descriptor instead.
 func (*WrittenArtifacts) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *WrittenArtifacts) GetOutline() string {
@@ -3351,7 +3224,7 @@ type ReviewMetrics struct {
 
 func (x *ReviewMetrics) Reset() {
 	*x = ReviewMetrics{}
-	mi := &file_loom_v1_document_proto_msgTypes[40]
+	mi := &file_loom_v1_document_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3363,7 +3236,7 @@ func (x *ReviewMetrics) String() string {
 func (*ReviewMetrics) ProtoMessage() {}
 
 func (x *ReviewMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_document_proto_msgTypes[40]
+	mi := &file_loom_v1_document_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3376,7 +3249,7 @@ func (x *ReviewMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReviewMetrics.ProtoReflect.Descriptor instead.
 func (*ReviewMetrics) Descriptor() ([]byte, []int) {
-	return file_loom_v1_document_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_document_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReviewMetrics) GetReadability() float64 {
@@ -3400,40 +3273,11 @@ func (x *ReviewMetrics) GetFindings() int32 {
 	return 0
 }
 
-var file_loom_v1_document_proto_extTypes = []protoimpl.ExtensionInfo{
-	{
-		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
-		ExtensionType: (*FieldRule)(nil),
-		Field:         50003,
-		Name:          "loom.v1.takes",
-		Tag:           "bytes,50003,opt,name=takes",
-		Filename:      "loom/v1/document.proto",
-	},
-}
-
-// Extension fields to descriptorpb.FieldOptions.
-var (
-	// optional loom.v1.FieldRule takes = 50003;
-	E_Takes = &file_loom_v1_document_proto_extTypes[0]
-)
-
 var File_loom_v1_document_proto protoreflect.FileDescriptor
 
 const file_loom_v1_document_proto_rawDesc = "" +
 	"\n" +
-	"\x16loom/v1/document.proto\x12\aloom.v1\x1a google/protobuf/descriptor.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x85\x02\n" +
-	"\tFieldRule\x12\x14\n" +
-	"\x05about\x18\x01 \x01(\tR\x05about\x12\x1a\n" +
-	"\brequired\x18\x02 \x01(\bR\brequired\x12\x14\n" +
-	"\x05words\x18\x03 \x03(\tR\x05words\x12\x18\n" +
-	"\apattern\x18\x04 \x01(\tR\apattern\x12\x1b\n" +
-	"\tmax_items\x18\x05 \x01(\rR\bmaxItems\x12\x1b\n" +
-	"\tmax_bytes\x18\x06 \x01(\rR\bmaxBytes\x12\x18\n" +
-	"\aminimum\x18\a \x01(\x01R\aminimum\x12\x18\n" +
-	"\amaximum\x18\b \x01(\x01R\amaximum\x12\x16\n" +
-	"\x06unique\x18\t \x01(\bR\x06unique\x12\x10\n" +
-	"\x03key\x18\n" +
-	" \x01(\tR\x03key\"\xe3\x01\n" +
+	"\x16loom/v1/document.proto\x12\aloom.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x12loom/v1/rule.proto\"\xe3\x01\n" +
 	"\fStyleProfile\x12\x1d\n" +
 	"\x05brand\x18\x01 \x01(\tB\a\x9a\xb5\x18\x030\xc8\x01R\x05brand\x12Z\n" +
 	"\rreading_level\x18\x02 \x01(\tB5\x9a\xb5\x181\x1a\ageneral\x1a\fprofessional\x1a\x06expert\x1a\x05legal\x1a\tmarketingR\freadingLevel\x12A\n" +
@@ -3768,8 +3612,7 @@ const file_loom_v1_document_proto_rawDesc = "" +
 	"\bfindings\x18\x03 \x01(\x05H\x02R\bfindings\x88\x01\x01B\x0e\n" +
 	"\f_readabilityB\x15\n" +
 	"\x13_structure_warningsB\v\n" +
-	"\t_findings:I\n" +
-	"\x05takes\x12\x1d.google.protobuf.FieldOptions\x18ӆ\x03 \x01(\v2\x12.loom.v1.FieldRuleR\x05takesB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
+	"\t_findingsB.Z,github.com/loomrun/loom/proto/loom/v1;loomv1b\x06proto3"
 
 var (
 	file_loom_v1_document_proto_rawDescOnce sync.Once
@@ -3783,114 +3626,110 @@ func file_loom_v1_document_proto_rawDescGZIP() []byte {
 	return file_loom_v1_document_proto_rawDescData
 }
 
-var file_loom_v1_document_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_loom_v1_document_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_loom_v1_document_proto_goTypes = []any{
-	(*FieldRule)(nil),                 // 0: loom.v1.FieldRule
-	(*StyleProfile)(nil),              // 1: loom.v1.StyleProfile
-	(*PlanningOutline)(nil),           // 2: loom.v1.PlanningOutline
-	(*OutlineSection)(nil),            // 3: loom.v1.OutlineSection
-	(*DataNeed)(nil),                  // 4: loom.v1.DataNeed
-	(*TemplateSuggestion)(nil),        // 5: loom.v1.TemplateSuggestion
-	(*OutlineConstraints)(nil),        // 6: loom.v1.OutlineConstraints
-	(*SpecMetadata)(nil),              // 7: loom.v1.SpecMetadata
-	(*DocumentSpec)(nil),              // 8: loom.v1.DocumentSpec
-	(*Footnote)(nil),                  // 9: loom.v1.Footnote
-	(*DocumentSection)(nil),           // 10: loom.v1.DocumentSection
-	(*SpecTable)(nil),                 // 11: loom.v1.SpecTable
-	(*CellMerge)(nil),                 // 12: loom.v1.CellMerge
-	(*Callout)(nil),                   // 13: loom.v1.Callout
-	(*Clause)(nil),                    // 14: loom.v1.Clause
-	(*Figure)(nil),                    // 15: loom.v1.Figure
-	(*SpecChart)(nil),                 // 16: loom.v1.SpecChart
-	(*ChartSeries)(nil),               // 17: loom.v1.ChartSeries
-	(*DocumentStyles)(nil),            // 18: loom.v1.DocumentStyles
-	(*Source)(nil),                    // 19: loom.v1.Source
-	(*SheetSpec)(nil),                 // 20: loom.v1.SheetSpec
-	(*SheetPage)(nil),                 // 21: loom.v1.SheetPage
-	(*ComputedColumn)(nil),            // 22: loom.v1.ComputedColumn
-	(*PresentationSpec)(nil),          // 23: loom.v1.PresentationSpec
-	(*Slide)(nil),                     // 24: loom.v1.Slide
-	(*ReviewReport)(nil),              // 25: loom.v1.ReviewReport
-	(*ReviewChecks)(nil),              // 26: loom.v1.ReviewChecks
-	(*StructureCheck)(nil),            // 27: loom.v1.StructureCheck
-	(*ReadabilityCheck)(nil),          // 28: loom.v1.ReadabilityCheck
-	(*ConsistencyCheck)(nil),          // 29: loom.v1.ConsistencyCheck
-	(*StyleCheck)(nil),                // 30: loom.v1.StyleCheck
-	(*TableCheck)(nil),                // 31: loom.v1.TableCheck
-	(*ReferenceCheck)(nil),            // 32: loom.v1.ReferenceCheck
-	(*ReviewFinding)(nil),             // 33: loom.v1.ReviewFinding
-	(*PatchSet)(nil),                  // 34: loom.v1.PatchSet
-	(*Patch)(nil),                     // 35: loom.v1.Patch
-	(*PatchReport)(nil),               // 36: loom.v1.PatchReport
-	(*PatchResult)(nil),               // 37: loom.v1.PatchResult
-	(*ArtifactRecord)(nil),            // 38: loom.v1.ArtifactRecord
-	(*WrittenArtifacts)(nil),          // 39: loom.v1.WrittenArtifacts
-	(*ReviewMetrics)(nil),             // 40: loom.v1.ReviewMetrics
-	nil,                               // 41: loom.v1.SpecTable.TotalsEntry
-	nil,                               // 42: loom.v1.SpecTable.AggregatesEntry
-	nil,                               // 43: loom.v1.SpecTable.FormatsEntry
-	nil,                               // 44: loom.v1.Clause.ParametersEntry
-	(*structpb.ListValue)(nil),        // 45: google.protobuf.ListValue
-	(*structpb.Value)(nil),            // 46: google.protobuf.Value
-	(*descriptorpb.FieldOptions)(nil), // 47: google.protobuf.FieldOptions
+	(*StyleProfile)(nil),       // 0: loom.v1.StyleProfile
+	(*PlanningOutline)(nil),    // 1: loom.v1.PlanningOutline
+	(*OutlineSection)(nil),     // 2: loom.v1.OutlineSection
+	(*DataNeed)(nil),           // 3: loom.v1.DataNeed
+	(*TemplateSuggestion)(nil), // 4: loom.v1.TemplateSuggestion
+	(*OutlineConstraints)(nil), // 5: loom.v1.OutlineConstraints
+	(*SpecMetadata)(nil),       // 6: loom.v1.SpecMetadata
+	(*DocumentSpec)(nil),       // 7: loom.v1.DocumentSpec
+	(*Footnote)(nil),           // 8: loom.v1.Footnote
+	(*DocumentSection)(nil),    // 9: loom.v1.DocumentSection
+	(*SpecTable)(nil),          // 10: loom.v1.SpecTable
+	(*CellMerge)(nil),          // 11: loom.v1.CellMerge
+	(*Callout)(nil),            // 12: loom.v1.Callout
+	(*Clause)(nil),             // 13: loom.v1.Clause
+	(*Figure)(nil),             // 14: loom.v1.Figure
+	(*SpecChart)(nil),          // 15: loom.v1.SpecChart
+	(*ChartSeries)(nil),        // 16: loom.v1.ChartSeries
+	(*DocumentStyles)(nil),     // 17: loom.v1.DocumentStyles
+	(*Source)(nil),             // 18: loom.v1.Source
+	(*SheetSpec)(nil),          // 19: loom.v1.SheetSpec
+	(*SheetPage)(nil),          // 20: loom.v1.SheetPage
+	(*ComputedColumn)(nil),     // 21: loom.v1.ComputedColumn
+	(*PresentationSpec)(nil),   // 22: loom.v1.PresentationSpec
+	(*Slide)(nil),              // 23: loom.v1.Slide
+	(*ReviewReport)(nil),       // 24: loom.v1.ReviewReport
+	(*ReviewChecks)(nil),       // 25: loom.v1.ReviewChecks
+	(*StructureCheck)(nil),     // 26: loom.v1.StructureCheck
+	(*ReadabilityCheck)(nil),   // 27: loom.v1.ReadabilityCheck
+	(*ConsistencyCheck)(nil),   // 28: loom.v1.ConsistencyCheck
+	(*StyleCheck)(nil),         // 29: loom.v1.StyleCheck
+	(*TableCheck)(nil),         // 30: loom.v1.TableCheck
+	(*ReferenceCheck)(nil),     // 31: loom.v1.ReferenceCheck
+	(*ReviewFinding)(nil),      // 32: loom.v1.ReviewFinding
+	(*PatchSet)(nil),           // 33: loom.v1.PatchSet
+	(*Patch)(nil),              // 34: loom.v1.Patch
+	(*PatchReport)(nil),        // 35: loom.v1.PatchReport
+	(*PatchResult)(nil),        // 36: loom.v1.PatchResult
+	(*ArtifactRecord)(nil),     // 37: loom.v1.ArtifactRecord
+	(*WrittenArtifacts)(nil),   // 38: loom.v1.WrittenArtifacts
+	(*ReviewMetrics)(nil),      // 39: loom.v1.ReviewMetrics
+	nil,                        // 40: loom.v1.SpecTable.TotalsEntry
+	nil,                        // 41: loom.v1.SpecTable.AggregatesEntry
+	nil,                        // 42: loom.v1.SpecTable.FormatsEntry
+	nil,                        // 43: loom.v1.Clause.ParametersEntry
+	(*structpb.ListValue)(nil), // 44: google.protobuf.ListValue
+	(*structpb.Value)(nil),     // 45: google.protobuf.Value
 }
 var file_loom_v1_document_proto_depIdxs = []int32{
-	1,  // 0: loom.v1.PlanningOutline.style_profile:type_name -> loom.v1.StyleProfile
-	3,  // 1: loom.v1.PlanningOutline.sections:type_name -> loom.v1.OutlineSection
-	4,  // 2: loom.v1.PlanningOutline.data_needs:type_name -> loom.v1.DataNeed
-	5,  // 3: loom.v1.PlanningOutline.template_suggestion:type_name -> loom.v1.TemplateSuggestion
-	6,  // 4: loom.v1.PlanningOutline.constraints:type_name -> loom.v1.OutlineConstraints
-	7,  // 5: loom.v1.DocumentSpec.metadata:type_name -> loom.v1.SpecMetadata
-	10, // 6: loom.v1.DocumentSpec.sections:type_name -> loom.v1.DocumentSection
-	14, // 7: loom.v1.DocumentSpec.clauses:type_name -> loom.v1.Clause
-	15, // 8: loom.v1.DocumentSpec.figures:type_name -> loom.v1.Figure
-	18, // 9: loom.v1.DocumentSpec.styles:type_name -> loom.v1.DocumentStyles
-	19, // 10: loom.v1.DocumentSpec.sources:type_name -> loom.v1.Source
-	9,  // 11: loom.v1.DocumentSpec.footnotes:type_name -> loom.v1.Footnote
-	11, // 12: loom.v1.DocumentSection.table:type_name -> loom.v1.SpecTable
-	13, // 13: loom.v1.DocumentSection.callouts:type_name -> loom.v1.Callout
-	45, // 14: loom.v1.SpecTable.rows:type_name -> google.protobuf.ListValue
-	41, // 15: loom.v1.SpecTable.totals:type_name -> loom.v1.SpecTable.TotalsEntry
-	42, // 16: loom.v1.SpecTable.aggregates:type_name -> loom.v1.SpecTable.AggregatesEntry
-	43, // 17: loom.v1.SpecTable.formats:type_name -> loom.v1.SpecTable.FormatsEntry
-	12, // 18: loom.v1.SpecTable.merges:type_name -> loom.v1.CellMerge
-	44, // 19: loom.v1.Clause.parameters:type_name -> loom.v1.Clause.ParametersEntry
-	16, // 20: loom.v1.Figure.chart:type_name -> loom.v1.SpecChart
-	17, // 21: loom.v1.SpecChart.series:type_name -> loom.v1.ChartSeries
-	7,  // 22: loom.v1.SheetSpec.metadata:type_name -> loom.v1.SpecMetadata
-	21, // 23: loom.v1.SheetSpec.sheets:type_name -> loom.v1.SheetPage
-	15, // 24: loom.v1.SheetSpec.figures:type_name -> loom.v1.Figure
-	18, // 25: loom.v1.SheetSpec.styles:type_name -> loom.v1.DocumentStyles
-	11, // 26: loom.v1.SheetPage.table:type_name -> loom.v1.SpecTable
-	22, // 27: loom.v1.SheetPage.computed:type_name -> loom.v1.ComputedColumn
-	13, // 28: loom.v1.SheetPage.callouts:type_name -> loom.v1.Callout
-	7,  // 29: loom.v1.PresentationSpec.metadata:type_name -> loom.v1.SpecMetadata
-	24, // 30: loom.v1.PresentationSpec.slides:type_name -> loom.v1.Slide
-	15, // 31: loom.v1.PresentationSpec.figures:type_name -> loom.v1.Figure
-	18, // 32: loom.v1.PresentationSpec.styles:type_name -> loom.v1.DocumentStyles
-	11, // 33: loom.v1.Slide.table:type_name -> loom.v1.SpecTable
-	13, // 34: loom.v1.Slide.callouts:type_name -> loom.v1.Callout
-	26, // 35: loom.v1.ReviewReport.checks:type_name -> loom.v1.ReviewChecks
-	35, // 36: loom.v1.ReviewReport.recommended_patches:type_name -> loom.v1.Patch
-	33, // 37: loom.v1.ReviewReport.findings:type_name -> loom.v1.ReviewFinding
-	27, // 38: loom.v1.ReviewChecks.structure:type_name -> loom.v1.StructureCheck
-	28, // 39: loom.v1.ReviewChecks.readability:type_name -> loom.v1.ReadabilityCheck
-	29, // 40: loom.v1.ReviewChecks.consistency:type_name -> loom.v1.ConsistencyCheck
-	30, // 41: loom.v1.ReviewChecks.style:type_name -> loom.v1.StyleCheck
-	31, // 42: loom.v1.ReviewChecks.tables:type_name -> loom.v1.TableCheck
-	32, // 43: loom.v1.ReviewChecks.references:type_name -> loom.v1.ReferenceCheck
-	35, // 44: loom.v1.PatchSet.patches:type_name -> loom.v1.Patch
-	46, // 45: loom.v1.Patch.value:type_name -> google.protobuf.Value
-	37, // 46: loom.v1.PatchReport.results:type_name -> loom.v1.PatchResult
-	40, // 47: loom.v1.ArtifactRecord.review_metrics:type_name -> loom.v1.ReviewMetrics
-	39, // 48: loom.v1.ArtifactRecord.written:type_name -> loom.v1.WrittenArtifacts
-	46, // 49: loom.v1.SpecTable.TotalsEntry.value:type_name -> google.protobuf.Value
-	47, // 50: loom.v1.takes:extendee -> google.protobuf.FieldOptions
-	0,  // 51: loom.v1.takes:type_name -> loom.v1.FieldRule
-	52, // [52:52] is the sub-list for method output_type
-	52, // [52:52] is the sub-list for method input_type
-	51, // [51:52] is the sub-list for extension type_name
-	50, // [50:51] is the sub-list for extension extendee
+	0,  // 0: loom.v1.PlanningOutline.style_profile:type_name -> loom.v1.StyleProfile
+	2,  // 1: loom.v1.PlanningOutline.sections:type_name -> loom.v1.OutlineSection
+	3,  // 2: loom.v1.PlanningOutline.data_needs:type_name -> loom.v1.DataNeed
+	4,  // 3: loom.v1.PlanningOutline.template_suggestion:type_name -> loom.v1.TemplateSuggestion
+	5,  // 4: loom.v1.PlanningOutline.constraints:type_name -> loom.v1.OutlineConstraints
+	6,  // 5: loom.v1.DocumentSpec.metadata:type_name -> loom.v1.SpecMetadata
+	9,  // 6: loom.v1.DocumentSpec.sections:type_name -> loom.v1.DocumentSection
+	13, // 7: loom.v1.DocumentSpec.clauses:type_name -> loom.v1.Clause
+	14, // 8: loom.v1.DocumentSpec.figures:type_name -> loom.v1.Figure
+	17, // 9: loom.v1.DocumentSpec.styles:type_name -> loom.v1.DocumentStyles
+	18, // 10: loom.v1.DocumentSpec.sources:type_name -> loom.v1.Source
+	8,  // 11: loom.v1.DocumentSpec.footnotes:type_name -> loom.v1.Footnote
+	10, // 12: loom.v1.DocumentSection.table:type_name -> loom.v1.SpecTable
+	12, // 13: loom.v1.DocumentSection.callouts:type_name -> loom.v1.Callout
+	44, // 14: loom.v1.SpecTable.rows:type_name -> google.protobuf.ListValue
+	40, // 15: loom.v1.SpecTable.totals:type_name -> loom.v1.SpecTable.TotalsEntry
+	41, // 16: loom.v1.SpecTable.aggregates:type_name -> loom.v1.SpecTable.AggregatesEntry
+	42, // 17: loom.v1.SpecTable.formats:type_name -> loom.v1.SpecTable.FormatsEntry
+	11, // 18: loom.v1.SpecTable.merges:type_name -> loom.v1.CellMerge
+	43, // 19: loom.v1.Clause.parameters:type_name -> loom.v1.Clause.ParametersEntry
+	15, // 20: loom.v1.Figure.chart:type_name -> loom.v1.SpecChart
+	16, // 21: loom.v1.SpecChart.series:type_name -> loom.v1.ChartSeries
+	6,  // 22: loom.v1.SheetSpec.metadata:type_name -> loom.v1.SpecMetadata
+	20, // 23: loom.v1.SheetSpec.sheets:type_name -> loom.v1.SheetPage
+	14, // 24: loom.v1.SheetSpec.figures:type_name -> loom.v1.Figure
+	17, // 25: loom.v1.SheetSpec.styles:type_name -> loom.v1.DocumentStyles
+	10, // 26: loom.v1.SheetPage.table:type_name -> loom.v1.SpecTable
+	21, // 27: loom.v1.SheetPage.computed:type_name -> loom.v1.ComputedColumn
+	12, // 28: loom.v1.SheetPage.callouts:type_name -> loom.v1.Callout
+	6,  // 29: loom.v1.PresentationSpec.metadata:type_name -> loom.v1.SpecMetadata
+	23, // 30: loom.v1.PresentationSpec.slides:type_name -> loom.v1.Slide
+	14, // 31: loom.v1.PresentationSpec.figures:type_name -> loom.v1.Figure
+	17, // 32: loom.v1.PresentationSpec.styles:type_name -> loom.v1.DocumentStyles
+	10, // 33: loom.v1.Slide.table:type_name -> loom.v1.SpecTable
+	12, // 34: loom.v1.Slide.callouts:type_name -> loom.v1.Callout
+	25, // 35: loom.v1.ReviewReport.checks:type_name -> loom.v1.ReviewChecks
+	34, // 36: loom.v1.ReviewReport.recommended_patches:type_name -> loom.v1.Patch
+	32, // 37: loom.v1.ReviewReport.findings:type_name -> loom.v1.ReviewFinding
+	26, // 38: loom.v1.ReviewChecks.structure:type_name -> loom.v1.StructureCheck
+	27, // 39: loom.v1.ReviewChecks.readability:type_name -> loom.v1.ReadabilityCheck
+	28, // 40: loom.v1.ReviewChecks.consistency:type_name -> loom.v1.ConsistencyCheck
+	29, // 41: loom.v1.ReviewChecks.style:type_name -> loom.v1.StyleCheck
+	30, // 42: loom.v1.ReviewChecks.tables:type_name -> loom.v1.TableCheck
+	31, // 43: loom.v1.ReviewChecks.references:type_name -> loom.v1.ReferenceCheck
+	34, // 44: loom.v1.PatchSet.patches:type_name -> loom.v1.Patch
+	45, // 45: loom.v1.Patch.value:type_name -> google.protobuf.Value
+	36, // 46: loom.v1.PatchReport.results:type_name -> loom.v1.PatchResult
+	39, // 47: loom.v1.ArtifactRecord.review_metrics:type_name -> loom.v1.ReviewMetrics
+	38, // 48: loom.v1.ArtifactRecord.written:type_name -> loom.v1.WrittenArtifacts
+	45, // 49: loom.v1.SpecTable.TotalsEntry.value:type_name -> google.protobuf.Value
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
 	0,  // [0:50] is the sub-list for field type_name
 }
 
@@ -3899,33 +3738,33 @@ func file_loom_v1_document_proto_init() {
 	if File_loom_v1_document_proto != nil {
 		return
 	}
-	file_loom_v1_document_proto_msgTypes[1].OneofWrappers = []any{}
-	file_loom_v1_document_proto_msgTypes[3].OneofWrappers = []any{}
+	file_loom_v1_rule_proto_init()
+	file_loom_v1_document_proto_msgTypes[0].OneofWrappers = []any{}
+	file_loom_v1_document_proto_msgTypes[2].OneofWrappers = []any{}
+	file_loom_v1_document_proto_msgTypes[4].OneofWrappers = []any{}
 	file_loom_v1_document_proto_msgTypes[5].OneofWrappers = []any{}
 	file_loom_v1_document_proto_msgTypes[6].OneofWrappers = []any{}
-	file_loom_v1_document_proto_msgTypes[7].OneofWrappers = []any{}
-	file_loom_v1_document_proto_msgTypes[25].OneofWrappers = []any{}
+	file_loom_v1_document_proto_msgTypes[24].OneofWrappers = []any{}
+	file_loom_v1_document_proto_msgTypes[26].OneofWrappers = []any{}
 	file_loom_v1_document_proto_msgTypes[27].OneofWrappers = []any{}
 	file_loom_v1_document_proto_msgTypes[28].OneofWrappers = []any{}
-	file_loom_v1_document_proto_msgTypes[29].OneofWrappers = []any{}
+	file_loom_v1_document_proto_msgTypes[30].OneofWrappers = []any{}
 	file_loom_v1_document_proto_msgTypes[31].OneofWrappers = []any{}
-	file_loom_v1_document_proto_msgTypes[32].OneofWrappers = []any{}
-	file_loom_v1_document_proto_msgTypes[38].OneofWrappers = []any{}
-	file_loom_v1_document_proto_msgTypes[40].OneofWrappers = []any{}
+	file_loom_v1_document_proto_msgTypes[37].OneofWrappers = []any{}
+	file_loom_v1_document_proto_msgTypes[39].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_document_proto_rawDesc), len(file_loom_v1_document_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   45,
-			NumExtensions: 1,
+			NumMessages:   44,
+			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_loom_v1_document_proto_goTypes,
 		DependencyIndexes: file_loom_v1_document_proto_depIdxs,
 		MessageInfos:      file_loom_v1_document_proto_msgTypes,
-		ExtensionInfos:    file_loom_v1_document_proto_extTypes,
 	}.Build()
 	File_loom_v1_document_proto = out.File
 	file_loom_v1_document_proto_goTypes = nil

@@ -6559,7 +6559,7 @@ var File_loom_v1_service_proto protoreflect.FileDescriptor
 
 const file_loom_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\xe9\x02\n" +
+	"\x15loom/v1/service.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15loom/v1/command.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x13loom/v1/graph.proto\x1a\x15loom/v1/journal.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x12loom/v1/rule.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x16loom/v1/workflow.proto\"\xe9\x02\n" +
 	"\x05Query\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
@@ -6598,25 +6598,25 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x06update\x18\x02 \x01(\v2\x13.loom.v1.UpdateBeadH\x00R\x06update\x12*\n" +
 	"\x05close\x18\x03 \x01(\v2\x12.loom.v1.CloseBeadH\x00R\x05close\x12-\n" +
 	"\x06reopen\x18\x04 \x01(\v2\x13.loom.v1.ReopenBeadH\x00R\x06reopenB\x06\n" +
-	"\x04verb\"\xdc\x01\n" +
-	"\vForkRequest\x12\x1c\n" +
-	"\texecution\x18\x01 \x01(\tR\texecution\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\x12!\n" +
+	"\x04verb\"\xf4\x01\n" +
+	"\vForkRequest\x12$\n" +
+	"\texecution\x18\x01 \x01(\tB\x06\x9a\xb5\x18\x02\x10\x01R\texecution\x12\x1a\n" +
+	"\x04node\x18\x02 \x01(\tB\x06\x9a\xb5\x18\x02\x10\x01R\x04node\x12!\n" +
 	"\x02at\x18\x03 \x01(\v2\x11.loom.v1.PositionR\x02at\x12.\n" +
 	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x18\n" +
-	"\arequest\x18\x06 \x01(\tR\arequest\x12\x16\n" +
-	"\x06number\x18\a \x01(\x04R\x06number\"^\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12 \n" +
+	"\arequest\x18\x06 \x01(\tB\x06\x9a\xb5\x18\x02\x10\x01R\arequest\x12\x16\n" +
+	"\x06number\x18\a \x01(\x04R\x06number\"v\n" +
 	"\n" +
-	"SayRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\x12\x18\n" +
-	"\arequest\x18\x04 \x01(\tR\arequest\"e\n" +
+	"SayRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\x9a\xb5\x18\x02\x10\x01R\x02id\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
+	"\x04text\x18\x03 \x01(\tB\x06\x9a\xb5\x18\x02\x10\x01R\x04text\x12 \n" +
+	"\arequest\x18\x04 \x01(\tB\x06\x9a\xb5\x18\x02\x10\x01R\arequest\"u\n" +
 	"\n" +
-	"SetRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12/\n" +
-	"\x06values\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06values\x12\x16\n" +
+	"SetRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\x9a\xb5\x18\x02\x10\x01R\x02id\x127\n" +
+	"\x06values\x18\x02 \x01(\v2\x17.google.protobuf.StructB\x06\x9a\xb5\x18\x02\x10\x01R\x06values\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x97\x01\n" +
 	"\fStateRequest\x12\x1c\n" +
 	"\texecution\x18\x01 \x01(\tR\texecution\x12!\n" +
@@ -7468,6 +7468,7 @@ func file_loom_v1_service_proto_init() {
 	file_loom_v1_memory_proto_init()
 	file_loom_v1_permission_proto_init()
 	file_loom_v1_project_proto_init()
+	file_loom_v1_rule_proto_init()
 	file_loom_v1_session_proto_init()
 	file_loom_v1_staffing_proto_init()
 	file_loom_v1_submission_proto_init()

@@ -1017,11 +1017,11 @@ var File_loom_v1_submission_proto protoreflect.FileDescriptor
 
 const file_loom_v1_submission_proto_rawDesc = "" +
 	"\n" +
-	"\x18loom/v1/submission.proto\x12\aloom.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x16loom/v1/workflow.proto\"\x98\x04\n" +
+	"\x18loom/v1/submission.proto\x12\aloom.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x12loom/v1/rule.proto\x1a\x16loom/v1/workflow.proto\"\xa0\x04\n" +
 	"\n" +
 	"Submission\x12\x18\n" +
-	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
-	"\x04goal\x18\x02 \x01(\tR\x04goal\x12 \n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1a\n" +
+	"\x04goal\x18\x02 \x01(\tB\x06\x9a\xb5\x18\x02\x10\x01R\x04goal\x12 \n" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12%\n" +
 	"\x04type\x18\x04 \x01(\x0e2\x11.loom.v1.BeadTypeR\x04type\x12\x18\n" +
 	"\aprocess\x18\x05 \x01(\tR\aprocess\x121\n" +
@@ -1041,12 +1041,12 @@ const file_loom_v1_submission_proto_rawDesc = "" +
 	"\x04bead\x18\x01 \x01(\tR\x04bead\x12\x1c\n" +
 	"\texecution\x18\x02 \x01(\tR\texecution\x12\x1c\n" +
 	"\tduplicate\x18\x03 \x01(\bR\tduplicate\x12$\n" +
-	"\x05error\x18\x04 \x01(\v2\x0e.loom.v1.ErrorR\x05error\"\xe1\x02\n" +
-	"\vErrorReport\x12\x18\n" +
-	"\aservice\x18\x01 \x01(\tR\aservice\x12\x16\n" +
+	"\x05error\x18\x04 \x01(\v2\x0e.loom.v1.ErrorR\x05error\"\xf1\x02\n" +
+	"\vErrorReport\x12 \n" +
+	"\aservice\x18\x01 \x01(\tB\x06\x9a\xb5\x18\x02\x10\x01R\aservice\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\x05R\x06status\x12\x12\n" +
-	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x18\n" +
-	"\amessage\x18\x04 \x01(\tR\amessage\x12\x14\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\x12 \n" +
+	"\amessage\x18\x04 \x01(\tB\x06\x9a\xb5\x18\x02\x10\x01R\amessage\x12\x14\n" +
 	"\x05stack\x18\x05 \x01(\tR\x05stack\x12D\n" +
 	"\n" +
 	"attributes\x18\x06 \x03(\v2$.loom.v1.ErrorReport.AttributesEntryR\n" +
@@ -1204,6 +1204,7 @@ func file_loom_v1_submission_proto_init() {
 		return
 	}
 	file_loom_v1_common_proto_init()
+	file_loom_v1_rule_proto_init()
 	file_loom_v1_workflow_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
