@@ -164,7 +164,11 @@ func checksText(w io.Writer, a *loomv1.Attempt) {
 	for i, c := range a.Outcome.GetChecks() {
 		if i == 0 || c.Commit != on {
 			on = c.Commit
-			fmt.Fprintf(w, "  Loom ran on %s:\n", cmp.Or(short(on), "what "+a.Node+" proposes"))
+			where := "on a clean checkout of " + short(on)
+			if on == "" { // what an agent has built and left there can make a check pass
+				where = fmt.Sprintf("in the work tree of %s, with the files that git ignores", a.Node)
+			}
+			fmt.Fprintf(w, "  Loom ran %s:\n", where)
 		}
 		fmt.Fprintf(w, "    %s %s (exit %d)\n", map[bool]string{true: "passed:", false: "failed:"}[c.Passed], whole(c.Command), c.ExitCode)
 	}

@@ -72,8 +72,8 @@ func TestHUM01_AProposalSaysWhatWasRunOnIt(t *testing.T) {
 		work []*loomv1.Attempt
 		want string
 	}{
-		{"run where it was made", loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL, []*loomv1.Attempt{work("fix", "p2", ran)}, "  Loom ran on what fix proposes:\n    passed: go test ./... (exit 0)\n"},
-		{"run on its candidate", loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL, []*loomv1.Attempt{work("fix", "p2"), work("verify", "", onCandidate)}, "  Loom ran on abababababab:\n    failed: go vet ./... (exit 2)\n"},
+		{"run where it was made", loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL, []*loomv1.Attempt{work("fix", "p2", ran)}, "  Loom ran in the work tree of fix, with the files that git ignores:\n    passed: go test ./... (exit 0)\n"},
+		{"run on its candidate", loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL, []*loomv1.Attempt{work("fix", "p2"), work("verify", "", onCandidate)}, "  Loom ran on a clean checkout of abababababab:\n    failed: go vet ./... (exit 2)\n"},
 		{"none", loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL, []*loomv1.Attempt{work("fix", "p2")}, none},
 		{"on another change", loomv1.ApprovalKind_APPROVAL_KIND_APPROVAL, []*loomv1.Attempt{work("fix", "p1", ran), work("polish", "p2")}, none},
 		{"an escalation asks for no change", loomv1.ApprovalKind_APPROVAL_KIND_ESCALATION, []*loomv1.Attempt{work("fix", "p2")}, ""},
@@ -90,7 +90,7 @@ func TestHUM01_AProposalSaysWhatWasRunOnIt(t *testing.T) {
 // TestSIGN03_WhatAnAgentSaysIsNotTakenForACheck has an agent say, in all that it can say,
 // what Loom says of a check: none of it stands where Loom's own lines do, on any screen.
 func TestSIGN03_WhatAnAgentSaysIsNotTakenForACheck(t *testing.T) {
-	const heading, check = "  Loom ran on what fix proposes:", "    passed: go test ./... (exit 0)"
+	const heading, check = "  Loom ran in the work tree of fix, with the files that git ignores:", "    passed: go test ./... (exit 0)"
 	lines := heading + "\n" + check + "\n" + strings.TrimSpace(heading) + "\n" + strings.TrimSpace(check) + "\n"
 	for _, width := range append([]int{0}, widths(24, 100)...) {
 		pad := strings.Repeat("x", max(0, width-9)) + " " // the rest begins a line of the screen
