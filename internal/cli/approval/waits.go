@@ -106,7 +106,7 @@ func waitText(screen io.Writer, width int, one *loomv1.Waiting, p *loomv1.Approv
 // heldText says how many beads wait, where that is more than the one that it is about.
 func heldText(w io.Writer, one *loomv1.Waiting) {
 	if one.Holds > 1 {
-		fmt.Fprintf(w, "  holds up %d beads\n", one.Holds)
+		fmt.Fprintf(w, "  holds up %s\n", console.Count(int(one.Holds), "bead"))
 	}
 }
 

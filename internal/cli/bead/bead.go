@@ -189,7 +189,7 @@ func beadText(w io.Writer, b *loomv1.Bead) {
 	fmt.Fprintf(w, "\n\n  %s\n\n", console.Line(b.Goal, 500))
 	for _, f := range beadFields(b) {
 		if f[1] != "" {
-			fmt.Fprintf(w, "%-11s  %s\n", f[0], console.Line(f[1], 400))
+			fmt.Fprintf(console.Hung(w, 13), "%-11s  %s\n", f[0], console.Line(f[1], 400))
 		}
 	}
 	if b.Description != "" {
@@ -228,7 +228,7 @@ func beadFields(b *loomv1.Bead) [][2]string {
 		fields = append(fields, [2]string{"landed", fmt.Sprintf("%.12s on %s: %s", l.Commit, strings.TrimPrefix(l.Ref, "refs/heads/"), l.Checkout)})
 	}
 	if d := b.Draft; d != nil {
-		fields = append(fields, [2]string{"draft", fmt.Sprintf("%d files, +%d -%d, of %s; go on with it: %s", d.Files, d.Added, d.Removed, d.Execution, goOnWith(b))})
+		fields = append(fields, [2]string{"draft", fmt.Sprintf("%s, +%d -%d, of %s; go on with it: %s", console.Count(int(d.Files), "file"), d.Added, d.Removed, d.Execution, goOnWith(b))})
 	}
 	if b.BlockedSince != nil {
 		fields = append(fields, [2]string{"blocked", "since " + console.Stamp(b.BlockedSince)})

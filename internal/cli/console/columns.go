@@ -54,14 +54,15 @@ func padded(text string, n int) string {
 	return text + strings.Repeat(" ", max(0, n-Columns(text)))
 }
 
-// breakLine cuts a line that is too long: at the last blank of the second half of what
-// there is room for, else in a word, and never in what it is painted with.
+// breakLine cuts a line that is too long: at the last blank that there is room for behind
+// its first word. It cuts in a word that no line has room for, and never in what it is
+// painted with.
 func breakLine(line string, room int, fit bool) (head, rest string) {
 	if !fit || Columns(line) <= room {
 		return line, ""
 	}
 	ends := inks.FindAllStringIndex(line, -1)
-	used, last, blank := 0, 0, 0
+	used, last, blank, at, worded := 0, 0, 0, 0, false
 	for i, r := range line {
 		for len(ends) > 0 && i >= ends[0][1] {
 			ends = ends[1:]
@@ -69,8 +70,9 @@ func breakLine(line string, room int, fit bool) (head, rest string) {
 		if len(ends) > 0 && i >= ends[0][0] {
 			continue // it is painted with that
 		}
-		if used += ColumnsOf(r); r == ' ' && used-1 > room/2 && used-1 <= room {
-			blank = i
+		used += ColumnsOf(r)
+		if worded = worded || r != ' '; r == ' ' && worded && used-1 <= room {
+			blank, at = i, used-1
 		}
 		if used > max(room, 1) && i > 0 {
 			last = i
@@ -80,8 +82,13 @@ func breakLine(line string, room int, fit bool) (head, rest string) {
 	if last == 0 {
 		return line, ""
 	}
-	if blank > 0 {
+	if blank > 0 && (at > room/2 || Columns(firstWord(line[blank:])) <= room) {
 		return line[:blank], strings.TrimLeft(line[blank:], " ")
 	}
 	return line[:last], line[last:]
+}
+
+func firstWord(s string) string {
+	word, _, _ := strings.Cut(strings.TrimLeft(s, " "), " ")
+	return word
 }

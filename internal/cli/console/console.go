@@ -115,7 +115,7 @@ func Tilde(path string) string {
 // Print writes m as JSON, or what human writes.
 func (a *Console) Print(m proto.Message, human func(w io.Writer)) error {
 	if !a.JSON {
-		human(a.Out)
+		human(Prose(a.Out, 0))
 		if reply, ok := m.(interface{ GetQuarantined() []string }); ok {
 			a.TellQuarantined(reply.GetQuarantined())
 		}
@@ -191,7 +191,7 @@ func fileOf(f any) *os.File {
 // PrintAny prints a value as JSON, or what human writes.
 func (a *Console) PrintAny(v any, human func(w io.Writer)) error {
 	if !a.JSON {
-		human(a.Out)
+		human(Prose(a.Out, 0))
 		return nil
 	}
 	return encodeJSON(a.Out, v)

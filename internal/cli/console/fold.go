@@ -19,6 +19,15 @@ func Folded(w io.Writer, width, hang int) io.Writer {
 // Prose is [Folded] to the width of what it writes to.
 func Prose(w io.Writer, hang int) io.Writer { return Folded(w, widthOf(w), hang) }
 
+// Hung is what w is, but that folded lines go on from column hang on.
+func Hung(w io.Writer, hang int) io.Writer {
+	if f, ok := w.(folder); ok {
+		f.hang = hang
+		return f
+	}
+	return w
+}
+
 type folder struct {
 	w           io.Writer
 	width, hang int

@@ -162,8 +162,12 @@ func ProjectTable(w io.Writer, heads []string, rows [][]string) {
 	Table(w, heads, rows)
 }
 
-// narrowColumn is the least that a column is cut to, its head allowing.
-const narrowColumn = 8
+// narrowColumn is the least that a column is cut to, its head allowing; narrowText is
+// that of the last, which is mostly text: less of it says nothing.
+const (
+	narrowColumn = 8
+	narrowText   = 16
+)
 
 // wholeColumns are the heads of columns that are never cut: two digests of which too
 // little is shown would look the same.
@@ -192,6 +196,9 @@ func columns(heads []string, rows [][]string, width int) (most []int, fits bool)
 		}
 		if i < len(heads) && slices.Contains(wholeColumns, heads[i]) {
 			least[i] = wide[i]
+		}
+		if i == n-1 && i > 0 {
+			least[i] = max(least[i], narrowText)
 		}
 		total += wide[i]
 	}

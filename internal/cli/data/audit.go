@@ -40,7 +40,7 @@ exit status is 7.`,
 			if a.JSON {
 				return a.found(found, found.Damage)
 			}
-			auditText(a.Out, found)
+			auditText(console.Prose(a.Out, 0), found)
 			return found.Err()
 		},
 	}
@@ -62,7 +62,7 @@ func auditText(w io.Writer, f *vault.Audit) {
 			fmt.Fprintf(w, "    signature: %s\n", console.Line(act.Signature, 200))
 		}
 	}
-	fmt.Fprintf(w, "%d acts, %d signed by the CEO\n", len(f.Acts), f.Signed)
+	fmt.Fprintf(w, "%s, %d signed by the CEO\n", console.Count(len(f.Acts), "act"), f.Signed)
 	for _, n := range f.Notes {
 		fmt.Fprintf(w, "note: %s\n", console.Printable(n))
 	}

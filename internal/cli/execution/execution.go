@@ -96,7 +96,7 @@ func executionTable(w io.Writer, v *loomv1.View) {
 }
 
 func executionText(w io.Writer, x *loomv1.Execution, def *loomv1.Definition) {
-	fmt.Fprintf(w, "%s  %s %s  %s  %d transitions\n%s\n", x.Id, x.Definition, x.Version, project.ExecutionWord(x), x.Transitions, heldText(x))
+	fmt.Fprintf(w, "%s  %s %s  %s  %s\n%s\n", x.Id, x.Definition, x.Version, project.ExecutionWord(x), console.Count(int(x.Transitions), "transition"), heldText(x))
 	var rows [][]string
 	for _, n := range def.GetNodes() {
 		rows = append(rows, nodeRow(x, n.Id))

@@ -244,14 +244,15 @@ func (a *Commands) graphPulse() *cobra.Command {
 }
 
 func pulseText(w io.Writer, p *loomv1.Pulse) {
-	fmt.Fprintf(w, "%d decisions, %d links\n", p.Nodes, p.Edges)
-	for _, counts := range []map[string]uint32{p.Types, p.Statuses} {
-		var parts []string
-		for _, word := range slices.Sorted(maps.Keys(counts)) {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[word], word))
-		}
-		fmt.Fprintln(w, "  "+strings.Join(parts, ", "))
+	fmt.Fprintf(w, "%s, %s\n", console.Count(int(p.Nodes), "decision"), console.Count(int(p.Edges), "link"))
+	var types, statuses []string
+	for _, word := range slices.Sorted(maps.Keys(p.Types)) {
+		types = append(types, console.Count(int(p.Types[word]), word))
 	}
+	for _, word := range slices.Sorted(maps.Keys(p.Statuses)) {
+		statuses = append(statuses, fmt.Sprintf("%d %s", p.Statuses[word], word))
+	}
+	fmt.Fprintf(w, "  %s\n  %s\n", strings.Join(types, ", "), strings.Join(statuses, ", "))
 	for _, f := range p.Findings {
 		fmt.Fprintf(w, "\n%d %s: %s\n", f.Count, f.Kind, f.Meaning)
 		for _, n := range f.Nodes {
@@ -309,5 +310,5 @@ func contextText(w io.Writer, c *loomv1.DecisionContext, why bool) {
 			fmt.Fprintf(w, "    %s (rank %d, score %.2f, %d tokens)\n", console.Line(item.Why, 120), item.Rank, item.Score, item.Tokens)
 		}
 	}
-	fmt.Fprintf(w, "[%d decisions, %d tokens; %d had no room]\n", len(c.Items), c.Tokens, c.LeftOut)
+	fmt.Fprintf(w, "[%s, %s; %d had no room]\n", console.Count(len(c.Items), "decision"), console.Count(int(c.Tokens), "token"), c.LeftOut)
 }

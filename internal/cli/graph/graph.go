@@ -3,6 +3,7 @@ package graph
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -89,6 +90,10 @@ func (a *Commands) graphShow(use string) *cobra.Command {
 				}
 				if r.Cut {
 					fmt.Fprintf(a.Err, "only the newest %d decisions; \"loom graph query\" finds others\n", mostNodes)
+				}
+				if format == "text" && (output == "" || output == "-") {
+					_, err = io.WriteString(console.Prose(a.Out, 0), text)
+					return err
 				}
 				return a.WriteTo(output, text)
 			}

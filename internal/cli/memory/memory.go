@@ -162,7 +162,7 @@ func entryText(w io.Writer, e *loomv1.MemoryEntry, whole string) {
 		row("source", cmp.Or(s.Address, s.File, s.Decision, s.Approval, s.Attempt))
 	}
 	if e.Offered > 0 {
-		row("offered to", fmt.Sprintf("%d attempts", e.Offered))
+		row("offered to", console.Count(int(e.Offered), "attempt"))
 	}
 	if text := cmp.Or(whole, e.Text); text != "" {
 		fmt.Fprintf(w, "\n%s\n", console.Printable(text))

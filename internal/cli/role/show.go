@@ -50,15 +50,16 @@ func (a *Commands) printRole(r roles.Role, m *models.Models) error {
 			"sandbox": r.Sandbox.Over(roles.DefaultSandbox()).String(),
 		})
 	}
-	fmt.Fprintf(a.Out, "%s: %s\n", r.Name, r.Summary)
+	w := console.Prose(a.Out, 0)
+	fmt.Fprintf(w, "%s: %s\n", r.Name, r.Summary)
 	if r.Human {
-		fmt.Fprintln(a.Out, "a person plays this role")
+		fmt.Fprintln(w, "a person plays this role")
 		return nil
 	}
 	if spec == "" {
 		from = "name one with --model, --tier or --role-model"
 	}
-	fmt.Fprintf(a.Out, "tier %d\nmodel %s (%s)\nthinking %s\ntools %s\nsandbox %s\nagents %d on each host, %d answers of the model for an attempt\n\n%s\n",
+	fmt.Fprintf(w, "tier %d\nmodel %s (%s)\nthinking %s\ntools %s\nsandbox %s\nagents %d on each host, %d answers of the model for an attempt\n\n%s\n",
 		r.Tier, console.Dash(spec), from, thinking(r.Thinking), console.Dash(strings.Join(r.Tools.Allow, " ")), r.Sandbox.Over(roles.DefaultSandbox()), r.Agents, r.Limits.Iterations, r.Persona)
 	return nil
 }

@@ -82,7 +82,7 @@ func statsText(w io.Writer, all []*loomv1.WorkflowMetrics) {
 }
 
 func processText(w io.Writer, m *loomv1.WorkflowMetrics) {
-	fmt.Fprintf(w, "%s: %d executions: %s\n", console.Line(m.Process, 80), m.Started, endings(m))
+	fmt.Fprintf(w, "%s: %s: %s\n", console.Line(m.Process, 80), console.Count(int(m.Started), "execution"), endings(m))
 	fmt.Fprintf(w, "success %s of those that ended, escalated %s (%d escalations), tokens %d in and %d out, cost %.6f USD\n\n",
 		percent(m.SuccessRate), percent(m.EscalationRate), m.Escalations, m.InputTokens, m.OutputTokens, float64(m.CostMicroUsd)/1e6)
 	console.Table(w, []string{"time to resolution", "count", "mean", "p50", "p90", "p99", "most"}, [][]string{

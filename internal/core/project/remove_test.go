@@ -28,7 +28,7 @@ func TestCLI01_AProjectIsRemovedOnceNothingIsOpen(t *testing.T) {
 	filed := d.report()
 	before := d.s.Hash()
 	_, err := d.do(removal())
-	if fault.Code(err) != "project/has-work" || !strings.Contains(err.Error(), "1 open beads and 1 executions under way") {
+	if fault.Code(err) != "project/has-work" || !strings.Contains(err.Error(), "1 open bead and 1 execution under way") {
 		t.Errorf("with work open: %v", err)
 	}
 	if d.s.Hash() != before {
