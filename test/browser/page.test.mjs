@@ -699,6 +699,22 @@ describe('what there is, is what is shown', () => {
     assert.deepEqual(seen.errors, []);
   });
 
+  test('whoever looks around too fast waits for a moment', async () => {
+    let refused = 0;
+    const told = (r) => (refused += r.status() === 429);
+    page.on('response', told);
+    await go('#/');
+    for (let i = 0; i < 200 && !refused; i++) {
+      await page.evaluate(() => (location.hash = '#/beads'));
+      await page.evaluate(() => (location.hash = '#/'));
+    }
+    assert.ok(refused > 0, 'the host took everything');
+    await page.getByRole('heading', { name: 'Waits for you' }).waitFor();
+    assert.equal(await page.getByText('may ask').count(), 0);
+    page.off('response', told);
+    assert.deepEqual(seen.errors, []);
+  });
+
   test('steps of other work, and late replies, are not shown', async () => {
     let free;
     const held = new Promise((r) => (free = r));

@@ -14,14 +14,24 @@ export class Refusal extends Error {
 // not sent again. An answer is never changed in place.
 const known = new Map();
 
-async function ask(path, options) {
-  let reply;
-  const had = options ? undefined : known.get(path);
-  try {
-    reply = await fetch('/api/v1/' + path, { credentials: 'same-origin', redirect: 'error', headers: had ? { 'If-None-Match': had.tag } : {}, ...options });
-  } catch {
-    throw new Refusal(0, {});
+// Fetches, and does so again where this browser has asked too often: such a request was
+// not looked at.
+async function fetched(path, options) {
+  for (let times = 0; ; times++) {
+    let reply;
+    try {
+      reply = await fetch('/api/v1/' + path, { credentials: 'same-origin', redirect: 'error', ...options });
+    } catch {
+      throw new Refusal(0, {});
+    }
+    if (reply.status !== 429 || times === 3) return reply;
+    await new Promise((r) => setTimeout(r, 1000 * Number(reply.headers.get('Retry-After') ?? 1)));
   }
+}
+
+async function ask(path, options) {
+  const had = options ? undefined : known.get(path);
+  const reply = await fetched(path, options ?? { headers: had ? { 'If-None-Match': had.tag } : {} });
   if (reply.status === 304) return had.body;
   const body = await reply.json().catch(() => ({}));
   if (!reply.ok) throw new Refusal(reply.status, body);
@@ -114,12 +124,7 @@ export async function transcript(execution, query) {
  * @param {R} route
  * @param {import('./routes.d.ts').Asked<R>} values */
 export async function text(route, values) {
-  let reply;
-  try {
-    reply = await fetch('/api/v1/' + address(route, values));
-  } catch {
-    throw new Refusal(0, {});
-  }
+  const reply = await fetched(address(route, values));
   if (!reply.ok) throw new Refusal(reply.status, await reply.json().catch(() => ({})));
   return reply.headers.get('Content-Type')?.startsWith('text/') ? reply.text() : null;
 }
