@@ -10,8 +10,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/agents/model"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/core/project"
 	"github.com/loomrun/loom/internal/host/disk"
+	"github.com/loomrun/loom/internal/host/journals"
 	"github.com/loomrun/loom/internal/host/service"
 	"github.com/loomrun/loom/processes"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -59,8 +61,22 @@ func (h *Host) serveHost(ctx context.Context, _ service.Call) proto.Message {
 		Deployment: m.Deployment, Host: m.Host, Epoch: m.Starts, Version: Version, Projects: h.known.Served(),
 		Roles: h.crew.counts(), StartedAt: timestamppb.New(h.started), Ceo: m.CEO, Model: h.model.Name(),
 		Unsandboxed: h.config.Unsandboxed, Sandbox: h.sandboxText(), Disk: h.disk.Use(ctx, disk.Fresh), Blocks: h.blocks(ctx), Tables: h.tables.Lag(),
-		ClocksApart: h.clocks.told(), Damage: h.stored.told(),
+		ClocksApart: h.clocks.told(), Damage: h.stored.told(), Hindrances: h.hindrances(ctx),
 	}
+}
+
+// hindrances are why the host takes nothing new now.
+func (h *Host) hindrances(ctx context.Context) (list []*loomv1.Error) {
+	if err := h.space.Admit(); err != nil {
+		list = append(list, fault.From(err).Proto())
+	}
+	for _, log := range h.journals.Logs {
+		err := log.(*journals.Timed).Failed(ctx)
+		if err != nil && !slices.ContainsFunc(list, func(e *loomv1.Error) bool { return e.Code == fault.From(err).Code }) {
+			list = append(list, fault.From(err).Proto())
+		}
+	}
+	return list
 }
 
 // sandboxText is the most that commands may use, or "" where none run in a

@@ -46,8 +46,15 @@ func TestP24_ANearlyFullDiskStopsAdmissionAndNothingElse(t *testing.T) {
 	if v, err := ops.Bead(ctx, &loomv1.Query{Project: "shop"}); err != nil || len(v.Beads) == 0 {
 		t.Errorf("reading on a full disk: %v, %v", v.GetBeads(), err)
 	}
+	about, err := ops.Host(ctx, &loomv1.HostRequest{})
+	if err != nil || len(about.Hindrances) != 1 || about.Hindrances[0].Code != "data/disk-full" || about.Hindrances[0].Hint == "" {
+		t.Errorf("the status of a host on a full disk: %v, %v", about.GetHindrances(), err)
+	}
 	left.Store(1 << 40)
 	if err := until("again", true); err != nil {
 		t.Error(err)
+	}
+	if about, err := ops.Host(ctx, &loomv1.HostRequest{}); err != nil || len(about.Hindrances) != 0 {
+		t.Errorf("the status of a host with space again: %v, %v", about.GetHindrances(), err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loomrun/loom/internal/base/fault"
+	"github.com/loomrun/loom/internal/base/suggest"
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/intent"
 	"github.com/loomrun/loom/internal/net/client"
@@ -19,6 +21,9 @@ import (
 func (a *Commands) Status() *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "is a host running, and what does it do", Args: console.Takes(),
+		Long: `Status prints what the host that answers is and does. It ends with status 6
+when the host takes nothing new (a full disk, a cluster without a majority), and
+says what to do.`,
 		Example: "  loom status",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.With(cmd.Context(), func(c *client.Client) error {
@@ -26,16 +31,51 @@ func (a *Commands) Status() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				reply, _ := c.Cluster(cmd.Context(), &loomv1.ClusterRequest{}) // of a directory at rest there is none
+				kept := reply.GetStatus()
 				waiting, err := c.Inbox(cmd.Context(), &loomv1.Query{Limit: 1, Newest: true})
-				if err != nil {
+				if err != nil && !hindered(h, kept) {
 					return err
 				}
-				return a.Print(h, func(w io.Writer) {
-					hostText(console.Prose(w, 2), h)
-					sessionsText(w, waiting.Sessions)
+				err = a.Print(h, func(w io.Writer) {
+					hindrancesText(console.Hung(w, 2), h, kept)
+					hostText(console.Hung(w, 2), h)
+					sessionsText(w, waiting.GetSessions())
 				})
+				if err == nil && hindered(h, kept) {
+					return console.ExitError{Status: fault.Unavailable}
+				}
+				return err
 			})
 		},
+	}
+}
+
+// hindered reports whether a host takes nothing new.
+func hindered(h *loomv1.HostReply, kept *loomv1.ClusterStatus) bool {
+	return len(h.Hindrances) > 0 || kept != nil && !kept.Quorum
+}
+
+// hindrancesText says why a host takes nothing new, and which hosts of its cluster are
+// gone, each with what to do.
+func hindrancesText(w io.Writer, h *loomv1.HostReply, kept *loomv1.ClusterStatus) {
+	for _, e := range h.Hindrances {
+		fmt.Fprintf(w, "TAKES NOTHING NEW: %s [%s]\n  %s\n", console.Printable(e.Message), e.Code, console.Printable(e.Hint))
+	}
+	if kept != nil && !kept.Quorum {
+		fmt.Fprintf(w, "TAKES NOTHING NEW: the cluster has no majority of its %d hosts: %s\n", kept.HostsWanted, console.Printable(kept.Missing))
+		fmt.Fprintln(w, "  start the hosts that are gone, each with \"loom up --data DIR\" where it is; \"loom cluster status\" names them")
+	}
+	for _, one := range kept.GetHosts() {
+		if one.Connected || !one.Member {
+			continue
+		}
+		since := ""
+		if one.LastSeen != nil {
+			since = " since " + console.Stamp(one.LastSeen)
+		}
+		fmt.Fprintf(w, "host %s is gone%s\n", console.Printable(one.Host), since)
+		fmt.Fprintf(w, "  start it again there; if it is lost for good: loom cluster replace %s --out FILE\n", suggest.Arg(one.Host))
 	}
 }
 

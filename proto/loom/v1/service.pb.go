@@ -5002,7 +5002,9 @@ type HostReply struct {
 	// host has found.
 	Damage []*Error `protobuf:"bytes,16,rep,name=damage,proto3" json:"damage,omitempty"`
 	// How far its tables are behind the journals.
-	Tables        *TablesLag `protobuf:"bytes,17,opt,name=tables,proto3" json:"tables,omitempty"`
+	Tables *TablesLag `protobuf:"bytes,17,opt,name=tables,proto3" json:"tables,omitempty"`
+	// Why it takes nothing new now: a disk that is full, a journal that cannot be written.
+	Hindrances    []*Error `protobuf:"bytes,18,rep,name=hindrances,proto3" json:"hindrances,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5152,6 +5154,13 @@ func (x *HostReply) GetDamage() []*Error {
 func (x *HostReply) GetTables() *TablesLag {
 	if x != nil {
 		return x.Tables
+	}
+	return nil
+}
+
+func (x *HostReply) GetHindrances() []*Error {
+	if x != nil {
+		return x.Hindrances
 	}
 	return nil
 }
@@ -6982,7 +6991,7 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
 	"\asummary\x18\a \x01(\tR\asummary\x12'\n" +
 	"\x05actor\x18\b \x01(\v2\x11.loom.v1.IdentityR\x05actor\"\r\n" +
-	"\vHostRequest\"\xe3\x04\n" +
+	"\vHostRequest\"\x93\x05\n" +
 	"\tHostReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12\x1e\n" +
 	"\n" +
@@ -7004,7 +7013,10 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x06blocks\x18\x0e \x03(\v2\x13.loom.v1.ModelBlockR\x06blocks\x12<\n" +
 	"\fclocks_apart\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\vclocksApart\x12&\n" +
 	"\x06damage\x18\x10 \x03(\v2\x0e.loom.v1.ErrorR\x06damage\x12*\n" +
-	"\x06tables\x18\x11 \x01(\v2\x12.loom.v1.TablesLagR\x06tables\"V\n" +
+	"\x06tables\x18\x11 \x01(\v2\x12.loom.v1.TablesLagR\x06tables\x12.\n" +
+	"\n" +
+	"hindrances\x18\x12 \x03(\v2\x0e.loom.v1.ErrorR\n" +
+	"hindrances\"V\n" +
 	"\tTablesLag\x12\x18\n" +
 	"\abatches\x18\x01 \x01(\x04R\abatches\x12/\n" +
 	"\x05since\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05since\"\xc3\x02\n" +
@@ -7409,47 +7421,48 @@ var file_loom_v1_service_proto_depIdxs = []int32{
 	103, // 101: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
 	75,  // 102: loom.v1.HostReply.damage:type_name -> loom.v1.Error
 	54,  // 103: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
-	103, // 104: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
-	68,  // 105: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
-	2,   // 106: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	104, // 107: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	105, // 108: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	106, // 109: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	68,  // 110: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	75,  // 111: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	80,  // 112: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	107, // 113: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	108, // 114: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	109, // 115: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	110, // 116: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	67,  // 117: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	58,  // 118: loom.v1.GraphReply.parts:type_name -> loom.v1.GraphReply
-	111, // 119: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	112, // 120: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	113, // 121: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	114, // 122: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	115, // 123: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	116, // 124: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	117, // 125: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	118, // 126: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
-	119, // 127: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
-	120, // 128: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
-	3,   // 129: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	68,  // 130: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	68,  // 131: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	75,  // 132: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	63,  // 133: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	63,  // 134: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	68,  // 135: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
-	17,  // 136: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	82,  // 137: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
-	75,  // 138: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
-	82,  // 139: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
-	140, // [140:140] is the sub-list for method output_type
-	140, // [140:140] is the sub-list for method input_type
-	140, // [140:140] is the sub-list for extension type_name
-	140, // [140:140] is the sub-list for extension extendee
-	0,   // [0:140] is the sub-list for field type_name
+	75,  // 104: loom.v1.HostReply.hindrances:type_name -> loom.v1.Error
+	103, // 105: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
+	68,  // 106: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	2,   // 107: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
+	104, // 108: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	105, // 109: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	106, // 110: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	68,  // 111: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	75,  // 112: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	80,  // 113: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	107, // 114: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	108, // 115: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	109, // 116: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	110, // 117: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	67,  // 118: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	58,  // 119: loom.v1.GraphReply.parts:type_name -> loom.v1.GraphReply
+	111, // 120: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	112, // 121: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	113, // 122: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	114, // 123: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	115, // 124: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	116, // 125: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	117, // 126: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	118, // 127: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
+	119, // 128: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
+	120, // 129: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
+	3,   // 130: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
+	68,  // 131: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	68,  // 132: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	75,  // 133: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	63,  // 134: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	63,  // 135: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	68,  // 136: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	17,  // 137: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
+	82,  // 138: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
+	75,  // 139: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
+	82,  // 140: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
+	141, // [141:141] is the sub-list for method output_type
+	141, // [141:141] is the sub-list for method input_type
+	141, // [141:141] is the sub-list for extension type_name
+	141, // [141:141] is the sub-list for extension extendee
+	0,   // [0:141] is the sub-list for field type_name
 }
 
 func init() { file_loom_v1_service_proto_init() }
