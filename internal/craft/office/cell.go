@@ -188,29 +188,6 @@ func letters(column int) string {
 	return s
 }
 
-// weights are how wide columns are for their texts, as shares of one.
-func (g *grid) weights() []float64 {
-	list, sum := make([]float64, len(g.Headers)), 0.0
-	for j, h := range g.Headers {
-		longest := 0
-		for word := range strings.FieldsSeq(h) {
-			longest = max(longest, len([]rune(word)))
-		}
-		most := float64(longest)*1.2 + 2 // it is bold, and does not break
-		for i := range min(len(g.Rows), 200) {
-			if !g.under[[2]int{i, j}] {
-				most = max(most, math.Min(float64(len([]rune(g.text(i, j)))), 60))
-			}
-		}
-		list[j] = math.Pow(max(most, 4), 0.8)
-		sum += list[j]
-	}
-	for j := range list {
-		list[j] /= sum
-	}
-	return list
-}
-
 // caption is "Table 3: " and what it says.
 func caption(label string, n int, text string) string {
 	return fmt.Sprintf("%s %d: %s", label, n, text)

@@ -112,7 +112,7 @@ func (d *wordFile) body() (string, error) {
 		}
 	}
 	for i, x := range d.f.blocks {
-		d.block(x, i+1 < len(d.f.blocks) && d.f.blocks[i+1].kind == "item")
+		d.block(x, i)
 	}
 	if d.err != nil {
 		return "", d.err
@@ -209,7 +209,7 @@ func (d *wordFile) footer() string {
 		text(d.f.style.footer, "") + `<w:r><w:tab/></w:r>` + page + `</w:p></w:ftr>`
 }
 
-func (d *wordFile) block(x block, itemFollows bool) {
+func (d *wordFile) block(x block, place int) {
 	switch x.kind {
 	case "heading":
 		i := 0
@@ -232,7 +232,7 @@ func (d *wordFile) block(x block, itemFollows bool) {
 			number, style = 2+d.lists, "ListNumber"
 		}
 		after := ""
-		if itemFollows {
+		if place+1 < len(d.f.blocks) && d.f.blocks[place+1].kind == "item" {
 			after = `<w:contextualSpacing/>`
 		}
 		d.paragraph(style, fmt.Sprintf(`<w:numPr><w:ilvl w:val="%d"/><w:numId w:val="%d"/></w:numPr>%s`, min(x.level, 5), number, after), d.runs(x.runs))
@@ -251,16 +251,12 @@ func (d *wordFile) block(x block, itemFollows bool) {
 	case "figure":
 		d.figure(x)
 	default:
-		d.paragraph("BodyText", announces(x), d.runs(x.runs))
+		keep := ""
+		if d.f.leads(place) {
+			keep = `<w:keepNext/>`
+		}
+		d.paragraph("BodyText", keep, d.runs(x.runs))
 	}
-}
-
-// announces keeps a paragraph that ends in a colon on the page of what follows.
-func announces(x block) string {
-	if n := len(x.runs); n == 0 || !strings.HasSuffix(strings.TrimSpace(x.runs[n-1].Text), ":") {
-		return ""
-	}
-	return `<w:keepNext/>`
 }
 
 // sectionMark is a bookmark's name, which has letters, digits and _ alone, 40 at most.

@@ -24,24 +24,31 @@ func (d *wordFile) table(x block) {
 	}
 	b.WriteString(`</w:tblPr><w:tblGrid>`)
 	widths := make([]int, len(g.Headers))
-	for j, share := range g.weights() {
+	size, textLook, totalLook := 0.9, "TableText", "TableTotal"
+	if len(g.Headers) > manyColumns {
+		size, textLook, totalLook = 0.75, "TableSmall", "TableSmallTotal"
+	}
+	room := lettersIn(float64(d.width)/20, d.f.style.size*size)
+	weights := g.weights(room)
+	for j, share := range weights {
 		widths[j] = int(share * float64(d.width))
 		fmt.Fprintf(b, `<w:gridCol w:w="%d"/>`, widths[j])
 	}
 	b.WriteString(`</w:tblGrid><w:tr><w:trPr><w:cantSplit/><w:tblHeader/></w:trPr>`)
 	for j, h := range g.Headers {
-		d.cell(widths[j], `<w:shd w:val="clear" w:color="auto" w:fill="`+d.f.style.primary+`"/><w:vAlign w:val="bottom"/>`, g.right[j], text(h, `<w:b/><w:color w:val="FFFFFF"/>`), "TableText", true)
+		d.cell(widths[j], `<w:shd w:val="clear" w:color="auto" w:fill="`+d.f.style.primary+`"/><w:vAlign w:val="bottom"/>`, g.right[j], text(h, `<w:b/><w:color w:val="FFFFFF"/>`), textLook, true)
 	}
 	b.WriteString(`</w:tr>`)
+	kept := g.kept(weights, room)
 	for i := range g.Rows {
 		b.WriteString(`<w:tr><w:trPr><w:cantSplit/></w:trPr>`)
-		d.row(g, i, widths)
+		d.row(g, i, widths, textLook, kept[i])
 		b.WriteString(`</w:tr>`)
 	}
 	if g.total {
 		b.WriteString(`<w:tr><w:trPr><w:cantSplit/></w:trPr>`)
 		for j := range g.Headers {
-			d.cell(widths[j], `<w:shd w:val="clear" w:color="auto" w:fill="F2F4F7"/>`, g.right[j], d.total(g, j), "TableTotal", false)
+			d.cell(widths[j], `<w:shd w:val="clear" w:color="auto" w:fill="F2F4F7"/>`, g.right[j], d.total(g, j), totalLook, kept[len(g.Rows)])
 		}
 		b.WriteString(`</w:tr>`)
 	}
@@ -61,7 +68,7 @@ func (d *wordFile) cell(width int, properties string, right bool, content, look 
 }
 
 // row writes cells; one that goes over several rows goes on, empty, in the rows below.
-func (d *wordFile) row(g *grid, i int, widths []int) {
+func (d *wordFile) row(g *grid, i int, widths []int, look string, keep bool) {
 	for j := 0; j < len(g.Headers); {
 		rows, columns := g.span(i, j)
 		merge, content := "", text(g.text(i, j), "")
@@ -80,7 +87,7 @@ func (d *wordFile) row(g *grid, i int, widths []int) {
 		if columns > 1 {
 			span = fmt.Sprintf(`<w:gridSpan w:val="%d"/>`, columns)
 		}
-		d.cell(width, span+merge, g.right[j] && columns == 1, content, "TableText", false)
+		d.cell(width, span+merge, g.right[j] && columns == 1, content, look, keep)
 		j += columns
 	}
 }
@@ -172,6 +179,8 @@ func (d *wordFile) styles() string {
 	add("Figure", "Figure", "Normal", "Caption", `<w:keepNext/><w:spacing w:before="160" w:after="60"/>`, "")
 	add("TableText", "Table Text", "Normal", "", `<w:spacing w:after="0" w:line="240" w:lineRule="auto"/>`, size(half*9/10))
 	add("TableTotal", "Table Total", "TableText", "", "", `<w:b/>`)
+	add("TableSmall", "Table Small", "TableText", "", "", size(half*3/4))
+	add("TableSmallTotal", "Table Small Total", "TableSmall", "", "", `<w:b/>`)
 	add("TableNote", "Table Note", "Normal", "BodyText", `<w:spacing w:before="60" w:after="160"/>`, `<w:i/>`+color("595959")+size(half*8/10))
 	if len(d.f.notes) > 0 {
 		add("FootnoteText", "footnote text", "Normal", "", `<w:spacing w:after="0" w:line="240" w:lineRule="auto"/>`, size(half*8/10))

@@ -311,9 +311,9 @@ func (l *pdfPages) text(r run, times float64, color string, indent float64) {
 func (l *pdfPages) block(x block, i int) {
 	switch x.kind {
 	case "heading":
-		times := []float64{1.5, 1.25, 1.12, 1.05, 1, 1}[x.level-1]
+		times := headingTimes[x.level-1]
 		l.y += l.size * 0.9
-		l.room(l.size*times*leading + 3.2*l.size*leading)
+		l.room(l.least(i) - l.size*0.9)
 		l.headings = append(l.headings, l.PageNo())
 		l.Bookmark(l.plane(numberedText(x)), x.level-1, l.y)
 		l.SetLink(l.links["#"+x.id], l.y, -1)
@@ -338,6 +338,9 @@ func (l *pdfPages) block(x block, i int) {
 		l.flow(x.runs, l.size*0.9, "222222", l.left, l.width)
 		l.y += l.size * 0.2
 	default:
+		if l.f.leads(i) {
+			l.room(l.least(i))
+		}
 		l.flow(x.runs, l.size, "222222", l.left, l.width)
 		l.y += l.size * 0.55
 	}
@@ -349,16 +352,18 @@ func (l *pdfPages) item(x block) {
 	if x.ordered {
 		mark = fmt.Sprintf("%d.", x.place)
 	}
-	l.room(l.size * leading)
+	lines := l.wrap(x.runs, l.size, l.width-indent)
+	l.room(l.size*leading*float64(together(0, len(lines))) + l.noteRoom(lines[:1])) // the mark stands beside its text
 	l.font("Go", "", l.size)
 	l.color("222222")
 	l.put(l.left+indent-l.size*1.1, l.y+l.size, mark)
-	l.flow(x.runs, l.size, "222222", l.left+indent, l.width-indent)
+	l.lines(lines, l.size, "222222", l.left+indent)
 	l.y += l.size * 0.15
 }
 
 func (l *pdfPages) code(s string) {
-	size := l.size * 0.88
+	size := l.size * codeTimes
+	l.room(l.codeHigh(s))
 	for line := range strings.SplitSeq(s, "\n") {
 		for _, part := range l.codeLines(strings.ReplaceAll(line, "\t", "    "), size) {
 			l.room(size * leading)
@@ -413,13 +418,7 @@ func (l *pdfPages) figure(x block) {
 	if p.data == nil {
 		l.text(run{Text: first(p.alt, x.caption), Italic: true}, 1, "595959", 0)
 	} else {
-		wide, high := float64(p.width)*0.75, float64(p.height)*0.75
-		if wide > l.width {
-			wide, high = l.width, high*l.width/wide
-		}
-		if most := (l.bottom - margin) * 0.45; high > most {
-			wide, high = wide*most/high, most
-		}
+		wide, high := l.pictureSize(p)
 		l.y += l.size * 0.5
 		l.room(high + 3*l.size)
 		name := hashName(p.data)

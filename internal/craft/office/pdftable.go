@@ -8,20 +8,14 @@ import (
 // table writes rows whose header comes again on each page. Rows that share a merged
 // cell stay together.
 func (l *pdfPages) table(x block) {
-	g := x.grid
-	size := l.size * 0.88
-	if len(g.Headers) > 7 {
-		size = l.size * 0.75
-	}
+	t, g := l.tableOf(x), x.grid
 	if x.caption != "" {
 		l.y += l.size * 0.3
-		l.room(5 * l.size * leading)
+	}
+	l.room(t.least(x))
+	if x.caption != "" {
 		l.SetLink(l.links[fmt.Sprint("table", x.count)], l.y, -1)
 		l.text(run{Text: caption(l.f.style.labels.table, x.count, x.caption), Bold: true}, 0.9, "404040", 0)
-	}
-	t := &pdfTable{pdfPages: l, g: g, size: size}
-	for _, share := range g.weights() {
-		t.widths = append(t.widths, share*l.width)
 	}
 	t.header()
 	for i := 0; i < len(g.Rows); {
@@ -37,6 +31,79 @@ func (l *pdfPages) table(x block) {
 		l.text(run{Text: g.Note, Italic: true}, 0.8, "595959", 0)
 	}
 	l.y += l.size * 0.5
+}
+
+func (l *pdfPages) tableOf(x block) *pdfTable {
+	g := x.grid
+	t := &pdfTable{pdfPages: l, g: g, size: l.size * 0.88}
+	if len(g.Headers) > manyColumns {
+		t.size = l.size * 0.75
+	}
+	room := lettersIn(l.width, t.size)
+	weights := g.weights(room)
+	for _, share := range weights {
+		t.widths = append(t.widths, share*l.width)
+	}
+	t.kept = g.kept(weights, room)
+	return t
+}
+
+// least is how high the part of a table is that stands on one page with its caption: all
+// of a small one, or else the rows that stay with the header.
+func (t *pdfTable) least(x block) float64 {
+	high := t.headerHigh()
+	if x.caption != "" {
+		high += float64(len(t.wrap([]run{{Text: caption(t.f.style.labels.table, x.count, x.caption), Bold: true}}, t.size, t.width)))*t.size*leading + t.size
+	}
+	for i, kept := range t.kept {
+		high += t.rowHigh(i)
+		if !kept {
+			break
+		}
+		if i == len(t.kept)-1 {
+			high += t.noteHigh()
+		}
+	}
+	return math.Min(high, t.page())
+}
+
+// page is how much of a page a table may take before it is broken all the same.
+func (t *pdfTable) page() float64 { return t.end - margin - 4*t.high(1) }
+
+// rowHigh is how high a row is whose cells are not merged with others; the row after the
+// last is that of the totals.
+func (t *pdfTable) rowHigh(i int) float64 {
+	most := 1
+	for j := range t.g.Headers {
+		r := run{Text: t.g.totalText(j), Bold: true}
+		if i < len(t.g.Rows) {
+			if _, columns := t.g.span(i, j); columns > 1 || t.g.under[[2]int{i, j}] {
+				continue
+			}
+			r = run{Text: t.g.text(i, j)}
+		}
+		most = max(most, len(t.wrap([]run{r}, t.size, t.widths[j]-2*cellPad)))
+	}
+	return t.high(most)
+}
+
+func (t *pdfTable) noteHigh() float64 {
+	if t.g.Note == "" {
+		return 0
+	}
+	size := t.pdfPages.size * 0.8
+	return t.pdfPages.size*0.4 + float64(len(t.wrap([]run{{Text: t.g.Note, Italic: true}}, size, t.width)))*size*leading
+}
+
+// after is how high the rows are that stand on the page of the row before them.
+func (t *pdfTable) after(row int) (high float64) {
+	for i := row; i > 0 && i <= len(t.kept) && t.kept[i-1]; i++ {
+		if i == len(t.kept) {
+			return high + t.noteHigh()
+		}
+		high += t.rowHigh(i)
+	}
+	return high
 }
 
 // together is how many rows from this one on share merged cells.
@@ -56,6 +123,7 @@ type pdfTable struct {
 	g      *grid
 	size   float64
 	widths []float64
+	kept   []bool
 }
 
 const cellPad = 4
@@ -91,14 +159,23 @@ func (t *pdfTable) cell(x, y, wide, high float64, lines []line, right bool, grou
 	t.y = saved
 }
 
-func (t *pdfTable) header() {
-	lines, most := make([][]line, len(t.g.Headers)), 1
+func (t *pdfTable) headerLines() (lines [][]line, most int) {
+	lines, most = make([][]line, len(t.g.Headers)), 1
 	for j, h := range t.g.Headers {
 		lines[j] = t.wrap([]run{{Text: h, Bold: true}}, t.size, t.widths[j]-2*cellPad)
 		most = max(most, len(lines[j]))
 	}
+	return lines, most
+}
+
+func (t *pdfTable) headerHigh() float64 {
+	_, most := t.headerLines()
+	return t.high(most)
+}
+
+func (t *pdfTable) header() {
+	lines, most := t.headerLines()
 	high := t.high(most)
-	t.room(high + 2*t.high(1))
 	x := t.left
 	for j := range t.g.Headers {
 		t.cell(x, t.y, t.widths[j], high, lines[j], t.g.right[j], t.f.style.primary, "FFFFFF")
@@ -154,7 +231,7 @@ func (t *pdfTable) rows(from, n int) {
 	for _, h := range heights {
 		all += h
 	}
-	t.fits(math.Min(all, t.bottom-margin-4*t.high(1)))
+	t.fits(math.Min(all+t.after(from+n), t.bottom-margin-4*t.high(1)))
 	for i := range n {
 		if n > 1 && all > t.bottom-margin {
 			t.fits(heights[i])
@@ -185,7 +262,7 @@ func (t *pdfTable) total() {
 		most = max(most, len(lines[j]))
 	}
 	high := t.high(most)
-	t.fits(high)
+	t.fits(high + t.after(len(t.g.Rows)+1))
 	x := t.left
 	for j := range t.g.Headers {
 		t.cell(x, t.y, t.widths[j], high, lines[j], t.g.right[j], "F2F4F7", "222222")

@@ -124,11 +124,7 @@ func (l *pdfPages) flow(runs []run, size float64, color string, x, width float64
 
 func (l *pdfPages) lines(list []line, size float64, color string, x float64) {
 	for i, ln := range list {
-		need := size * leading
-		if i == 0 && len(list) > 2 || i == len(list)-2 && len(list) > 2 {
-			need *= 2 // no line of a paragraph stands alone
-		}
-		l.room(need + l.noteRoom(list[i:i+1]))
+		l.room(size*leading*float64(together(i, len(list))) + l.noteRoom(list[i:i+1]))
 		l.named(ln)
 		l.line(ln, size, color, x)
 		l.y += size * leading

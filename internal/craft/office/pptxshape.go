@@ -125,7 +125,7 @@ func (d *deck) table(id int, t *loomv1.SpecTable, a area) string {
 	fmt.Fprintf(&b, `<p:graphicFrame><p:nvGraphicFramePr><p:cNvPr id="%d" name="Table %d" descr="%s"/><p:cNvGraphicFramePr><a:graphicFrameLocks noGrp="1"/></p:cNvGraphicFramePr><p:nvPr/></p:nvGraphicFramePr><p:xfrm><a:off x="%d" y="%d"/><a:ext cx="%d" cy="%d"/></p:xfrm>`,
 		id, id, esc(t.Caption), a.x, a.y, a.wide, high*rows)
 	b.WriteString(`<a:graphic><a:graphicData uri="http://schemas.openxmlformats.org/drawingml/2006/table"><a:tbl><a:tblPr firstRow="1"/><a:tblGrid>`)
-	for _, share := range g.weights() {
+	for _, share := range g.weights(lettersIn(float64(a.wide)/pointUnits, float64(points))) {
 		fmt.Fprintf(&b, `<a:gridCol w="%d"/>`, int(share*float64(a.wide)))
 	}
 	b.WriteString(`</a:tblGrid>`)
