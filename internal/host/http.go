@@ -14,6 +14,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/host/journals"
 	"github.com/loomrun/loom/internal/host/service"
+	"github.com/loomrun/loom/internal/net/client"
 	"github.com/loomrun/loom/internal/net/session"
 	"github.com/loomrun/loom/internal/net/token"
 	"github.com/loomrun/loom/internal/net/web"
@@ -117,6 +118,11 @@ func (s *services) Ready(ctx context.Context) []web.Part {
 
 // Watch implements web.Services.
 func (s *services) Watch() (<-chan struct{}, func()) { return s.wakes.watch(s.h.broker.Core()) }
+
+// Live implements web.Services.
+func (s *services) Live(project string, fn func(*loomv1.Writing)) (func(), error) {
+	return client.Live(s.h.broker.Core(), project, fn)
+}
 
 // wakes tells whoever watches that there are new notices. It listens only while
 // somebody does.

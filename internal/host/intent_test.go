@@ -100,7 +100,7 @@ func TestPAT02_BeforeTheSealNothingOfAModelIsSeen(t *testing.T) {
 	c.Logger = slog.New(slog.NewTextHandler(&seen, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	h := start(t, c)
 	ops := connect(t, h, "operator")
-	stop, err := ops.Live("shop", func(w client.Writing) { fmt.Fprint(&seen, w) })
+	stop, err := ops.Live("shop", func(w *loomv1.Writing) { fmt.Fprint(&seen, w) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -161,6 +161,9 @@ func Live(project, bead, role, agent Token) string {
 func Agent(name string) (role, agent Token, err error) {
 	r, n, _ := strings.Cut(name, "/")
 	if role, err = Parse("role", r); err == nil {
+		_, err = Parse("number of the agent", n)
+	}
+	if err == nil {
 		agent, err = Parse("agent", r+"-"+n)
 	}
 	return role, agent, err
@@ -171,6 +174,15 @@ func LivesOf(project Token) string { return join("live", project.s, ">") }
 
 // Lives matches every Live subject.
 func Lives() string { return join("live", ">") }
+
+// Lived is who writes at a [Live] subject: agent as its name is, "ROLE/N".
+func Lived(at string) (project, bead, role, agent string, ok bool) {
+	t := After(Must("live"), at)
+	if len(t) != 4 {
+		return "", "", "", "", false
+	}
+	return t[0], t[1], t[2], t[2] + "/" + strings.TrimPrefix(t[3], t[2]+"-"), true
+}
 
 // StrayNotices is where an answer goes whose reply subject is that of a notice.
 // Nobody may listen there.

@@ -56,11 +56,12 @@ export class Host {
     return (await run(program, args, { cwd: this.dir, env: this.env })).stdout;
   }
 
-  async start(http = '127.0.0.1:0', more = []) {
+  /** Starts it, with a model that is scripted or one that a test has. */
+  async start(http = '127.0.0.1:0', more = [], model = 'scripted:demo') {
     if (!existsSync(join(this.dir, 'shop'))) await this.loom('demo', '--make-repository', 'shop');
     rmSync(join(this.data, 'http.url'), { force: true });
     this.more = more;
-    this.process = spawn(program, ['up', '--project', 'shop=shop', '--model', 'scripted:demo', '--unsandboxed', '--listen', '127.0.0.1:0', '--http', http, ...more], { cwd: this.dir, env: this.env, stdio: ['ignore', 'ignore', 'pipe'] });
+    this.process = spawn(program, ['up', '--project', 'shop=shop', '--model', model, '--unsandboxed', '--listen', '127.0.0.1:0', '--http', http, ...more], { cwd: this.dir, env: this.env, stdio: ['ignore', 'ignore', 'pipe'] });
     this.log = '';
     this.process.stderr.on('data', (d) => (this.log += d));
     this.ended = new Promise((r) => this.process.on('exit', r));

@@ -249,6 +249,59 @@ for (const size of [{ width: 1280, height: 860 }, { width: 390, height: 844 }]) 
   });
 }
 
+// What a model writes is seen while it writes it, without what would run.
+test('an agent’s words are seen as they come', async () => {
+  const host = new Host();
+  let context;
+  const asked = [];
+  const server = createServer((request, reply) => {
+    request.resume();
+    reply.writeHead(200, { 'Content-Type': 'text/event-stream' });
+    const event = (type, more) => reply.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`);
+    event('message_start', { message: { id: 'm', type: 'message', role: 'assistant', model: 'claude-sonnet-4-5', content: [], usage: { input_tokens: 1, output_tokens: 1 } } });
+    event('content_block_start', { index: 0, content_block: { type: 'text', text: '' } });
+    asked.push({
+      say: (text) => event('content_block_delta', { index: 0, delta: { type: 'text_delta', text } }),
+      end: () => {
+        event('content_block_stop', { index: 0 });
+        event('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 9 } });
+        event('message_stop', {});
+        reply.end();
+      },
+    });
+  });
+  try {
+    await new Promise((done) => server.listen(0, '127.0.0.1', done));
+    Object.assign(host.env, { ANTHROPIC_API_KEY: 'none', ANTHROPIC_BASE_URL: 'http://127.0.0.1:' + server.address().port });
+    await host.start('127.0.0.1:0', [], 'anthropic:claude-sonnet-4-5');
+    const b = await browse(host);
+    context = b.context;
+    const { page } = b;
+    await page.goto(await host.link());
+    await host.report(fault);
+    const answer = await until('a request to the model', () => asked[0]);
+    await page.evaluate(() => (location.hash = '#/beads/shop-1'));
+    await page.locator('summary', { hasText: 'the agent’s words' }).first().click();
+    const seen = page.locator('[data-writing]');
+    await until('the first words', async () => {
+      answer.say('I look. ');
+      return (await seen.count()) > 0;
+    });
+    answer.say('<img src=x onerror=alert(1)> at the cart.');
+    await seen.filter({ hasText: 'onerror=alert(1)> at the cart.' }).waitFor();
+    await sound(page, 'writes');
+    answer.end();
+    await page.locator('.said:not([data-writing])', { hasText: 'at the cart.' }).waitFor();
+    await until('what was written is said', async () => !(await seen.filter({ hasText: 'at the cart.' }).count()));
+    assert.deepEqual(b.seen, { errors: [], outside: [], dialogs: [] });
+  } finally {
+    await context?.close();
+    server.closeAllConnections();
+    server.close();
+    await host.stop();
+  }
+});
+
 // The page of one host, which dies, goes on at another, and is itself again when its host is.
 test('of three hosts, the one with the page dies', async () => {
   const [one, two, three] = await cluster();

@@ -13,7 +13,6 @@ import (
 
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/conversation"
-	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -243,7 +242,7 @@ func (t *talk) tell(ink console.Ink, text string) {
 }
 
 // hear shows what the lead is writing, a line at a time.
-func (t *talk) hear(l client.Writing) {
+func (t *talk) hear(l *loomv1.Writing) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if l.Bead != t.v.GetId() {

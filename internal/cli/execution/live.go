@@ -10,7 +10,6 @@ import (
 
 	"github.com/loomrun/loom/internal/cli/console"
 	"github.com/loomrun/loom/internal/core/project"
-	"github.com/loomrun/loom/internal/net/client"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -31,7 +30,7 @@ func (w *writings) project() string {
 
 // wants reports whether what a model writes is among what was asked for. It carries
 // neither host nor team, nor the execution: that is one of its bead's.
-func (w *writings) wants(l client.Writing) bool {
+func (w *writings) wants(l *loomv1.Writing) bool {
 	q := w.about
 	switch {
 	case q.Host != "" || q.Team != "", len(q.Kinds) > 0 && !slices.Contains(q.Kinds, "model-answered"):
@@ -45,7 +44,7 @@ func (w *writings) wants(l client.Writing) bool {
 }
 
 // hear takes what a model has written since.
-func (w *writings) hear(l client.Writing) {
+func (w *writings) hear(l *loomv1.Writing) {
 	if !w.wants(l) {
 		return
 	}

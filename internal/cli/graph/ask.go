@@ -131,8 +131,10 @@ func decisionRows(w io.Writer, replies ...*loomv1.GraphReply) {
 	for _, r := range replies {
 		cut = cut || r.Cut
 		for _, n := range r.Graph.GetNodes() {
-			rows = append(rows, []string{r.Project, n.Id, project.Word(n.Type), statusOf(n, r.Stale), fmt.Sprintf("%d%%", n.Confidence), console.Dash(n.Bead), console.Stamp(n.Time),
-				console.Dash(strings.TrimPrefix(graph.MadeBy(r.Graph, n), " by ")), console.Line(n.Title, 80)})
+			rows = append(rows, []string{
+				r.Project, n.Id, project.Word(n.Type), statusOf(n, r.Stale), fmt.Sprintf("%d%%", n.Confidence), console.Dash(n.Bead), console.Stamp(n.Time),
+				console.Dash(strings.TrimPrefix(graph.MadeBy(r.Graph, n), " by ")), console.Line(n.Title, 80),
+			})
 		}
 	}
 	if len(rows) == 0 {

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"strings"
 
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
@@ -12,21 +11,18 @@ import (
 	"github.com/loomrun/loom/proto/subject"
 )
 
-// Writing is a piece of what an agent's model writes, as it writes it.
-type Writing struct {
-	Project, Bead, Role string
-	// Agent is its name without its host, as in "qa-engineer/1".
-	Agent string
-	Text  string
-}
-
 // Live calls fn with what models write just now in a project, or in any where that is
 // empty, until stop is called. Nothing of it is kept: what was written while the
 // connection was lost is not told.
-func (c *Client) Live(project string, fn func(Writing)) (stop func(), err error) {
+func (c *Client) Live(project string, fn func(*loomv1.Writing)) (stop func(), err error) {
 	if c.nc == nil {
 		return nil, c.off
 	}
+	return Live(c.nc, project, fn)
+}
+
+// Live is [Client.Live] over a connection.
+func Live(nc *nats.Conn, project string, fn func(*loomv1.Writing)) (stop func(), err error) {
 	about := subject.Lives()
 	if project != "" {
 		p, err := subject.Parse("project", project)
@@ -35,13 +31,10 @@ func (c *Client) Live(project string, fn func(Writing)) (stop func(), err error)
 		}
 		about = subject.LivesOf(p)
 	}
-	sub, err := c.nc.Subscribe(about, func(m *nats.Msg) {
-		at := subject.After(subject.Must("live"), m.Subject)
-		if len(at) != 4 {
-			return
+	sub, err := nc.Subscribe(about, func(m *nats.Msg) {
+		if project, bead, role, agent, ok := subject.Lived(m.Subject); ok {
+			fn(&loomv1.Writing{Project: project, Bead: bead, Role: role, Agent: agent, Text: string(m.Data)})
 		}
-		number := strings.TrimPrefix(at[3], at[2]+"-")
-		fn(Writing{Project: at[0], Bead: at[1], Role: at[2], Agent: at[2] + "/" + number, Text: string(m.Data)})
 	})
 	return func() { _ = sub.Unsubscribe() }, err
 }

@@ -29,16 +29,12 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, c caller) {
 		s.problem(w, r, err)
 		return
 	}
-	slots := c.quota.streams
-	select {
-	case slots <- struct{}{}:
-		defer func() { <-slots }()
-	default:
-		s.problem(w, r, fault.New("request/too-many", "%s has %d streams open, the most there can be", c.name, maxStreams))
+	ended, err := s.streaming(c)
+	if err != nil {
+		s.problem(w, r, err)
 		return
 	}
-	s.config.Meters.streams.Inc()
-	defer s.config.Meters.streams.Dec()
+	defer ended()
 	wake, stop := s.config.Services.Watch()
 	defer stop()
 	page, err := s.page(r.Context(), q)
@@ -46,10 +42,32 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, c caller) {
 		s.problem(w, r, err)
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	st := &stream{s: s, w: w, control: http.NewResponseController(w), caller: c, q: q, cursor: q.After}
-	_ = st.control.SetReadDeadline(time.Time{}) // nothing more is read, and that is fine
+	st := s.stream(w, c)
+	st.q, st.cursor = q, q.After
 	st.run(r.Context(), page, wake)
+}
+
+// streaming takes one of the streams that somebody may have, until it has ended.
+func (s *Server) streaming(c caller) (ended func(), err error) {
+	slots := c.quota.streams
+	select {
+	case slots <- struct{}{}:
+	default:
+		return nil, fault.New("request/too-many", "%s has %d streams open, the most there can be", c.name, maxStreams)
+	}
+	s.config.Meters.streams.Inc()
+	return func() {
+		s.config.Meters.streams.Dec()
+		<-slots
+	}, nil
+}
+
+// stream begins the answer of a stream.
+func (s *Server) stream(w http.ResponseWriter, c caller) *stream {
+	w.Header().Set("Content-Type", "text/event-stream")
+	st := &stream{s: s, w: w, control: http.NewResponseController(w), caller: c}
+	_ = st.control.SetReadDeadline(time.Time{}) // nothing more is read, and that is fine
+	return st
 }
 
 // follow reads what is to be streamed.

@@ -28,7 +28,12 @@ type event struct{ id, kind, data, comment string }
 // listen opens a stream; the reply is closed with the context.
 func (w *site) listen(ctx context.Context, query, token, last string) (*http.Response, *bufio.Reader) {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.s.URL()+"/api/v1/events"+query, nil)
+	return w.stream(ctx, "/api/v1/events"+query, token, last)
+}
+
+func (w *site) stream(ctx context.Context, path, token, last string) (*http.Response, *bufio.Reader) {
+	w.t.Helper()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.s.URL()+path, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// MaxUnsent is how many pieces wait for who listens.
+const MaxUnsent = maxUnsent
+
 // Routes lists every route as "METHOD PATTERN".
 func Routes() (all []string) {
 	for _, r := range routes() {

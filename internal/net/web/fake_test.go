@@ -34,6 +34,7 @@ type host struct {
 	journal []*loomv1.Notice // in the order in which a page has them
 	grown   map[chan struct{}]bool
 	pages   int
+	heard   func(*loomv1.Writing)
 	reading chan struct{} // a page of project "slow" is being read
 }
 
@@ -148,6 +149,31 @@ func (h *host) Watch() (<-chan struct{}, func()) {
 		defer h.mu.Unlock()
 		delete(h.grown, c)
 	}
+}
+
+func (h *host) Live(project string, fn func(*loomv1.Writing)) (func(), error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if project == "elsewhere" {
+		return nil, fault.New("host/unavailable", "nothing is heard of it")
+	}
+	h.heard = fn
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.heard = nil
+	}, nil
+}
+
+// writes has models write a piece; it reports whether somebody listens.
+func (h *host) writes(p *loomv1.Writing) bool {
+	h.mu.Lock()
+	fn := h.heard
+	h.mu.Unlock()
+	if fn != nil {
+		fn(p)
+	}
+	return fn != nil
 }
 
 func (h *host) watchers() int {

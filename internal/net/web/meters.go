@@ -61,7 +61,7 @@ func (m *Meters) served(r *http.Request, status int, d time.Duration) {
 		route = "none"
 	}
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
-	if route != eventsPattern {
+	if route != eventsPattern && route != livePattern {
 		m.latency.Observe(d.Seconds())
 	}
 }

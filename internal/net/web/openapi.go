@@ -144,7 +144,7 @@ func (d *describer) responses(r route) object {
 	all := refusals(r)
 	all["200"] = good
 	switch {
-	case r.pattern == eventsPattern:
+	case r.pattern == eventsPattern, r.pattern == livePattern:
 		good["content"] = object{"text/event-stream": object{"schema": d.schema(r.reply.ProtoReflect().Descriptor())}}
 	case r.pattern == "/metrics":
 		good["content"] = object{"text/plain": object{"schema": object{"type": "string"}}}

@@ -51,6 +51,10 @@ func routes() []route {
 			scopes: endpoint.Of("notices").Scopes, request: &loomv1.NoticesRequest{}, reply: &loomv1.Notice{},
 			params: []string{"after", "project", "bead", "execution", "team", "role", "agent", "host", "kinds", "since"}, serve: (*Server).events,
 		},
+		{
+			pattern: livePattern, summary: "what models write just now, as server-sent events; stored nowhere", scopes: endpoint.Of("transcript").Scopes,
+			request: &loomv1.LiveRequest{}, reply: &loomv1.Writing{}, params: []string{"project", "bead", "role", "agent"}, serve: (*Server).live,
+		},
 	}
 	for _, e := range endpoint.All() {
 		for _, r := range e.Routes {

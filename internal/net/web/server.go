@@ -29,6 +29,9 @@ type Services interface {
 	// Watch returns a channel that is sent to when there may be new notices,
 	// until stop is called. It may be sent to for no reason.
 	Watch() (wake <-chan struct{}, stop func())
+	// Live calls fn with what models write just now in a project, or in any where that
+	// is empty, until stop is called. fn must not block.
+	Live(project string, fn func(*loomv1.Writing)) (stop func(), err error)
 	// Ready says what a host needs to be ready, and what of it is not.
 	Ready(ctx context.Context) []Part
 }

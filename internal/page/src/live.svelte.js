@@ -82,3 +82,28 @@ export function stop() {
   channel?.close();
   source = channel = undefined;
 }
+
+/** Calls heard with each piece that an agent's model writes, as it writes it, until what is
+ * returned is called. Nothing is heard while nobody looks at the page.
+ * @param {import('./routes.d.ts').Asked<'live'>} of
+ * @param {(text: string) => void} heard */
+export function writes(of, heard) {
+  /** @type {EventSource | undefined} */
+  let pieces;
+  const look = () => {
+    if (document.hidden) {
+      pieces?.close();
+      pieces = undefined;
+    } else if (!pieces) {
+      pieces = new EventSource('/api/v1/live?' + new URLSearchParams(/** @type {any} */ (of)));
+      pieces.onmessage = (e) => heard(JSON.parse(e.data).text ?? '');
+      pieces.addEventListener('lost', () => heard(' … '));
+    }
+  };
+  look();
+  document.addEventListener('visibilitychange', look);
+  return () => {
+    document.removeEventListener('visibilitychange', look);
+    pieces?.close();
+  };
+}

@@ -2665,6 +2665,156 @@ func (x *NoticesRequest) GetHost() string {
 	return ""
 }
 
+// LiveRequest says of which work models are listened to as they write; what is empty
+// means any.
+type LiveRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	Bead    string                 `protobuf:"bytes,2,opt,name=bead,proto3" json:"bead,omitempty"`
+	Role    string                 `protobuf:"bytes,3,opt,name=role,proto3" json:"role,omitempty"`
+	// As in "qa-engineer/1".
+	Agent         string `protobuf:"bytes,4,opt,name=agent,proto3" json:"agent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LiveRequest) Reset() {
+	*x = LiveRequest{}
+	mi := &file_loom_v1_service_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LiveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LiveRequest) ProtoMessage() {}
+
+func (x *LiveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LiveRequest.ProtoReflect.Descriptor instead.
+func (*LiveRequest) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *LiveRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *LiveRequest) GetBead() string {
+	if x != nil {
+		return x.Bead
+	}
+	return ""
+}
+
+func (x *LiveRequest) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *LiveRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+// Writing is a piece of what an agent's model writes, as it writes it, without secrets.
+// It is stored nowhere: what nobody hears is in the transcript alone.
+type Writing struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	Bead    string                 `protobuf:"bytes,2,opt,name=bead,proto3" json:"bead,omitempty"`
+	Role    string                 `protobuf:"bytes,3,opt,name=role,proto3" json:"role,omitempty"`
+	// Its name without its host, as in "qa-engineer/1".
+	Agent         string `protobuf:"bytes,4,opt,name=agent,proto3" json:"agent,omitempty"`
+	Text          string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Writing) Reset() {
+	*x = Writing{}
+	mi := &file_loom_v1_service_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Writing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Writing) ProtoMessage() {}
+
+func (x *Writing) ProtoReflect() protoreflect.Message {
+	mi := &file_loom_v1_service_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Writing.ProtoReflect.Descriptor instead.
+func (*Writing) Descriptor() ([]byte, []int) {
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Writing) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *Writing) GetBead() string {
+	if x != nil {
+		return x.Bead
+	}
+	return ""
+}
+
+func (x *Writing) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *Writing) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *Writing) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 // NoticesReply is a page of history.
 type NoticesReply struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -2683,7 +2833,7 @@ type NoticesReply struct {
 
 func (x *NoticesReply) Reset() {
 	*x = NoticesReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[20]
+	mi := &file_loom_v1_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2695,7 +2845,7 @@ func (x *NoticesReply) String() string {
 func (*NoticesReply) ProtoMessage() {}
 
 func (x *NoticesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[20]
+	mi := &file_loom_v1_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2708,7 +2858,7 @@ func (x *NoticesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoticesReply.ProtoReflect.Descriptor instead.
 func (*NoticesReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{20}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *NoticesReply) GetError() *Error {
@@ -2758,7 +2908,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[21]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2770,7 +2920,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[21]
+	mi := &file_loom_v1_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2783,7 +2933,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{21}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *HistoryRequest) GetExecution() string {
@@ -2804,7 +2954,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2816,7 +2966,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[22]
+	mi := &file_loom_v1_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2829,7 +2979,7 @@ func (x *HistoryReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryReply.ProtoReflect.Descriptor instead.
 func (*HistoryReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{22}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HistoryReply) GetError() *Error {
@@ -2865,7 +3015,7 @@ type ArtifactsRequest struct {
 
 func (x *ArtifactsRequest) Reset() {
 	*x = ArtifactsRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2877,7 +3027,7 @@ func (x *ArtifactsRequest) String() string {
 func (*ArtifactsRequest) ProtoMessage() {}
 
 func (x *ArtifactsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[23]
+	mi := &file_loom_v1_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2890,7 +3040,7 @@ func (x *ArtifactsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactsRequest.ProtoReflect.Descriptor instead.
 func (*ArtifactsRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{23}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ArtifactsRequest) GetProject() string {
@@ -2934,7 +3084,7 @@ type ArtifactsReply struct {
 
 func (x *ArtifactsReply) Reset() {
 	*x = ArtifactsReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2946,7 +3096,7 @@ func (x *ArtifactsReply) String() string {
 func (*ArtifactsReply) ProtoMessage() {}
 
 func (x *ArtifactsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[24]
+	mi := &file_loom_v1_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2959,7 +3109,7 @@ func (x *ArtifactsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactsReply.ProtoReflect.Descriptor instead.
 func (*ArtifactsReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{24}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ArtifactsReply) GetError() *Error {
@@ -3000,7 +3150,7 @@ type Artifact struct {
 
 func (x *Artifact) Reset() {
 	*x = Artifact{}
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3012,7 +3162,7 @@ func (x *Artifact) String() string {
 func (*Artifact) ProtoMessage() {}
 
 func (x *Artifact) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[25]
+	mi := &file_loom_v1_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3025,7 +3175,7 @@ func (x *Artifact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Artifact.ProtoReflect.Descriptor instead.
 func (*Artifact) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{25}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Artifact) GetProject() string {
@@ -3084,7 +3234,7 @@ type ArtifactVersion struct {
 
 func (x *ArtifactVersion) Reset() {
 	*x = ArtifactVersion{}
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3096,7 +3246,7 @@ func (x *ArtifactVersion) String() string {
 func (*ArtifactVersion) ProtoMessage() {}
 
 func (x *ArtifactVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[26]
+	mi := &file_loom_v1_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3109,7 +3259,7 @@ func (x *ArtifactVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactVersion.ProtoReflect.Descriptor instead.
 func (*ArtifactVersion) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{26}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ArtifactVersion) GetNumber() uint32 {
@@ -3226,7 +3376,7 @@ type ArtifactRequest struct {
 
 func (x *ArtifactRequest) Reset() {
 	*x = ArtifactRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3238,7 +3388,7 @@ func (x *ArtifactRequest) String() string {
 func (*ArtifactRequest) ProtoMessage() {}
 
 func (x *ArtifactRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[27]
+	mi := &file_loom_v1_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3251,7 +3401,7 @@ func (x *ArtifactRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactRequest.ProtoReflect.Descriptor instead.
 func (*ArtifactRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{27}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ArtifactRequest) GetProject() string {
@@ -3316,7 +3466,7 @@ type ArtifactReply struct {
 
 func (x *ArtifactReply) Reset() {
 	*x = ArtifactReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3328,7 +3478,7 @@ func (x *ArtifactReply) String() string {
 func (*ArtifactReply) ProtoMessage() {}
 
 func (x *ArtifactReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[28]
+	mi := &file_loom_v1_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3341,7 +3491,7 @@ func (x *ArtifactReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactReply.ProtoReflect.Descriptor instead.
 func (*ArtifactReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{28}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ArtifactReply) GetError() *Error {
@@ -3411,7 +3561,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3423,7 +3573,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[29]
+	mi := &file_loom_v1_service_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3436,7 +3586,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{29}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WhyRequest) GetProject() string {
@@ -3503,7 +3653,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[30]
+	mi := &file_loom_v1_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3515,7 +3665,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[30]
+	mi := &file_loom_v1_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3528,7 +3678,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{30}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WhyReply) GetError() *Error {
@@ -3669,7 +3819,7 @@ type WhyDecision struct {
 
 func (x *WhyDecision) Reset() {
 	*x = WhyDecision{}
-	mi := &file_loom_v1_service_proto_msgTypes[31]
+	mi := &file_loom_v1_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3681,7 +3831,7 @@ func (x *WhyDecision) String() string {
 func (*WhyDecision) ProtoMessage() {}
 
 func (x *WhyDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[31]
+	mi := &file_loom_v1_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3694,7 +3844,7 @@ func (x *WhyDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyDecision.ProtoReflect.Descriptor instead.
 func (*WhyDecision) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{31}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WhyDecision) GetDecision() *DecisionNode {
@@ -3729,7 +3879,7 @@ type WhyOption struct {
 
 func (x *WhyOption) Reset() {
 	*x = WhyOption{}
-	mi := &file_loom_v1_service_proto_msgTypes[32]
+	mi := &file_loom_v1_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3741,7 +3891,7 @@ func (x *WhyOption) String() string {
 func (*WhyOption) ProtoMessage() {}
 
 func (x *WhyOption) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[32]
+	mi := &file_loom_v1_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3754,7 +3904,7 @@ func (x *WhyOption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyOption.ProtoReflect.Descriptor instead.
 func (*WhyOption) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{32}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WhyOption) GetOption() *DecisionNode {
@@ -3790,7 +3940,7 @@ type FilesRequest struct {
 
 func (x *FilesRequest) Reset() {
 	*x = FilesRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[33]
+	mi := &file_loom_v1_service_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3802,7 +3952,7 @@ func (x *FilesRequest) String() string {
 func (*FilesRequest) ProtoMessage() {}
 
 func (x *FilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[33]
+	mi := &file_loom_v1_service_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3815,7 +3965,7 @@ func (x *FilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilesRequest.ProtoReflect.Descriptor instead.
 func (*FilesRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{33}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *FilesRequest) GetProject() string {
@@ -3862,7 +4012,7 @@ type FilesReply struct {
 
 func (x *FilesReply) Reset() {
 	*x = FilesReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[34]
+	mi := &file_loom_v1_service_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3874,7 +4024,7 @@ func (x *FilesReply) String() string {
 func (*FilesReply) ProtoMessage() {}
 
 func (x *FilesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[34]
+	mi := &file_loom_v1_service_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3887,7 +4037,7 @@ func (x *FilesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilesReply.ProtoReflect.Descriptor instead.
 func (*FilesReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{34}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *FilesReply) GetError() *Error {
@@ -3932,7 +4082,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_loom_v1_service_proto_msgTypes[35]
+	mi := &file_loom_v1_service_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3944,7 +4094,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[35]
+	mi := &file_loom_v1_service_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3957,7 +4107,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{35}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *FileEntry) GetName() string {
@@ -4008,7 +4158,7 @@ type FileRequest struct {
 
 func (x *FileRequest) Reset() {
 	*x = FileRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[36]
+	mi := &file_loom_v1_service_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4020,7 +4170,7 @@ func (x *FileRequest) String() string {
 func (*FileRequest) ProtoMessage() {}
 
 func (x *FileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[36]
+	mi := &file_loom_v1_service_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4033,7 +4183,7 @@ func (x *FileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileRequest.ProtoReflect.Descriptor instead.
 func (*FileRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{36}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *FileRequest) GetProject() string {
@@ -4086,7 +4236,7 @@ type FileReply struct {
 
 func (x *FileReply) Reset() {
 	*x = FileReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[37]
+	mi := &file_loom_v1_service_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4098,7 +4248,7 @@ func (x *FileReply) String() string {
 func (*FileReply) ProtoMessage() {}
 
 func (x *FileReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[37]
+	mi := &file_loom_v1_service_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4111,7 +4261,7 @@ func (x *FileReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileReply.ProtoReflect.Descriptor instead.
 func (*FileReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{37}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *FileReply) GetError() *Error {
@@ -4158,7 +4308,7 @@ type BlameRequest struct {
 
 func (x *BlameRequest) Reset() {
 	*x = BlameRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[38]
+	mi := &file_loom_v1_service_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4170,7 +4320,7 @@ func (x *BlameRequest) String() string {
 func (*BlameRequest) ProtoMessage() {}
 
 func (x *BlameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[38]
+	mi := &file_loom_v1_service_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4183,7 +4333,7 @@ func (x *BlameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlameRequest.ProtoReflect.Descriptor instead.
 func (*BlameRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{38}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *BlameRequest) GetProject() string {
@@ -4224,7 +4374,7 @@ type BlameReply struct {
 
 func (x *BlameReply) Reset() {
 	*x = BlameReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[39]
+	mi := &file_loom_v1_service_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4236,7 +4386,7 @@ func (x *BlameReply) String() string {
 func (*BlameReply) ProtoMessage() {}
 
 func (x *BlameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[39]
+	mi := &file_loom_v1_service_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4249,7 +4399,7 @@ func (x *BlameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlameReply.ProtoReflect.Descriptor instead.
 func (*BlameReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{39}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *BlameReply) GetError() *Error {
@@ -4294,7 +4444,7 @@ type BlameSpan struct {
 
 func (x *BlameSpan) Reset() {
 	*x = BlameSpan{}
-	mi := &file_loom_v1_service_proto_msgTypes[40]
+	mi := &file_loom_v1_service_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4306,7 +4456,7 @@ func (x *BlameSpan) String() string {
 func (*BlameSpan) ProtoMessage() {}
 
 func (x *BlameSpan) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[40]
+	mi := &file_loom_v1_service_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4319,7 +4469,7 @@ func (x *BlameSpan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlameSpan.ProtoReflect.Descriptor instead.
 func (*BlameSpan) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{40}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *BlameSpan) GetFrom() uint32 {
@@ -4358,7 +4508,7 @@ type RepositoryCommit struct {
 
 func (x *RepositoryCommit) Reset() {
 	*x = RepositoryCommit{}
-	mi := &file_loom_v1_service_proto_msgTypes[41]
+	mi := &file_loom_v1_service_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4370,7 +4520,7 @@ func (x *RepositoryCommit) String() string {
 func (*RepositoryCommit) ProtoMessage() {}
 
 func (x *RepositoryCommit) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[41]
+	mi := &file_loom_v1_service_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4383,7 +4533,7 @@ func (x *RepositoryCommit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepositoryCommit.ProtoReflect.Descriptor instead.
 func (*RepositoryCommit) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{41}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RepositoryCommit) GetCommit() string {
@@ -4441,7 +4591,7 @@ type CommitsRequest struct {
 
 func (x *CommitsRequest) Reset() {
 	*x = CommitsRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[42]
+	mi := &file_loom_v1_service_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4453,7 +4603,7 @@ func (x *CommitsRequest) String() string {
 func (*CommitsRequest) ProtoMessage() {}
 
 func (x *CommitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[42]
+	mi := &file_loom_v1_service_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4466,7 +4616,7 @@ func (x *CommitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitsRequest.ProtoReflect.Descriptor instead.
 func (*CommitsRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{42}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CommitsRequest) GetProject() string {
@@ -4517,7 +4667,7 @@ type CommitsReply struct {
 
 func (x *CommitsReply) Reset() {
 	*x = CommitsReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[43]
+	mi := &file_loom_v1_service_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4529,7 +4679,7 @@ func (x *CommitsReply) String() string {
 func (*CommitsReply) ProtoMessage() {}
 
 func (x *CommitsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[43]
+	mi := &file_loom_v1_service_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4542,7 +4692,7 @@ func (x *CommitsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitsReply.ProtoReflect.Descriptor instead.
 func (*CommitsReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{43}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CommitsReply) GetError() *Error {
@@ -4584,7 +4734,7 @@ type CompareRequest struct {
 
 func (x *CompareRequest) Reset() {
 	*x = CompareRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[44]
+	mi := &file_loom_v1_service_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4596,7 +4746,7 @@ func (x *CompareRequest) String() string {
 func (*CompareRequest) ProtoMessage() {}
 
 func (x *CompareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[44]
+	mi := &file_loom_v1_service_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4609,7 +4759,7 @@ func (x *CompareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareRequest.ProtoReflect.Descriptor instead.
 func (*CompareRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{44}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CompareRequest) GetProject() string {
@@ -4662,7 +4812,7 @@ type CompareReply struct {
 
 func (x *CompareReply) Reset() {
 	*x = CompareReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[45]
+	mi := &file_loom_v1_service_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4674,7 +4824,7 @@ func (x *CompareReply) String() string {
 func (*CompareReply) ProtoMessage() {}
 
 func (x *CompareReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[45]
+	mi := &file_loom_v1_service_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4687,7 +4837,7 @@ func (x *CompareReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareReply.ProtoReflect.Descriptor instead.
 func (*CompareReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{45}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CompareReply) GetError() *Error {
@@ -4757,7 +4907,7 @@ type ComparedFile struct {
 
 func (x *ComparedFile) Reset() {
 	*x = ComparedFile{}
-	mi := &file_loom_v1_service_proto_msgTypes[46]
+	mi := &file_loom_v1_service_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4769,7 +4919,7 @@ func (x *ComparedFile) String() string {
 func (*ComparedFile) ProtoMessage() {}
 
 func (x *ComparedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[46]
+	mi := &file_loom_v1_service_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4782,7 +4932,7 @@ func (x *ComparedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComparedFile.ProtoReflect.Descriptor instead.
 func (*ComparedFile) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{46}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ComparedFile) GetPath() string {
@@ -4846,7 +4996,7 @@ type Transition struct {
 
 func (x *Transition) Reset() {
 	*x = Transition{}
-	mi := &file_loom_v1_service_proto_msgTypes[47]
+	mi := &file_loom_v1_service_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4858,7 +5008,7 @@ func (x *Transition) String() string {
 func (*Transition) ProtoMessage() {}
 
 func (x *Transition) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[47]
+	mi := &file_loom_v1_service_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4871,7 +5021,7 @@ func (x *Transition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transition.ProtoReflect.Descriptor instead.
 func (*Transition) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{47}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Transition) GetId() string {
@@ -4941,7 +5091,7 @@ type HostRequest struct {
 
 func (x *HostRequest) Reset() {
 	*x = HostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[48]
+	mi := &file_loom_v1_service_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4953,7 +5103,7 @@ func (x *HostRequest) String() string {
 func (*HostRequest) ProtoMessage() {}
 
 func (x *HostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[48]
+	mi := &file_loom_v1_service_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4966,7 +5116,7 @@ func (x *HostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRequest.ProtoReflect.Descriptor instead.
 func (*HostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{48}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{50}
 }
 
 // HostReply says what a host is.
@@ -5011,7 +5161,7 @@ type HostReply struct {
 
 func (x *HostReply) Reset() {
 	*x = HostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[49]
+	mi := &file_loom_v1_service_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5023,7 +5173,7 @@ func (x *HostReply) String() string {
 func (*HostReply) ProtoMessage() {}
 
 func (x *HostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[49]
+	mi := &file_loom_v1_service_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5036,7 +5186,7 @@ func (x *HostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostReply.ProtoReflect.Descriptor instead.
 func (*HostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{49}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *HostReply) GetError() *Error {
@@ -5179,7 +5329,7 @@ type TablesLag struct {
 
 func (x *TablesLag) Reset() {
 	*x = TablesLag{}
-	mi := &file_loom_v1_service_proto_msgTypes[50]
+	mi := &file_loom_v1_service_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5191,7 +5341,7 @@ func (x *TablesLag) String() string {
 func (*TablesLag) ProtoMessage() {}
 
 func (x *TablesLag) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[50]
+	mi := &file_loom_v1_service_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5204,7 +5354,7 @@ func (x *TablesLag) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TablesLag.ProtoReflect.Descriptor instead.
 func (*TablesLag) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{50}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TablesLag) GetBatches() uint64 {
@@ -5247,7 +5397,7 @@ type ProjectDisk struct {
 
 func (x *ProjectDisk) Reset() {
 	*x = ProjectDisk{}
-	mi := &file_loom_v1_service_proto_msgTypes[51]
+	mi := &file_loom_v1_service_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5259,7 +5409,7 @@ func (x *ProjectDisk) String() string {
 func (*ProjectDisk) ProtoMessage() {}
 
 func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[51]
+	mi := &file_loom_v1_service_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5272,7 +5422,7 @@ func (x *ProjectDisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectDisk.ProtoReflect.Descriptor instead.
 func (*ProjectDisk) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{51}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ProjectDisk) GetProject() string {
@@ -5360,7 +5510,7 @@ type RoleCount struct {
 
 func (x *RoleCount) Reset() {
 	*x = RoleCount{}
-	mi := &file_loom_v1_service_proto_msgTypes[52]
+	mi := &file_loom_v1_service_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5372,7 +5522,7 @@ func (x *RoleCount) String() string {
 func (*RoleCount) ProtoMessage() {}
 
 func (x *RoleCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[52]
+	mi := &file_loom_v1_service_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5385,7 +5535,7 @@ func (x *RoleCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleCount.ProtoReflect.Descriptor instead.
 func (*RoleCount) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{52}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RoleCount) GetRole() string {
@@ -5468,7 +5618,7 @@ type GraphRequest struct {
 
 func (x *GraphRequest) Reset() {
 	*x = GraphRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[53]
+	mi := &file_loom_v1_service_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5480,7 +5630,7 @@ func (x *GraphRequest) String() string {
 func (*GraphRequest) ProtoMessage() {}
 
 func (x *GraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[53]
+	mi := &file_loom_v1_service_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5493,7 +5643,7 @@ func (x *GraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphRequest.ProtoReflect.Descriptor instead.
 func (*GraphRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{53}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *GraphRequest) GetProject() string {
@@ -5647,7 +5797,7 @@ type GraphReply struct {
 
 func (x *GraphReply) Reset() {
 	*x = GraphReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[54]
+	mi := &file_loom_v1_service_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5659,7 +5809,7 @@ func (x *GraphReply) String() string {
 func (*GraphReply) ProtoMessage() {}
 
 func (x *GraphReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[54]
+	mi := &file_loom_v1_service_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5672,7 +5822,7 @@ func (x *GraphReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphReply.ProtoReflect.Descriptor instead.
 func (*GraphReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{54}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *GraphReply) GetError() *Error {
@@ -5789,7 +5939,7 @@ type DecisionRequest struct {
 
 func (x *DecisionRequest) Reset() {
 	*x = DecisionRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[55]
+	mi := &file_loom_v1_service_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5801,7 +5951,7 @@ func (x *DecisionRequest) String() string {
 func (*DecisionRequest) ProtoMessage() {}
 
 func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[55]
+	mi := &file_loom_v1_service_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5814,7 +5964,7 @@ func (x *DecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionRequest.ProtoReflect.Descriptor instead.
 func (*DecisionRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{55}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *DecisionRequest) GetProject() string {
@@ -5962,7 +6112,7 @@ type MemoryRequest struct {
 
 func (x *MemoryRequest) Reset() {
 	*x = MemoryRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[56]
+	mi := &file_loom_v1_service_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5974,7 +6124,7 @@ func (x *MemoryRequest) String() string {
 func (*MemoryRequest) ProtoMessage() {}
 
 func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[56]
+	mi := &file_loom_v1_service_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5987,7 +6137,7 @@ func (x *MemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryRequest.ProtoReflect.Descriptor instead.
 func (*MemoryRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{56}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *MemoryRequest) GetProject() string {
@@ -6070,7 +6220,7 @@ type CostRequest struct {
 
 func (x *CostRequest) Reset() {
 	*x = CostRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[57]
+	mi := &file_loom_v1_service_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6082,7 +6232,7 @@ func (x *CostRequest) String() string {
 func (*CostRequest) ProtoMessage() {}
 
 func (x *CostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[57]
+	mi := &file_loom_v1_service_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6095,7 +6245,7 @@ func (x *CostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostRequest.ProtoReflect.Descriptor instead.
 func (*CostRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{57}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *CostRequest) GetBy() CostGroup {
@@ -6142,7 +6292,7 @@ type CostReply struct {
 
 func (x *CostReply) Reset() {
 	*x = CostReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[58]
+	mi := &file_loom_v1_service_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6154,7 +6304,7 @@ func (x *CostReply) String() string {
 func (*CostReply) ProtoMessage() {}
 
 func (x *CostReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[58]
+	mi := &file_loom_v1_service_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6167,7 +6317,7 @@ func (x *CostReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CostReply.ProtoReflect.Descriptor instead.
 func (*CostReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{58}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *CostReply) GetError() *Error {
@@ -6248,7 +6398,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_loom_v1_service_proto_msgTypes[59]
+	mi := &file_loom_v1_service_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6260,7 +6410,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[59]
+	mi := &file_loom_v1_service_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6273,7 +6423,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{59}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Cost) GetName() string {
@@ -6411,7 +6561,7 @@ type RegisterRequest struct {
 
 func (x *RegisterRequest) Reset() {
 	*x = RegisterRequest{}
-	mi := &file_loom_v1_service_proto_msgTypes[60]
+	mi := &file_loom_v1_service_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6423,7 +6573,7 @@ func (x *RegisterRequest) String() string {
 func (*RegisterRequest) ProtoMessage() {}
 
 func (x *RegisterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[60]
+	mi := &file_loom_v1_service_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6436,7 +6586,7 @@ func (x *RegisterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterRequest.ProtoReflect.Descriptor instead.
 func (*RegisterRequest) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{60}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *RegisterRequest) GetChange() isRegisterRequest_Change {
@@ -6508,7 +6658,7 @@ type RegisterReply struct {
 
 func (x *RegisterReply) Reset() {
 	*x = RegisterReply{}
-	mi := &file_loom_v1_service_proto_msgTypes[61]
+	mi := &file_loom_v1_service_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6520,7 +6670,7 @@ func (x *RegisterReply) String() string {
 func (*RegisterReply) ProtoMessage() {}
 
 func (x *RegisterReply) ProtoReflect() protoreflect.Message {
-	mi := &file_loom_v1_service_proto_msgTypes[61]
+	mi := &file_loom_v1_service_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6533,7 +6683,7 @@ func (x *RegisterReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterReply.ProtoReflect.Descriptor instead.
 func (*RegisterReply) Descriptor() ([]byte, []int) {
-	return file_loom_v1_service_proto_rawDescGZIP(), []int{61}
+	return file_loom_v1_service_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *RegisterReply) GetError() *Error {
@@ -6806,7 +6956,18 @@ const file_loom_v1_service_proto_rawDesc = "" +
 	"\x04role\x18\t \x01(\tR\x04role\x12\x14\n" +
 	"\x05agent\x18\n" +
 	" \x01(\tR\x05agent\x12\x12\n" +
-	"\x04host\x18\v \x01(\tR\x04host\"\xbf\x01\n" +
+	"\x04host\x18\v \x01(\tR\x04host\"e\n" +
+	"\vLiveRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
+	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x12\n" +
+	"\x04role\x18\x03 \x01(\tR\x04role\x12\x14\n" +
+	"\x05agent\x18\x04 \x01(\tR\x05agent\"u\n" +
+	"\aWriting\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
+	"\x04bead\x18\x02 \x01(\tR\x04bead\x12\x12\n" +
+	"\x04role\x18\x03 \x01(\tR\x04role\x12\x14\n" +
+	"\x05agent\x18\x04 \x01(\tR\x05agent\x12\x12\n" +
+	"\x04text\x18\x05 \x01(\tR\x04text\"\xbf\x01\n" +
 	"\fNoticesReply\x12$\n" +
 	"\x05error\x18\x01 \x01(\v2\x0e.loom.v1.ErrorR\x05error\x12)\n" +
 	"\anotices\x18\x02 \x03(\v2\x0f.loom.v1.NoticeR\anotices\x12#\n" +
@@ -7192,7 +7353,7 @@ func file_loom_v1_service_proto_rawDescGZIP() []byte {
 }
 
 var file_loom_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
+var file_loom_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_loom_v1_service_proto_goTypes = []any{
 	(ArtifactForm)(0),             // 0: loom.v1.ArtifactForm
 	(FileKind)(0),                 // 1: loom.v1.FileKind
@@ -7218,246 +7379,248 @@ var file_loom_v1_service_proto_goTypes = []any{
 	(*Waiting)(nil),               // 21: loom.v1.Waiting
 	(*TreeUsage)(nil),             // 22: loom.v1.TreeUsage
 	(*NoticesRequest)(nil),        // 23: loom.v1.NoticesRequest
-	(*NoticesReply)(nil),          // 24: loom.v1.NoticesReply
-	(*HistoryRequest)(nil),        // 25: loom.v1.HistoryRequest
-	(*HistoryReply)(nil),          // 26: loom.v1.HistoryReply
-	(*ArtifactsRequest)(nil),      // 27: loom.v1.ArtifactsRequest
-	(*ArtifactsReply)(nil),        // 28: loom.v1.ArtifactsReply
-	(*Artifact)(nil),              // 29: loom.v1.Artifact
-	(*ArtifactVersion)(nil),       // 30: loom.v1.ArtifactVersion
-	(*ArtifactRequest)(nil),       // 31: loom.v1.ArtifactRequest
-	(*ArtifactReply)(nil),         // 32: loom.v1.ArtifactReply
-	(*WhyRequest)(nil),            // 33: loom.v1.WhyRequest
-	(*WhyReply)(nil),              // 34: loom.v1.WhyReply
-	(*WhyDecision)(nil),           // 35: loom.v1.WhyDecision
-	(*WhyOption)(nil),             // 36: loom.v1.WhyOption
-	(*FilesRequest)(nil),          // 37: loom.v1.FilesRequest
-	(*FilesReply)(nil),            // 38: loom.v1.FilesReply
-	(*FileEntry)(nil),             // 39: loom.v1.FileEntry
-	(*FileRequest)(nil),           // 40: loom.v1.FileRequest
-	(*FileReply)(nil),             // 41: loom.v1.FileReply
-	(*BlameRequest)(nil),          // 42: loom.v1.BlameRequest
-	(*BlameReply)(nil),            // 43: loom.v1.BlameReply
-	(*BlameSpan)(nil),             // 44: loom.v1.BlameSpan
-	(*RepositoryCommit)(nil),      // 45: loom.v1.RepositoryCommit
-	(*CommitsRequest)(nil),        // 46: loom.v1.CommitsRequest
-	(*CommitsReply)(nil),          // 47: loom.v1.CommitsReply
-	(*CompareRequest)(nil),        // 48: loom.v1.CompareRequest
-	(*CompareReply)(nil),          // 49: loom.v1.CompareReply
-	(*ComparedFile)(nil),          // 50: loom.v1.ComparedFile
-	(*Transition)(nil),            // 51: loom.v1.Transition
-	(*HostRequest)(nil),           // 52: loom.v1.HostRequest
-	(*HostReply)(nil),             // 53: loom.v1.HostReply
-	(*TablesLag)(nil),             // 54: loom.v1.TablesLag
-	(*ProjectDisk)(nil),           // 55: loom.v1.ProjectDisk
-	(*RoleCount)(nil),             // 56: loom.v1.RoleCount
-	(*GraphRequest)(nil),          // 57: loom.v1.GraphRequest
-	(*GraphReply)(nil),            // 58: loom.v1.GraphReply
-	(*DecisionRequest)(nil),       // 59: loom.v1.DecisionRequest
-	(*MemoryRequest)(nil),         // 60: loom.v1.MemoryRequest
-	(*CostRequest)(nil),           // 61: loom.v1.CostRequest
-	(*CostReply)(nil),             // 62: loom.v1.CostReply
-	(*Cost)(nil),                  // 63: loom.v1.Cost
-	(*RegisterRequest)(nil),       // 64: loom.v1.RegisterRequest
-	(*RegisterReply)(nil),         // 65: loom.v1.RegisterReply
-	nil,                           // 66: loom.v1.View.StaleEntry
-	nil,                           // 67: loom.v1.GraphReply.StaleEntry
-	(*timestamppb.Timestamp)(nil), // 68: google.protobuf.Timestamp
-	(*Definition)(nil),            // 69: loom.v1.Definition
-	(*UpdateBead)(nil),            // 70: loom.v1.UpdateBead
-	(*CloseBead)(nil),             // 71: loom.v1.CloseBead
-	(*ReopenBead)(nil),            // 72: loom.v1.ReopenBead
-	(*Position)(nil),              // 73: loom.v1.Position
-	(*structpb.Struct)(nil),       // 74: google.protobuf.Struct
-	(*Error)(nil),                 // 75: loom.v1.Error
-	(*Execution)(nil),             // 76: loom.v1.Execution
-	(Severity)(0),                 // 77: loom.v1.Severity
-	(*Bead)(nil),                  // 78: loom.v1.Bead
-	(*Approval)(nil),              // 79: loom.v1.Approval
-	(*DecisionGraph)(nil),         // 80: loom.v1.DecisionGraph
-	(*CommitLock)(nil),            // 81: loom.v1.CommitLock
-	(*ProjectConfig)(nil),         // 82: loom.v1.ProjectConfig
-	(*Pause)(nil),                 // 83: loom.v1.Pause
-	(*FileClaim)(nil),             // 84: loom.v1.FileClaim
-	(*Staffing)(nil),              // 85: loom.v1.Staffing
-	(*ModelBlock)(nil),            // 86: loom.v1.ModelBlock
-	(*Permission)(nil),            // 87: loom.v1.Permission
-	(*SigningKey)(nil),            // 88: loom.v1.SigningKey
-	(*KeyChange)(nil),             // 89: loom.v1.KeyChange
-	(*SignedCommand)(nil),         // 90: loom.v1.SignedCommand
-	(*Toolkit)(nil),               // 91: loom.v1.Toolkit
-	(*MemoryEntry)(nil),           // 92: loom.v1.MemoryEntry
-	(*MemoryContext)(nil),         // 93: loom.v1.MemoryContext
-	(*MemoryOffer)(nil),           // 94: loom.v1.MemoryOffer
-	(*PatternSession)(nil),        // 95: loom.v1.PatternSession
-	(*Conversation)(nil),          // 96: loom.v1.Conversation
-	(*Usage)(nil),                 // 97: loom.v1.Usage
-	(*Cursor)(nil),                // 98: loom.v1.Cursor
-	(*Notice)(nil),                // 99: loom.v1.Notice
-	(*JournalCut)(nil),            // 100: loom.v1.JournalCut
-	(*DecisionNode)(nil),          // 101: loom.v1.DecisionNode
-	(*Identity)(nil),              // 102: loom.v1.Identity
-	(*durationpb.Duration)(nil),   // 103: google.protobuf.Duration
-	(DecisionType)(0),             // 104: loom.v1.DecisionType
-	(DecisionStatus)(0),           // 105: loom.v1.DecisionStatus
-	(DecisionEdgeType)(0),         // 106: loom.v1.DecisionEdgeType
-	(*DecisionContext)(nil),       // 107: loom.v1.DecisionContext
-	(*Narrative)(nil),             // 108: loom.v1.Narrative
-	(*Pulse)(nil),                 // 109: loom.v1.Pulse
-	(*Ballot)(nil),                // 110: loom.v1.Ballot
-	(*AddDecision)(nil),           // 111: loom.v1.AddDecision
-	(*LinkDecision)(nil),          // 112: loom.v1.LinkDecision
-	(*SupersedeDecision)(nil),     // 113: loom.v1.SupersedeDecision
-	(*OpenBallot)(nil),            // 114: loom.v1.OpenBallot
-	(*CastVote)(nil),              // 115: loom.v1.CastVote
-	(*AbandonDecision)(nil),       // 116: loom.v1.AbandonDecision
-	(*ImportDecisions)(nil),       // 117: loom.v1.ImportDecisions
-	(*KeepMemory)(nil),            // 118: loom.v1.KeepMemory
-	(*ChangeMemory)(nil),          // 119: loom.v1.ChangeMemory
-	(*ForgetMemory)(nil),          // 120: loom.v1.ForgetMemory
+	(*LiveRequest)(nil),           // 24: loom.v1.LiveRequest
+	(*Writing)(nil),               // 25: loom.v1.Writing
+	(*NoticesReply)(nil),          // 26: loom.v1.NoticesReply
+	(*HistoryRequest)(nil),        // 27: loom.v1.HistoryRequest
+	(*HistoryReply)(nil),          // 28: loom.v1.HistoryReply
+	(*ArtifactsRequest)(nil),      // 29: loom.v1.ArtifactsRequest
+	(*ArtifactsReply)(nil),        // 30: loom.v1.ArtifactsReply
+	(*Artifact)(nil),              // 31: loom.v1.Artifact
+	(*ArtifactVersion)(nil),       // 32: loom.v1.ArtifactVersion
+	(*ArtifactRequest)(nil),       // 33: loom.v1.ArtifactRequest
+	(*ArtifactReply)(nil),         // 34: loom.v1.ArtifactReply
+	(*WhyRequest)(nil),            // 35: loom.v1.WhyRequest
+	(*WhyReply)(nil),              // 36: loom.v1.WhyReply
+	(*WhyDecision)(nil),           // 37: loom.v1.WhyDecision
+	(*WhyOption)(nil),             // 38: loom.v1.WhyOption
+	(*FilesRequest)(nil),          // 39: loom.v1.FilesRequest
+	(*FilesReply)(nil),            // 40: loom.v1.FilesReply
+	(*FileEntry)(nil),             // 41: loom.v1.FileEntry
+	(*FileRequest)(nil),           // 42: loom.v1.FileRequest
+	(*FileReply)(nil),             // 43: loom.v1.FileReply
+	(*BlameRequest)(nil),          // 44: loom.v1.BlameRequest
+	(*BlameReply)(nil),            // 45: loom.v1.BlameReply
+	(*BlameSpan)(nil),             // 46: loom.v1.BlameSpan
+	(*RepositoryCommit)(nil),      // 47: loom.v1.RepositoryCommit
+	(*CommitsRequest)(nil),        // 48: loom.v1.CommitsRequest
+	(*CommitsReply)(nil),          // 49: loom.v1.CommitsReply
+	(*CompareRequest)(nil),        // 50: loom.v1.CompareRequest
+	(*CompareReply)(nil),          // 51: loom.v1.CompareReply
+	(*ComparedFile)(nil),          // 52: loom.v1.ComparedFile
+	(*Transition)(nil),            // 53: loom.v1.Transition
+	(*HostRequest)(nil),           // 54: loom.v1.HostRequest
+	(*HostReply)(nil),             // 55: loom.v1.HostReply
+	(*TablesLag)(nil),             // 56: loom.v1.TablesLag
+	(*ProjectDisk)(nil),           // 57: loom.v1.ProjectDisk
+	(*RoleCount)(nil),             // 58: loom.v1.RoleCount
+	(*GraphRequest)(nil),          // 59: loom.v1.GraphRequest
+	(*GraphReply)(nil),            // 60: loom.v1.GraphReply
+	(*DecisionRequest)(nil),       // 61: loom.v1.DecisionRequest
+	(*MemoryRequest)(nil),         // 62: loom.v1.MemoryRequest
+	(*CostRequest)(nil),           // 63: loom.v1.CostRequest
+	(*CostReply)(nil),             // 64: loom.v1.CostReply
+	(*Cost)(nil),                  // 65: loom.v1.Cost
+	(*RegisterRequest)(nil),       // 66: loom.v1.RegisterRequest
+	(*RegisterReply)(nil),         // 67: loom.v1.RegisterReply
+	nil,                           // 68: loom.v1.View.StaleEntry
+	nil,                           // 69: loom.v1.GraphReply.StaleEntry
+	(*timestamppb.Timestamp)(nil), // 70: google.protobuf.Timestamp
+	(*Definition)(nil),            // 71: loom.v1.Definition
+	(*UpdateBead)(nil),            // 72: loom.v1.UpdateBead
+	(*CloseBead)(nil),             // 73: loom.v1.CloseBead
+	(*ReopenBead)(nil),            // 74: loom.v1.ReopenBead
+	(*Position)(nil),              // 75: loom.v1.Position
+	(*structpb.Struct)(nil),       // 76: google.protobuf.Struct
+	(*Error)(nil),                 // 77: loom.v1.Error
+	(*Execution)(nil),             // 78: loom.v1.Execution
+	(Severity)(0),                 // 79: loom.v1.Severity
+	(*Bead)(nil),                  // 80: loom.v1.Bead
+	(*Approval)(nil),              // 81: loom.v1.Approval
+	(*DecisionGraph)(nil),         // 82: loom.v1.DecisionGraph
+	(*CommitLock)(nil),            // 83: loom.v1.CommitLock
+	(*ProjectConfig)(nil),         // 84: loom.v1.ProjectConfig
+	(*Pause)(nil),                 // 85: loom.v1.Pause
+	(*FileClaim)(nil),             // 86: loom.v1.FileClaim
+	(*Staffing)(nil),              // 87: loom.v1.Staffing
+	(*ModelBlock)(nil),            // 88: loom.v1.ModelBlock
+	(*Permission)(nil),            // 89: loom.v1.Permission
+	(*SigningKey)(nil),            // 90: loom.v1.SigningKey
+	(*KeyChange)(nil),             // 91: loom.v1.KeyChange
+	(*SignedCommand)(nil),         // 92: loom.v1.SignedCommand
+	(*Toolkit)(nil),               // 93: loom.v1.Toolkit
+	(*MemoryEntry)(nil),           // 94: loom.v1.MemoryEntry
+	(*MemoryContext)(nil),         // 95: loom.v1.MemoryContext
+	(*MemoryOffer)(nil),           // 96: loom.v1.MemoryOffer
+	(*PatternSession)(nil),        // 97: loom.v1.PatternSession
+	(*Conversation)(nil),          // 98: loom.v1.Conversation
+	(*Usage)(nil),                 // 99: loom.v1.Usage
+	(*Cursor)(nil),                // 100: loom.v1.Cursor
+	(*Notice)(nil),                // 101: loom.v1.Notice
+	(*JournalCut)(nil),            // 102: loom.v1.JournalCut
+	(*DecisionNode)(nil),          // 103: loom.v1.DecisionNode
+	(*Identity)(nil),              // 104: loom.v1.Identity
+	(*durationpb.Duration)(nil),   // 105: google.protobuf.Duration
+	(DecisionType)(0),             // 106: loom.v1.DecisionType
+	(DecisionStatus)(0),           // 107: loom.v1.DecisionStatus
+	(DecisionEdgeType)(0),         // 108: loom.v1.DecisionEdgeType
+	(*DecisionContext)(nil),       // 109: loom.v1.DecisionContext
+	(*Narrative)(nil),             // 110: loom.v1.Narrative
+	(*Pulse)(nil),                 // 111: loom.v1.Pulse
+	(*Ballot)(nil),                // 112: loom.v1.Ballot
+	(*AddDecision)(nil),           // 113: loom.v1.AddDecision
+	(*LinkDecision)(nil),          // 114: loom.v1.LinkDecision
+	(*SupersedeDecision)(nil),     // 115: loom.v1.SupersedeDecision
+	(*OpenBallot)(nil),            // 116: loom.v1.OpenBallot
+	(*CastVote)(nil),              // 117: loom.v1.CastVote
+	(*AbandonDecision)(nil),       // 118: loom.v1.AbandonDecision
+	(*ImportDecisions)(nil),       // 119: loom.v1.ImportDecisions
+	(*KeepMemory)(nil),            // 120: loom.v1.KeepMemory
+	(*ChangeMemory)(nil),          // 121: loom.v1.ChangeMemory
+	(*ForgetMemory)(nil),          // 122: loom.v1.ForgetMemory
 }
 var file_loom_v1_service_proto_depIdxs = []int32{
-	68,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
-	69,  // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
-	70,  // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
-	71,  // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
-	72,  // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
-	73,  // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
-	68,  // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
-	74,  // 7: loom.v1.SetRequest.values:type_name -> google.protobuf.Struct
-	73,  // 8: loom.v1.StateRequest.at:type_name -> loom.v1.Position
-	68,  // 9: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
-	75,  // 10: loom.v1.StateReply.error:type_name -> loom.v1.Error
-	76,  // 11: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
-	69,  // 12: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
-	68,  // 13: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
-	73,  // 14: loom.v1.StateReply.position:type_name -> loom.v1.Position
-	68,  // 15: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
-	68,  // 16: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
-	75,  // 17: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
+	70,  // 0: loom.v1.StoredDefinition.stored_at:type_name -> google.protobuf.Timestamp
+	71,  // 1: loom.v1.StoredDefinition.definition:type_name -> loom.v1.Definition
+	72,  // 2: loom.v1.BeadRequest.update:type_name -> loom.v1.UpdateBead
+	73,  // 3: loom.v1.BeadRequest.close:type_name -> loom.v1.CloseBead
+	74,  // 4: loom.v1.BeadRequest.reopen:type_name -> loom.v1.ReopenBead
+	75,  // 5: loom.v1.ForkRequest.at:type_name -> loom.v1.Position
+	70,  // 6: loom.v1.ForkRequest.time:type_name -> google.protobuf.Timestamp
+	76,  // 7: loom.v1.SetRequest.values:type_name -> google.protobuf.Struct
+	75,  // 8: loom.v1.StateRequest.at:type_name -> loom.v1.Position
+	70,  // 9: loom.v1.StateRequest.time:type_name -> google.protobuf.Timestamp
+	77,  // 10: loom.v1.StateReply.error:type_name -> loom.v1.Error
+	78,  // 11: loom.v1.StateReply.execution:type_name -> loom.v1.Execution
+	71,  // 12: loom.v1.StateReply.definition:type_name -> loom.v1.Definition
+	70,  // 13: loom.v1.StateReply.time:type_name -> google.protobuf.Timestamp
+	75,  // 14: loom.v1.StateReply.position:type_name -> loom.v1.Position
+	70,  // 15: loom.v1.MetricsRequest.from:type_name -> google.protobuf.Timestamp
+	70,  // 16: loom.v1.MetricsRequest.to:type_name -> google.protobuf.Timestamp
+	77,  // 17: loom.v1.MetricsReply.error:type_name -> loom.v1.Error
 	14,  // 18: loom.v1.MetricsReply.workflows:type_name -> loom.v1.WorkflowMetrics
-	68,  // 19: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
+	70,  // 19: loom.v1.MetricsReply.as_of:type_name -> google.protobuf.Timestamp
 	17,  // 20: loom.v1.WorkflowMetrics.resolution:type_name -> loom.v1.Quantiles
 	17,  // 21: loom.v1.WorkflowMetrics.working:type_name -> loom.v1.Quantiles
 	18,  // 22: loom.v1.WorkflowMetrics.nodes:type_name -> loom.v1.NodeMetrics
 	19,  // 23: loom.v1.WorkflowMetrics.targets:type_name -> loom.v1.Target
 	16,  // 24: loom.v1.WorkflowMetrics.rules:type_name -> loom.v1.RuleMetrics
 	15,  // 25: loom.v1.WorkflowMetrics.runs:type_name -> loom.v1.RunCost
-	77,  // 26: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
+	79,  // 26: loom.v1.RuleMetrics.severity:type_name -> loom.v1.Severity
 	17,  // 27: loom.v1.NodeMetrics.duration:type_name -> loom.v1.Quantiles
-	75,  // 28: loom.v1.View.error:type_name -> loom.v1.Error
-	78,  // 29: loom.v1.View.beads:type_name -> loom.v1.Bead
-	76,  // 30: loom.v1.View.executions:type_name -> loom.v1.Execution
-	79,  // 31: loom.v1.View.approvals:type_name -> loom.v1.Approval
-	80,  // 32: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
-	81,  // 33: loom.v1.View.locks:type_name -> loom.v1.CommitLock
-	82,  // 34: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
-	69,  // 35: loom.v1.View.definition:type_name -> loom.v1.Definition
+	77,  // 28: loom.v1.View.error:type_name -> loom.v1.Error
+	80,  // 29: loom.v1.View.beads:type_name -> loom.v1.Bead
+	78,  // 30: loom.v1.View.executions:type_name -> loom.v1.Execution
+	81,  // 31: loom.v1.View.approvals:type_name -> loom.v1.Approval
+	82,  // 32: loom.v1.View.graph:type_name -> loom.v1.DecisionGraph
+	83,  // 33: loom.v1.View.locks:type_name -> loom.v1.CommitLock
+	84,  // 34: loom.v1.View.projects:type_name -> loom.v1.ProjectConfig
+	71,  // 35: loom.v1.View.definition:type_name -> loom.v1.Definition
 	5,   // 36: loom.v1.View.definitions:type_name -> loom.v1.StoredDefinition
-	83,  // 37: loom.v1.View.pauses:type_name -> loom.v1.Pause
-	84,  // 38: loom.v1.View.claims:type_name -> loom.v1.FileClaim
-	85,  // 39: loom.v1.View.staffing:type_name -> loom.v1.Staffing
-	66,  // 40: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
-	58,  // 41: loom.v1.View.graphs:type_name -> loom.v1.GraphReply
-	86,  // 42: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
-	87,  // 43: loom.v1.View.permissions:type_name -> loom.v1.Permission
-	88,  // 44: loom.v1.View.keys:type_name -> loom.v1.SigningKey
-	89,  // 45: loom.v1.View.key_changes:type_name -> loom.v1.KeyChange
-	90,  // 46: loom.v1.View.key_orders:type_name -> loom.v1.SignedCommand
-	91,  // 47: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
-	92,  // 48: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
-	93,  // 49: loom.v1.View.found:type_name -> loom.v1.MemoryContext
-	94,  // 50: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
-	95,  // 51: loom.v1.View.sessions:type_name -> loom.v1.PatternSession
+	85,  // 37: loom.v1.View.pauses:type_name -> loom.v1.Pause
+	86,  // 38: loom.v1.View.claims:type_name -> loom.v1.FileClaim
+	87,  // 39: loom.v1.View.staffing:type_name -> loom.v1.Staffing
+	68,  // 40: loom.v1.View.stale:type_name -> loom.v1.View.StaleEntry
+	60,  // 41: loom.v1.View.graphs:type_name -> loom.v1.GraphReply
+	88,  // 42: loom.v1.View.blocks:type_name -> loom.v1.ModelBlock
+	89,  // 43: loom.v1.View.permissions:type_name -> loom.v1.Permission
+	90,  // 44: loom.v1.View.keys:type_name -> loom.v1.SigningKey
+	91,  // 45: loom.v1.View.key_changes:type_name -> loom.v1.KeyChange
+	92,  // 46: loom.v1.View.key_orders:type_name -> loom.v1.SignedCommand
+	93,  // 47: loom.v1.View.toolkits:type_name -> loom.v1.Toolkit
+	94,  // 48: loom.v1.View.memories:type_name -> loom.v1.MemoryEntry
+	95,  // 49: loom.v1.View.found:type_name -> loom.v1.MemoryContext
+	96,  // 50: loom.v1.View.offers:type_name -> loom.v1.MemoryOffer
+	97,  // 51: loom.v1.View.sessions:type_name -> loom.v1.PatternSession
 	22,  // 52: loom.v1.View.tree:type_name -> loom.v1.TreeUsage
-	96,  // 53: loom.v1.View.conversations:type_name -> loom.v1.Conversation
+	98,  // 53: loom.v1.View.conversations:type_name -> loom.v1.Conversation
 	21,  // 54: loom.v1.View.waits:type_name -> loom.v1.Waiting
-	68,  // 55: loom.v1.Waiting.since:type_name -> google.protobuf.Timestamp
-	97,  // 56: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
-	98,  // 57: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
-	68,  // 58: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
-	75,  // 59: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
-	99,  // 60: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
-	98,  // 61: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
-	100, // 62: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
-	75,  // 63: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
-	51,  // 64: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
-	75,  // 65: loom.v1.ArtifactsReply.error:type_name -> loom.v1.Error
-	29,  // 66: loom.v1.ArtifactsReply.artifacts:type_name -> loom.v1.Artifact
-	30,  // 67: loom.v1.Artifact.versions:type_name -> loom.v1.ArtifactVersion
-	68,  // 68: loom.v1.ArtifactVersion.time:type_name -> google.protobuf.Timestamp
+	70,  // 55: loom.v1.Waiting.since:type_name -> google.protobuf.Timestamp
+	99,  // 56: loom.v1.TreeUsage.usage:type_name -> loom.v1.Usage
+	100, // 57: loom.v1.NoticesRequest.after:type_name -> loom.v1.Cursor
+	70,  // 58: loom.v1.NoticesRequest.since:type_name -> google.protobuf.Timestamp
+	77,  // 59: loom.v1.NoticesReply.error:type_name -> loom.v1.Error
+	101, // 60: loom.v1.NoticesReply.notices:type_name -> loom.v1.Notice
+	100, // 61: loom.v1.NoticesReply.next:type_name -> loom.v1.Cursor
+	102, // 62: loom.v1.NoticesReply.cuts:type_name -> loom.v1.JournalCut
+	77,  // 63: loom.v1.HistoryReply.error:type_name -> loom.v1.Error
+	53,  // 64: loom.v1.HistoryReply.transitions:type_name -> loom.v1.Transition
+	77,  // 65: loom.v1.ArtifactsReply.error:type_name -> loom.v1.Error
+	31,  // 66: loom.v1.ArtifactsReply.artifacts:type_name -> loom.v1.Artifact
+	32,  // 67: loom.v1.Artifact.versions:type_name -> loom.v1.ArtifactVersion
+	70,  // 68: loom.v1.ArtifactVersion.time:type_name -> google.protobuf.Timestamp
 	0,   // 69: loom.v1.ArtifactRequest.form:type_name -> loom.v1.ArtifactForm
-	75,  // 70: loom.v1.ArtifactReply.error:type_name -> loom.v1.Error
-	30,  // 71: loom.v1.ArtifactReply.version:type_name -> loom.v1.ArtifactVersion
-	75,  // 72: loom.v1.WhyReply.error:type_name -> loom.v1.Error
-	68,  // 73: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
-	78,  // 74: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
-	76,  // 75: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
-	79,  // 76: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
-	35,  // 77: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
-	101, // 78: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
-	36,  // 79: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
-	36,  // 80: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
-	101, // 81: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
-	75,  // 82: loom.v1.FilesReply.error:type_name -> loom.v1.Error
-	39,  // 83: loom.v1.FilesReply.entries:type_name -> loom.v1.FileEntry
+	77,  // 70: loom.v1.ArtifactReply.error:type_name -> loom.v1.Error
+	32,  // 71: loom.v1.ArtifactReply.version:type_name -> loom.v1.ArtifactVersion
+	77,  // 72: loom.v1.WhyReply.error:type_name -> loom.v1.Error
+	70,  // 73: loom.v1.WhyReply.time:type_name -> google.protobuf.Timestamp
+	80,  // 74: loom.v1.WhyReply.bead:type_name -> loom.v1.Bead
+	78,  // 75: loom.v1.WhyReply.execution:type_name -> loom.v1.Execution
+	81,  // 76: loom.v1.WhyReply.approval:type_name -> loom.v1.Approval
+	37,  // 77: loom.v1.WhyReply.decisions:type_name -> loom.v1.WhyDecision
+	103, // 78: loom.v1.WhyDecision.decision:type_name -> loom.v1.DecisionNode
+	38,  // 79: loom.v1.WhyDecision.chosen:type_name -> loom.v1.WhyOption
+	38,  // 80: loom.v1.WhyDecision.rejected:type_name -> loom.v1.WhyOption
+	103, // 81: loom.v1.WhyOption.option:type_name -> loom.v1.DecisionNode
+	77,  // 82: loom.v1.FilesReply.error:type_name -> loom.v1.Error
+	41,  // 83: loom.v1.FilesReply.entries:type_name -> loom.v1.FileEntry
 	1,   // 84: loom.v1.FileEntry.kind:type_name -> loom.v1.FileKind
-	75,  // 85: loom.v1.FileReply.error:type_name -> loom.v1.Error
-	75,  // 86: loom.v1.BlameReply.error:type_name -> loom.v1.Error
-	44,  // 87: loom.v1.BlameReply.spans:type_name -> loom.v1.BlameSpan
-	45,  // 88: loom.v1.BlameReply.commits:type_name -> loom.v1.RepositoryCommit
-	68,  // 89: loom.v1.RepositoryCommit.time:type_name -> google.protobuf.Timestamp
-	75,  // 90: loom.v1.CommitsReply.error:type_name -> loom.v1.Error
-	45,  // 91: loom.v1.CommitsReply.commits:type_name -> loom.v1.RepositoryCommit
-	75,  // 92: loom.v1.CompareReply.error:type_name -> loom.v1.Error
-	50,  // 93: loom.v1.CompareReply.files:type_name -> loom.v1.ComparedFile
-	68,  // 94: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	102, // 95: loom.v1.Transition.actor:type_name -> loom.v1.Identity
-	75,  // 96: loom.v1.HostReply.error:type_name -> loom.v1.Error
-	56,  // 97: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
-	68,  // 98: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
-	55,  // 99: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
-	86,  // 100: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
-	103, // 101: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
-	75,  // 102: loom.v1.HostReply.damage:type_name -> loom.v1.Error
-	54,  // 103: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
-	75,  // 104: loom.v1.HostReply.hindrances:type_name -> loom.v1.Error
-	103, // 105: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
-	68,  // 106: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
+	77,  // 85: loom.v1.FileReply.error:type_name -> loom.v1.Error
+	77,  // 86: loom.v1.BlameReply.error:type_name -> loom.v1.Error
+	46,  // 87: loom.v1.BlameReply.spans:type_name -> loom.v1.BlameSpan
+	47,  // 88: loom.v1.BlameReply.commits:type_name -> loom.v1.RepositoryCommit
+	70,  // 89: loom.v1.RepositoryCommit.time:type_name -> google.protobuf.Timestamp
+	77,  // 90: loom.v1.CommitsReply.error:type_name -> loom.v1.Error
+	47,  // 91: loom.v1.CommitsReply.commits:type_name -> loom.v1.RepositoryCommit
+	77,  // 92: loom.v1.CompareReply.error:type_name -> loom.v1.Error
+	52,  // 93: loom.v1.CompareReply.files:type_name -> loom.v1.ComparedFile
+	70,  // 94: loom.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	104, // 95: loom.v1.Transition.actor:type_name -> loom.v1.Identity
+	77,  // 96: loom.v1.HostReply.error:type_name -> loom.v1.Error
+	58,  // 97: loom.v1.HostReply.roles:type_name -> loom.v1.RoleCount
+	70,  // 98: loom.v1.HostReply.started_at:type_name -> google.protobuf.Timestamp
+	57,  // 99: loom.v1.HostReply.disk:type_name -> loom.v1.ProjectDisk
+	88,  // 100: loom.v1.HostReply.blocks:type_name -> loom.v1.ModelBlock
+	105, // 101: loom.v1.HostReply.clocks_apart:type_name -> google.protobuf.Duration
+	77,  // 102: loom.v1.HostReply.damage:type_name -> loom.v1.Error
+	56,  // 103: loom.v1.HostReply.tables:type_name -> loom.v1.TablesLag
+	77,  // 104: loom.v1.HostReply.hindrances:type_name -> loom.v1.Error
+	105, // 105: loom.v1.TablesLag.since:type_name -> google.protobuf.Duration
+	70,  // 106: loom.v1.ProjectDisk.measured_at:type_name -> google.protobuf.Timestamp
 	2,   // 107: loom.v1.GraphRequest.question:type_name -> loom.v1.GraphQuestion
-	104, // 108: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
-	105, // 109: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
-	106, // 110: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
-	68,  // 111: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
-	75,  // 112: loom.v1.GraphReply.error:type_name -> loom.v1.Error
-	80,  // 113: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
-	107, // 114: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
-	108, // 115: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
-	109, // 116: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
-	110, // 117: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
-	67,  // 118: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
-	58,  // 119: loom.v1.GraphReply.parts:type_name -> loom.v1.GraphReply
-	111, // 120: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
-	112, // 121: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
-	113, // 122: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
-	114, // 123: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
-	115, // 124: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
-	116, // 125: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
-	117, // 126: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
-	118, // 127: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
-	119, // 128: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
-	120, // 129: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
+	106, // 108: loom.v1.GraphRequest.type:type_name -> loom.v1.DecisionType
+	107, // 109: loom.v1.GraphRequest.status:type_name -> loom.v1.DecisionStatus
+	108, // 110: loom.v1.GraphRequest.edge_types:type_name -> loom.v1.DecisionEdgeType
+	70,  // 111: loom.v1.GraphRequest.time:type_name -> google.protobuf.Timestamp
+	77,  // 112: loom.v1.GraphReply.error:type_name -> loom.v1.Error
+	82,  // 113: loom.v1.GraphReply.graph:type_name -> loom.v1.DecisionGraph
+	109, // 114: loom.v1.GraphReply.context:type_name -> loom.v1.DecisionContext
+	110, // 115: loom.v1.GraphReply.narrative:type_name -> loom.v1.Narrative
+	111, // 116: loom.v1.GraphReply.pulse:type_name -> loom.v1.Pulse
+	112, // 117: loom.v1.GraphReply.ballots:type_name -> loom.v1.Ballot
+	69,  // 118: loom.v1.GraphReply.stale:type_name -> loom.v1.GraphReply.StaleEntry
+	60,  // 119: loom.v1.GraphReply.parts:type_name -> loom.v1.GraphReply
+	113, // 120: loom.v1.DecisionRequest.add:type_name -> loom.v1.AddDecision
+	114, // 121: loom.v1.DecisionRequest.link:type_name -> loom.v1.LinkDecision
+	115, // 122: loom.v1.DecisionRequest.supersede:type_name -> loom.v1.SupersedeDecision
+	116, // 123: loom.v1.DecisionRequest.open:type_name -> loom.v1.OpenBallot
+	117, // 124: loom.v1.DecisionRequest.vote:type_name -> loom.v1.CastVote
+	118, // 125: loom.v1.DecisionRequest.abandon:type_name -> loom.v1.AbandonDecision
+	119, // 126: loom.v1.DecisionRequest.import:type_name -> loom.v1.ImportDecisions
+	120, // 127: loom.v1.MemoryRequest.keep:type_name -> loom.v1.KeepMemory
+	121, // 128: loom.v1.MemoryRequest.change:type_name -> loom.v1.ChangeMemory
+	122, // 129: loom.v1.MemoryRequest.forget:type_name -> loom.v1.ForgetMemory
 	3,   // 130: loom.v1.CostRequest.by:type_name -> loom.v1.CostGroup
-	68,  // 131: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
-	68,  // 132: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
-	75,  // 133: loom.v1.CostReply.error:type_name -> loom.v1.Error
-	63,  // 134: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
-	63,  // 135: loom.v1.CostReply.total:type_name -> loom.v1.Cost
-	68,  // 136: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
+	70,  // 131: loom.v1.CostRequest.from:type_name -> google.protobuf.Timestamp
+	70,  // 132: loom.v1.CostRequest.to:type_name -> google.protobuf.Timestamp
+	77,  // 133: loom.v1.CostReply.error:type_name -> loom.v1.Error
+	65,  // 134: loom.v1.CostReply.costs:type_name -> loom.v1.Cost
+	65,  // 135: loom.v1.CostReply.total:type_name -> loom.v1.Cost
+	70,  // 136: loom.v1.CostReply.as_of:type_name -> google.protobuf.Timestamp
 	17,  // 137: loom.v1.Cost.latency:type_name -> loom.v1.Quantiles
-	82,  // 138: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
-	75,  // 139: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
-	82,  // 140: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
+	84,  // 138: loom.v1.RegisterRequest.add:type_name -> loom.v1.ProjectConfig
+	77,  // 139: loom.v1.RegisterReply.error:type_name -> loom.v1.Error
+	84,  // 140: loom.v1.RegisterReply.project:type_name -> loom.v1.ProjectConfig
 	141, // [141:141] is the sub-list for method output_type
 	141, // [141:141] is the sub-list for method input_type
 	141, // [141:141] is the sub-list for extension type_name
@@ -7495,9 +7658,9 @@ func file_loom_v1_service_proto_init() {
 	file_loom_v1_service_proto_msgTypes[10].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[14].OneofWrappers = []any{}
 	file_loom_v1_service_proto_msgTypes[15].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[30].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[53].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[55].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[32].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[55].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[57].OneofWrappers = []any{
 		(*DecisionRequest_Add)(nil),
 		(*DecisionRequest_Link)(nil),
 		(*DecisionRequest_Supersede)(nil),
@@ -7506,13 +7669,13 @@ func file_loom_v1_service_proto_init() {
 		(*DecisionRequest_Abandon)(nil),
 		(*DecisionRequest_Import)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[56].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[58].OneofWrappers = []any{
 		(*MemoryRequest_Keep)(nil),
 		(*MemoryRequest_Change)(nil),
 		(*MemoryRequest_Forget)(nil),
 	}
-	file_loom_v1_service_proto_msgTypes[59].OneofWrappers = []any{}
-	file_loom_v1_service_proto_msgTypes[60].OneofWrappers = []any{
+	file_loom_v1_service_proto_msgTypes[61].OneofWrappers = []any{}
+	file_loom_v1_service_proto_msgTypes[62].OneofWrappers = []any{
 		(*RegisterRequest_Add)(nil),
 		(*RegisterRequest_Remove)(nil),
 	}
@@ -7522,7 +7685,7 @@ func file_loom_v1_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loom_v1_service_proto_rawDesc), len(file_loom_v1_service_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   64,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
