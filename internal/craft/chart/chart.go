@@ -26,6 +26,8 @@ const (
 type Chart struct {
 	Kind  string `json:"kind"`
 	Title string `json:"title"`
+	// Captioned says that the title stands beside the chart, and so not in it.
+	Captioned bool `json:"-"`
 	// X and Y name the axes; a pie has none.
 	X string `json:"x,omitempty"`
 	Y string `json:"y,omitempty"`

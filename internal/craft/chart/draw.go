@@ -14,7 +14,9 @@ var (
 
 // draw draws a chart that was checked.
 func (c *Chart) draw(on canvas) {
-	fitted(on, point{width / 2, 28}, c.Title, heading, width-32)
+	if !c.Captioned {
+		fitted(on, point{width / 2, 28}, c.Title, heading, width-32)
+	}
 	if c.Kind == "pie" {
 		c.pie(on)
 		return
@@ -225,7 +227,11 @@ func (p *plot) place() {
 		left = max(left, min(small.wide(p.names[0])*0.71, 120))
 	}
 	p.x = axis{p.xs.least, p.xs.most, left, width - 24}
-	p.y = axis{p.ys.least, p.ys.most, height - bottom - 12, 56}
+	top := 56.0
+	if p.Captioned {
+		top = 24
+	}
+	p.y = axis{p.ys.least, p.ys.most, height - bottom - 12, top}
 }
 
 // frame draws the axes, with their figures and names.

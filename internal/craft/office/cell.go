@@ -43,6 +43,8 @@ func shown(v *structpb.Value, format string, commas bool) string {
 		return grouped(n, 2)
 	case "percent":
 		return strconv.FormatFloat(n*100, 'f', 1, 64) + "%"
+	case finePercent:
+		return strconv.FormatFloat(n*100, 'f', 2, 64) + "%"
 	case "usd":
 		return money(n, "$", "")
 	case "gbp":
@@ -142,8 +144,34 @@ func (g *grid) span(row, column int) (rows, columns int) {
 	return 1, 1
 }
 
+// finePercent is the format of a column of percentages that were given with two places.
+const finePercent = "percent with two places"
+
+// format is the format of a column.
+func (g *grid) format(column int) string {
+	f := g.Formats[g.Headers[column]]
+	if f != "percent" {
+		return f
+	}
+	fine := false
+	for _, r := range g.Rows {
+		n, ok := number(r.Values[column])
+		if n *= 10_000; !ok {
+			continue
+		}
+		if math.Abs(n-math.Round(n)) > 1e-6 {
+			return f // it was calculated
+		}
+		fine = fine || math.Mod(math.Round(n), 10) != 0
+	}
+	if fine {
+		return finePercent
+	}
+	return f
+}
+
 func (g *grid) text(row, column int) string {
-	return shown(g.Rows[row].Values[column], g.Formats[g.Headers[column]], g.commas[column])
+	return shown(g.Rows[row].Values[column], g.format(column), g.commas[column])
 }
 
 // sums says whether the row of totals has sums alone, and room for their name.
@@ -165,7 +193,7 @@ func (g *grid) totalText(column int) string {
 	if column == 0 && g.sum != "" {
 		return g.sum
 	}
-	return shown(g.Totals[g.Headers[column]], g.Formats[g.Headers[column]], g.commas[column])
+	return shown(g.Totals[g.Headers[column]], g.format(column), g.commas[column])
 }
 
 // functions are the aggregates as spreadsheet programs name them; Word has no MEDIAN,

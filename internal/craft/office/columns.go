@@ -1,6 +1,7 @@
 package office
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -67,26 +68,86 @@ func (g *grid) column(j int) column {
 }
 
 // weights are the widths of the columns as parts of one, for a table that is so many
-// letters wide: no word is cut and no number broken while there is room, short cells
-// stand on one line, and the rest goes to columns by what they say.
+// letters wide: no word is cut and no number broken while there is room, short cells and
+// headers stand on one line where there is more, and the rest goes to columns by what
+// they say. Where there is no room for the words, the longest are cut.
 func (g *grid) weights(room float64) []float64 {
-	columns, list := make([]column, len(g.Headers)), make([]float64, len(g.Headers))
-	for j := range columns {
-		columns[j] = g.column(j)
-		list[j] = math.Pow(columns[j].want+cellEdges, 0.8)
+	columns, list, least, left := g.columns(), make([]float64, len(g.Headers)), make([]float64, len(g.Headers)), room
+	for j, c := range columns {
+		list[j] = math.Pow(c.want+cellEdges, 0.8)
+		least[j] = c.word + cellEdges
+		left -= least[j]
 	}
-	least := make([]float64, len(columns))
-	for _, need := range []func(column) float64{func(c column) float64 { return c.head }, func(c column) float64 { return c.label }, func(c column) float64 { return c.word }} {
-		sum := 0.0
-		for j, c := range columns {
-			least[j] = need(c) + cellEdges
-			sum += least[j]
-		}
-		if sum <= room {
-			return share(list, least, room)
+	if left < 0 {
+		return share(make([]float64, len(least)), capped(least, room), room)
+	}
+	order := make([]int, len(columns))
+	for j := range order {
+		order[j] = j
+	}
+	more := func(j int) float64 { return math.Max(columns[j].label+cellEdges-least[j], 0) }
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(more(a), more(b)) })
+	for _, j := range order {
+		if n := more(j); n <= left {
+			least[j] += n
+			left -= n
 		}
 	}
-	return share(least, make([]float64, len(least)), room)
+	headers, sum := make([]float64, len(columns)), 0.0
+	for j, c := range columns { // all of them, or they look uneven
+		headers[j] = math.Max(c.head+cellEdges, least[j])
+		sum += headers[j]
+	}
+	if sum <= room {
+		least = headers
+	}
+	return share(list, least, room)
+}
+
+func (g *grid) columns() (list []column) {
+	for j := range g.Headers {
+		list = append(list, g.column(j))
+	}
+	return list
+}
+
+// Sizes of the letters of tables, as parts of the size of the text.
+const (
+	tableTimes = 0.88
+	smallTimes = 0.75
+)
+
+// small says whether a table that is so wide needs the smaller letters: it has many
+// columns, no room for its words, or with them short cells stand on one line.
+func (g *grid) small(width, size float64) bool {
+	words, labels := 0.0, 0.0
+	for _, c := range g.columns() {
+		words += c.word + cellEdges
+		labels += c.label + cellEdges
+	}
+	room := lettersIn(width, size*tableTimes)
+	return len(g.Headers) > manyColumns || words > room || labels > room && labels <= lettersIn(width, size*smallTimes)
+}
+
+// capped takes from the largest until all is as much as there is room for.
+func capped(list []float64, room float64) []float64 {
+	low, high := 0.0, room
+	for range 50 {
+		most, sum := (low+high)/2, 0.0
+		for _, n := range list {
+			sum += math.Min(n, most)
+		}
+		if sum > room {
+			high = most
+		} else {
+			low = most
+		}
+	}
+	result := make([]float64, len(list))
+	for j, n := range list {
+		result[j] = math.Min(n, low)
+	}
+	return result
 }
 
 // share parts a room by weights, where each gets what it needs at least; there is room

@@ -24,11 +24,12 @@ func (d *wordFile) table(x block) {
 	}
 	b.WriteString(`</w:tblPr><w:tblGrid>`)
 	widths := make([]int, len(g.Headers))
-	size, textLook, totalLook := 0.9, "TableText", "TableTotal"
-	if len(g.Headers) > manyColumns {
-		size, textLook, totalLook = 0.75, "TableSmall", "TableSmallTotal"
+	times, textLook, totalLook := tableTimes, "TableText", "TableTotal"
+	width := float64(d.width) / 20
+	if g.small(width, d.f.style.size) {
+		times, textLook, totalLook = smallTimes, "TableSmall", "TableSmallTotal"
 	}
-	room := lettersIn(float64(d.width)/20, d.f.style.size*size)
+	room := lettersIn(width, d.f.style.size*times)
 	weights := g.weights(room)
 	for j, share := range weights {
 		widths[j] = int(share * float64(d.width))

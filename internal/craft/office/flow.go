@@ -232,7 +232,7 @@ func (w *work) picture(f *loomv1.Figure, s style) (*picture, error) {
 	p := &picture{alt: f.Alt, chart: f.Chart}
 	if f.Chart != nil {
 		c := chartOf(f)
-		c.Colors = s.seriesColors()
+		c.Colors, c.Captioned = s.seriesColors(), strings.TrimSpace(f.Caption) != ""
 		png, err := c.PNG()
 		if err == nil {
 			p.svg, err = c.SVG()

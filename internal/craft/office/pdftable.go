@@ -35,9 +35,9 @@ func (l *pdfPages) table(x block) {
 
 func (l *pdfPages) tableOf(x block) *pdfTable {
 	g := x.grid
-	t := &pdfTable{pdfPages: l, g: g, size: l.size * 0.88}
-	if len(g.Headers) > manyColumns {
-		t.size = l.size * 0.75
+	t := &pdfTable{pdfPages: l, g: g, size: l.size * tableTimes}
+	if g.small(l.width, l.size) {
+		t.size = l.size * smallTimes
 	}
 	room := lettersIn(l.width, t.size)
 	weights := g.weights(room)

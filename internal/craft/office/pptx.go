@@ -2,6 +2,7 @@ package office
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -34,7 +35,10 @@ func (w *work) deckOf(d *loomv1.DocumentSpec) *loomv1.PresentationSpec {
 	d, footnotes := withoutFootnotes(d)
 	p := &loomv1.PresentationSpec{Version: "0.1", Title: d.Title, Subtitle: d.Subtitle, Metadata: d.Metadata, Figures: d.Figures, Styles: d.Styles}
 	for i, s := range d.Sections {
-		x := &loomv1.Slide{Id: s.Id, OutlineId: s.OutlineId, Heading: s.Heading, Bullets: append(append([]string{}, s.Bullets...), s.Steps...), Table: s.Table, Callouts: s.Callouts}
+		x := &loomv1.Slide{Id: s.Id, OutlineId: s.OutlineId, Heading: s.Heading, Bullets: slices.Clone(s.Bullets), Table: s.Table, Callouts: s.Callouts}
+		for i, step := range s.Steps {
+			x.Bullets = append(x.Bullets, fmt.Sprintf("%d. %s", i+1, step))
+		}
 		p.Slides = append(p.Slides, x)
 		if len(x.Bullets) > 0 || s.Table != nil {
 			x.Notes = strings.TrimSpace(s.Body + footnotes[i])
@@ -240,7 +244,7 @@ func (d *deck) content(s *loomv1.Slide, pictures []*picture) error {
 	}
 	plain := len(text)
 	for _, b := range s.Bullets {
-		text = append(text, manuscript.Inline(b))
+		text = append(text, bullet(b))
 	}
 	if s.Layout == "section" {
 		d.slide(3, titleShape("title", s.Heading)+d.placeholder("body", 1, text, false, 0), nil, s.Notes)
@@ -283,7 +287,7 @@ func (d *deck) content(s *loomv1.Slide, pictures []*picture) error {
 		layout = 4
 		right := [][]run{}
 		for _, b := range s.Right {
-			right = append(right, manuscript.Inline(b))
+			right = append(right, bullet(b))
 		}
 		shapes += d.textShape(2, right, 0, next())
 	}

@@ -20,6 +20,9 @@ var layouts = []struct {
 	}},
 }
 
+// flush has texts begin where tables, pictures and callouts do.
+const flush = ` lIns="0" rIns="0"`
+
 type holder struct {
 	kind   string
 	index  int
@@ -36,9 +39,9 @@ func (h holder) xml(id int) string {
 	if h.index > 0 {
 		index = fmt.Sprintf(` idx="%d"`, h.index)
 	}
-	anchor, list := "", "<a:lstStyle/>"
+	anchor, list := flush, "<a:lstStyle/>"
 	if h.anchor != "" {
-		anchor = ` anchor="` + h.anchor + `"`
+		anchor += ` anchor="` + h.anchor + `"`
 	}
 	if h.size > 0 {
 		list = fmt.Sprintf(`<a:lstStyle><a:lvl1pPr marL="0" indent="0"><a:buNone/><a:defRPr sz="%d"/></a:lvl1pPr></a:lstStyle>`, h.size)
@@ -48,7 +51,7 @@ func (h holder) xml(id int) string {
 
 // small are footer and slide number, in the lower corners.
 func small(id int, kind string, index int, a area, side, content string) string {
-	return fmt.Sprintf(`<p:sp><p:nvSpPr><p:cNvPr id="%d" name="%s"/><p:cNvSpPr><a:spLocks noGrp="1"/></p:cNvSpPr><p:nvPr><p:ph type="%s" sz="quarter" idx="%d"/></p:nvPr></p:nvSpPr><p:spPr>%s<a:prstGeom prst="rect"><a:avLst/></a:prstGeom></p:spPr><p:txBody><a:bodyPr anchor="ctr"/><a:lstStyle><a:lvl1pPr algn="%s"><a:defRPr sz="1100"><a:solidFill><a:srgbClr val="595959"/></a:solidFill></a:defRPr></a:lvl1pPr></a:lstStyle><a:p>%s<a:endParaRPr lang="en"/></a:p></p:txBody></p:sp>`, id, kind, kind, index, place(a), side, content)
+	return fmt.Sprintf(`<p:sp><p:nvSpPr><p:cNvPr id="%d" name="%s"/><p:cNvSpPr><a:spLocks noGrp="1"/></p:cNvSpPr><p:nvPr><p:ph type="%s" sz="quarter" idx="%d"/></p:nvPr></p:nvSpPr><p:spPr>%s<a:prstGeom prst="rect"><a:avLst/></a:prstGeom></p:spPr><p:txBody><a:bodyPr lIns="0" rIns="0" anchor="ctr"/><a:lstStyle><a:lvl1pPr algn="%s"><a:defRPr sz="1100"><a:solidFill><a:srgbClr val="595959"/></a:solidFill></a:defRPr></a:lvl1pPr></a:lstStyle><a:p>%s<a:endParaRPr lang="en"/></a:p></p:txBody></p:sp>`, id, kind, kind, index, place(a), side, content)
 }
 
 func smalls() string {

@@ -2,6 +2,7 @@ package office
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/loomrun/loom/internal/craft/manuscript"
@@ -12,6 +13,8 @@ func titleShape(kind, title string) string {
 	return `<p:sp><p:nvSpPr><p:cNvPr id="2" name="Title"/><p:cNvSpPr><a:spLocks noGrp="1"/></p:cNvSpPr><p:nvPr><p:ph type="` + kind + `"/></p:nvPr></p:nvSpPr><p:spPr/>` +
 		`<p:txBody><a:bodyPr/><a:p><a:r><a:rPr lang="en"/><a:t>` + esc(title) + `</a:t></a:r></a:p></p:txBody></p:sp>`
 }
+
+const bodyType = `<a:latin typeface="+mn-lt"/>`
 
 // runs writes text with its looks. Links of slides lead nowhere: their addresses are
 // in the text already, or in the notes.
@@ -32,11 +35,11 @@ func (d *deck) runs(runs []run, size string) string {
 		if r.Italic {
 			look += ` i="1"`
 		}
-		code := ""
+		font := bodyType // else a run behind code has that of the code in some programs
 		if r.Code {
-			code = `<a:latin typeface="Consolas"/>`
+			font = `<a:latin typeface="Consolas"/>`
 		}
-		b.WriteString(`<a:r><a:rPr lang="en"` + look + `>` + code + `</a:rPr><a:t>` + esc(strings.ReplaceAll(r.Text, "\n", " ")) + `</a:t></a:r>`)
+		b.WriteString(`<a:r><a:rPr lang="en"` + look + `>` + font + `</a:rPr><a:t>` + esc(strings.ReplaceAll(r.Text, "\n", " ")) + `</a:t></a:r>`)
 	}
 	return b.String()
 }
@@ -54,6 +57,10 @@ func (d *deck) shape(kind string, index int, text [][]run, bullets bool, plain i
 	fmt.Fprintf(&b, `<p:sp><p:nvSpPr><p:cNvPr id="%[1]d" name="Text %[2]d"/><p:cNvSpPr><a:spLocks noGrp="1"/></p:cNvSpPr><p:nvPr><p:ph%[3]s idx="%[2]d"/></p:nvPr></p:nvSpPr><p:spPr>%[4]s</p:spPr><p:txBody><a:bodyPr><a:normAutofit/></a:bodyPr>`, 2+index, index, kind, place)
 	empty := true
 	for i, runs := range text {
+		step := ""
+		if bullets && i >= plain {
+			runs, step = stepOf(runs)
+		}
 		content := d.runs(runs, size)
 		if content == "" || content == d.runs([]run{{}}, size) {
 			continue
@@ -63,6 +70,9 @@ func (d *deck) shape(kind string, index int, text [][]run, bullets bool, plain i
 		if bullets && i < plain {
 			properties = `<a:pPr marL="0" indent="0"><a:buNone/></a:pPr>`
 		}
+		if step != "" {
+			properties = `<a:pPr marL="457200" indent="-457200"><a:buFont typeface="+mj-lt"/><a:buAutoNum type="arabicPeriod" startAt="` + step + `"/></a:pPr>`
+		}
 		b.WriteString(`<a:p>` + properties + content + `</a:p>`)
 	}
 	if empty {
@@ -70,6 +80,28 @@ func (d *deck) shape(kind string, index int, text [][]run, bullets bool, plain i
 	}
 	b.WriteString(`</p:txBody></p:sp>`)
 	return b.String()
+}
+
+var stepNumber = regexp.MustCompile(`^([1-9][0-9]?)\. +`)
+
+// bullet is the text of a bullet; one that begins with a number keeps it.
+func bullet(s string) []run {
+	number := stepNumber.FindString(s)
+	runs := manuscript.Inline(s[len(number):])
+	if number != "" {
+		runs = append([]run{{Text: number}}, runs...)
+	}
+	return runs
+}
+
+// stepOf takes the number off a bullet that begins with one: its program writes it.
+func stepOf(runs []run) ([]run, string) {
+	if len(runs) > 0 {
+		if m := stepNumber.FindStringSubmatch(runs[0].Text); m != nil && m[0] == runs[0].Text {
+			return runs[1:], m[1]
+		}
+	}
+	return runs, ""
 }
 
 // textShape writes paragraphs and bullets as large as their number lets them be.
@@ -99,7 +131,7 @@ func place(a area) string {
 func (d *deck) callout(id int, c *loomv1.Callout, a area) string {
 	colors := calloutColors[c.Kind]
 	return fmt.Sprintf(`<p:sp><p:nvSpPr><p:cNvPr id="%d" name="Callout %d"/><p:cNvSpPr txBox="1"/><p:nvPr/></p:nvSpPr><p:spPr>%s<a:prstGeom prst="rect"><a:avLst/></a:prstGeom><a:solidFill><a:srgbClr val="%s"/></a:solidFill><a:ln w="12700"><a:solidFill><a:srgbClr val="%s"/></a:solidFill></a:ln></p:spPr>`, id, id, place(a), colors[1], colors[0]) +
-		`<p:txBody><a:bodyPr wrap="square" anchor="ctr"><a:normAutofit/></a:bodyPr><a:p><a:r><a:rPr lang="en" sz="1600" b="1"><a:solidFill><a:srgbClr val="` + colors[0] + `"/></a:solidFill></a:rPr><a:t>` + esc(d.style.labels.callouts[c.Kind]) + `: </a:t></a:r>` +
+		`<p:txBody><a:bodyPr wrap="square" anchor="ctr"><a:normAutofit/></a:bodyPr><a:p><a:r><a:rPr lang="en" sz="1600" b="1"><a:solidFill><a:srgbClr val="` + colors[0] + `"/></a:solidFill>` + bodyType + `</a:rPr><a:t>` + esc(d.style.labels.callouts[c.Kind]) + `: </a:t></a:r>` +
 		d.runs(manuscript.Inline(c.Text), ` sz="1600"`) + `</a:p></p:txBody></p:sp>`
 }
 

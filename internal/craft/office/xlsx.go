@@ -20,7 +20,7 @@ import (
 
 // numberFormats are the formats of cells as workbooks write them.
 var numberFormats = map[string]string{
-	"text": "@", "integer": "#,##0", "number": "#,##0.00", "percent": "0.0%", "date": "yyyy-mm-dd",
+	"text": "@", "integer": "#,##0", "number": "#,##0.00", "percent": "0.0%", finePercent: "0.00%", "date": "yyyy-mm-dd",
 	"usd": `"$"#,##0.00`, "eur": `#,##0.00\ "€"`, "gbp": `"£"#,##0.00`,
 }
 
@@ -283,7 +283,7 @@ func (x *workbook) column(page *loomv1.SheetPage, g *grid, j int, header string,
 	if err = firstError(err, f.SetCellStr(name, at, header), f.SetCellStyle(name, at, at, head)); err != nil {
 		return err
 	}
-	format := g.Formats[header]
+	format := g.format(j)
 	body, err := x.look("body"+format, func() *excelize.Style { return x.cellStyle(format, false) })
 	if err != nil {
 		return err
@@ -371,7 +371,7 @@ func (x *workbook) formula(page *loomv1.SheetPage, g *grid, header string) (func
 func (x *workbook) total(name string, g *grid, j, from, to int) error {
 	header := g.Headers[j]
 	at := fmt.Sprintf("%s%d", letters(j), to+1)
-	id, err := x.look("total"+g.Formats[header], func() *excelize.Style { return x.cellStyle(g.Formats[header], true) })
+	id, err := x.look("total"+g.format(j), func() *excelize.Style { return x.cellStyle(g.format(j), true) })
 	if err = firstError(err, x.file.SetCellStyle(name, at, at, id)); err != nil {
 		return err
 	}
