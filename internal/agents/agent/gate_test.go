@@ -199,3 +199,39 @@ func TestREAL04_WhatRefusedTheOutcomeIsTold(t *testing.T) {
 		t.Errorf("its checks are %v, and work names only those that passed: the project would refuse it", out.Checks)
 	}
 }
+
+// TestREAL04_ARedBaseIsToldFromARedChange has a check that fails on the target branch
+// already, and one that fails with the change alone: who decides how to go on is told which
+// it is, where the agent gives up and where the candidate is verified.
+func TestREAL04_ARedBaseIsToldFromARedChange(t *testing.T) {
+	longtest.Skip(t)
+	for _, tt := range []struct{ name, check, want string }{
+		{"red already", "test -f never.txt", "without the change too (exit 1)"},
+		{"red with the change", "test ! -f b.txt", "without the change"},
+	} {
+		b := newBench(t, func(r *model.Request) (*model.Response, error) {
+			if answers(r) == 0 {
+				return says(call("file_write", map[string]any{"path": "b.txt", "content": "two\n"})), nil
+			}
+			return finish("success"), nil
+		})
+		br := brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+		made := b.must(br)
+		commit := brief("engineering-manager", loomv1.NodeKind_NODE_KIND_COMMIT)
+		commit.Execution.Change, b.seat.token = made.Change, 7
+		candidate := b.must(commit)
+		b.seat.turn = nil
+		check := brief("qa-engineer", loomv1.NodeKind_NODE_KIND_VERIFY)
+		check.Execution.Candidate, check.Execution.Checks = candidate.Candidate, []string{tt.check}
+		if out := b.must(check); !strings.HasSuffix(out.Summary, tt.want) || strings.Contains(out.Summary, "too") != strings.Contains(tt.want, "too") {
+			t.Errorf("%s, verified: %q, want it to end in %q", tt.name, out.Summary, tt.want)
+		}
+		b.seat.turn = nil
+		br = brief("backend-engineer", loomv1.NodeKind_NODE_KIND_UNSPECIFIED)
+		br.Execution.Checks = []string{tt.check}
+		out := b.must(br)
+		if out.Status == loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || !strings.Contains(out.Notes, tt.want) || strings.Contains(out.Notes, "change too") != strings.Contains(tt.want, "too") {
+			t.Errorf("%s, given up: %v %q\n%s", tt.name, out.Status, out.Summary, out.Notes)
+		}
+	}
+}

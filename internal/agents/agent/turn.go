@@ -200,7 +200,17 @@ func (r *run) stopped(ctx context.Context, s turn.Stop) (*loomv1.Outcome, error)
 	}
 	out.Notes = text(lastLines(printed(output), tailLines, tailBytes))
 	if command := commandOf(s.Gate.Call); command != "" {
-		out.Notes = text(fmt.Sprintf("%q was run on what was made:\n", cut(command, turn.MaxSummary/4))) + out.Notes
+		without := ""
+		if r.tree != nil && s.Gate.Call.Tool == "shell" {
+			if without, err = r.onBase(ctx, r.tree.Base(), command); err != nil {
+				return nil, err
+			}
+		}
+		if without != "" {
+			out.Summary = text(cut(out.Summary+"; "+without, turn.MaxSummary/4))
+			without = "; " + without
+		}
+		out.Notes = text(fmt.Sprintf("%q was run on what was made%s:\n", cut(command, turn.MaxSummary/4), without)) + out.Notes
 	}
 	return out, nil
 }

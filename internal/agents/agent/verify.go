@@ -83,14 +83,22 @@ func lastLines(s string, n, bytes int) string {
 	return ending(s, bytes)
 }
 
-// failedCheck is the outcome of a verification whose check has failed: the change
-// is at fault, and who mends it is told the end of what the check printed.
-func (j *job) failedCheck(ctx context.Context, failed *loomv1.CheckRun, all []*loomv1.CheckRun) (*loomv1.Outcome, error) {
-	output, err := j.Blobs.Get(ctx, failed.Output)
+// failedCheck is the outcome of a verification whose check has failed: who mends the
+// change is told the end of what the check printed, and whether it fails without the
+// change, too.
+func (r *run) failedCheck(ctx context.Context, failed *loomv1.CheckRun, all []*loomv1.CheckRun) (*loomv1.Outcome, error) {
+	output, err := r.Blobs.Get(ctx, failed.Output)
 	if err != nil {
 		return nil, err
 	}
-	out := j.failure(fault.New("verify/failed", "%q exited with %d on the candidate", failed.Command, failed.ExitCode), "change")
+	without, err := r.onBase(ctx, r.brief.Execution.Candidate.GetBase(), failed.Command)
+	if err != nil {
+		return nil, err
+	}
+	if without != "" {
+		without = "; " + without
+	}
+	out := r.failure(fault.New("verify/failed", "%q exited with %d on the candidate%s", failed.Command, failed.ExitCode, without), "change")
 	out.Notes, out.Checks = text(lastLines(printed(string(output)), tailLines, tailBytes)), all
 	return out, nil
 }
