@@ -51,6 +51,34 @@ func TestHUM_WhatIsSaidIsHeardOnce(t *testing.T) {
 	}
 }
 
+// TestHUM01_WhatNobodyHasHeardIsToldAtTheEnd says something to work that ends before an agent
+// hears it, as where its last attempt is ending already: the end tells so, and is silent
+// about what was heard.
+func TestHUM01_WhatNobodyHasHeardIsToldAtTheEnd(t *testing.T) {
+	d := newDesk(t)
+	x := d.report().Execution
+	b, who := d.claim("qa-engineer")
+	d.ok(told(x, "m1", "look at rounding"))
+	start := turn.StartedFact(&loomv1.TurnStarted{Model: "m"})
+	said := d.ok(recordOf(b, who, start)).GetDone().GetSaid()
+	d.ok(recordOf(b, who, hears(said[0])))
+	for _, text := range []string{"or at currencies", "keep the constant"} {
+		d.ok(told(x, text, text))
+	}
+	if err := d.present(ceo, d.sign(&loomv1.Approval{}, 0, closes(x, "enough"))); err != nil {
+		t.Fatal(err)
+	}
+	var ended *loomv1.ExecutionEnded
+	for _, e := range d.events {
+		if f := e.GetExecutionEnded(); f != nil {
+			ended = f
+		}
+	}
+	if want := `nobody has heard "keep the constant", and 1 said before`; ended.GetUnheard() != want {
+		t.Errorf("the end of the execution says %q, want %q", ended.GetUnheard(), want)
+	}
+}
+
 func TestHUM_WhoMaySayWhat(t *testing.T) {
 	d := newDesk(t)
 	x := d.report().Execution

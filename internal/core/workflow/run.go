@@ -323,7 +323,7 @@ func (r Run) end(status loomv1.ExecutionStatus, reason string) error {
 		return err
 	}
 	return r.Emit(&loomv1.Event{Fact: &loomv1.Event_ExecutionEnded{
-		ExecutionEnded: &loomv1.ExecutionEnded{Status: status, Reason: reason},
+		ExecutionEnded: &loomv1.ExecutionEnded{Status: status, Reason: reason, Unheard: leftUnheard(r.X)},
 	}})
 }
 

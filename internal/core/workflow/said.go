@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"fmt"
 	"slices"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -19,6 +20,22 @@ func Unheard(x *loomv1.Execution, node string) []*loomv1.Said {
 		}
 	}
 	return list
+}
+
+// unheardBytes is how much of the newest message that nobody has heard is told.
+const unheardBytes = 200
+
+// leftUnheard says in words what nobody has heard of what was said to an execution.
+func leftUnheard(x *loomv1.Execution) string {
+	left := slices.DeleteFunc(slices.Clone(x.GetSaid()), wasHeard)
+	if len(left) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("nobody has heard %q", cut(left[len(left)-1].Text, unheardBytes))
+	if more := len(left) - 1; more > 0 {
+		text += fmt.Sprintf(", and %d said before", more)
+	}
+	return text
 }
 
 // SaidBy returns the message with an id, or nil.

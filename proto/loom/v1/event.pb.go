@@ -5101,9 +5101,12 @@ func (x *ApprovalLapsed) GetReason() string {
 
 // ExecutionEnded ends an execution.
 type ExecutionEnded struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Status        ExecutionStatus        `protobuf:"varint,1,opt,name=status,proto3,enum=loom.v1.ExecutionStatus" json:"status,omitempty"`
-	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Status ExecutionStatus        `protobuf:"varint,1,opt,name=status,proto3,enum=loom.v1.ExecutionStatus" json:"status,omitempty"`
+	Reason string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What was said to it and no agent has heard, in words; empty for nothing. The
+	// last attempt may have been ending when it was said.
+	Unheard       string `protobuf:"bytes,3,opt,name=unheard,proto3" json:"unheard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5148,6 +5151,13 @@ func (x *ExecutionEnded) GetStatus() ExecutionStatus {
 func (x *ExecutionEnded) GetReason() string {
 	if x != nil {
 		return x.Reason
+	}
+	return ""
+}
+
+func (x *ExecutionEnded) GetUnheard() string {
+	if x != nil {
+		return x.Unheard
 	}
 	return ""
 }
@@ -6983,7 +6993,7 @@ var File_loom_v1_event_proto protoreflect.FileDescriptor
 
 const file_loom_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\x95h\n" +
+	"\x13loom/v1/event.proto\x12\aloom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\x1a\x1aloom/v1/conversation.proto\x1a\x11loom/v1/cut.proto\x1a\x12loom/v1/fact.proto\x1a\x13loom/v1/graph.proto\x1a\x12loom/v1/keys.proto\x1a\x12loom/v1/lock.proto\x1a\x12loom/v1/mail.proto\x1a\x14loom/v1/memory.proto\x1a\x18loom/v1/permission.proto\x1a\x15loom/v1/project.proto\x1a\x15loom/v1/session.proto\x1a\x16loom/v1/staffing.proto\x1a\x18loom/v1/submission.proto\x1a\x15loom/v1/toolkit.proto\x1a\x12loom/v1/turn.proto\x1a\x16loom/v1/workflow.proto\"\xa5h\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -7063,9 +7073,9 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x0fexecution_moved\x184 \x01(\v2\x17.loom.v1.ExecutionMovedBE\x8a\xb5\x18A\n" +
 	"\x01\x02\x1a<{about}: execution {execution} moved to {.to}{.reason after}H\x00R\x0eexecutionMoved\x12\x7f\n" +
 	"\x0eexecution_told\x185 \x01(\v2\x16.loom.v1.ExecutionToldB>\x8a\xb5\x18:\n" +
-	"\x01\x02\x1a5{about}: {who} says to who works on it{.said.text in}H\x00R\rexecutionTold\x12\x82\x01\n" +
-	"\x0fexecution_ended\x186 \x01(\v2\x17.loom.v1.ExecutionEndedB>\x8a\xb5\x18:\n" +
-	"\x02\x02\a\x1a4{about}: execution {execution} {.status}{.reason in}H\x00R\x0eexecutionEnded\x12B\n" +
+	"\x01\x02\x1a5{about}: {who} says to who works on it{.said.text in}H\x00R\rexecutionTold\x12\x92\x01\n" +
+	"\x0fexecution_ended\x186 \x01(\v2\x17.loom.v1.ExecutionEndedBN\x8a\xb5\x18J\n" +
+	"\x02\x02\a\x1aD{about}: execution {execution} {.status}{.reason in}{.unheard after}H\x00R\x0eexecutionEnded\x12B\n" +
 	"\fedge_settled\x187 \x01(\v2\x14.loom.v1.EdgeSettledB\a\x8a\xb5\x18\x03\n" +
 	"\x01\x02H\x00R\vedgeSettled\x12B\n" +
 	"\fnode_skipped\x188 \x01(\v2\x14.loom.v1.NodeSkippedB\a\x8a\xb5\x18\x03\n" +
@@ -7451,10 +7461,11 @@ const file_loom_v1_event_proto_rawDesc = "" +
 	"\x05spent\x18\x03 \x01(\tR\x05spent\"D\n" +
 	"\x0eApprovalLapsed\x12\x1a\n" +
 	"\bapproval\x18\x01 \x01(\tR\bapproval\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"Z\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"t\n" +
 	"\x0eExecutionEnded\x120\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x18.loom.v1.ExecutionStatusR\x06status\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"Q\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
+	"\aunheard\x18\x03 \x01(\tR\aunheard\"Q\n" +
 	"\x0eChangeProposed\x12'\n" +
 	"\x06change\x18\x01 \x01(\v2\x0f.loom.v1.ChangeR\x06change\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"A\n" +
