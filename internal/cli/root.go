@@ -133,7 +133,7 @@ func root(c *console.Console) *cobra.Command {
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { console.Help(cmd, c.Out) })
 	root.SetHelpCommand(c.Helper())
 	root.SetFlagErrorFunc(console.BadFlag)
-	root.PersistentFlags().StringVar(&c.Data, "data", "", "`DIR` of the host (default: $LOOM_DATA, "+console.Tilde(host.DefaultData())+")")
+	root.PersistentFlags().StringVar(&c.Data, "data", "", "`DIR` of the host (default: $LOOM_DATA, "+defaultData()+")")
 	root.PersistentFlags().StringVar(&c.Creds, "creds", "", "credentials `FILE`, for a host elsewhere (default: $LOOM_CREDS)")
 	root.PersistentFlags().StringVar(&c.URL, "nats", "", "`URL` of that host (default: what the credentials say)")
 	root.PersistentFlags().BoolVar(&c.JSON, "json", false, "print JSON, one value a line")
@@ -183,4 +183,13 @@ func root(c *console.Console) *cobra.Command {
 	)
 	completeAll(c, root)
 	return root
+}
+
+// defaultData is the data directory of this user's host, as help names it.
+func defaultData() string {
+	dir, err := host.DefaultData()
+	if err != nil {
+		return "none, as HOME is not set"
+	}
+	return console.Tilde(dir)
 }

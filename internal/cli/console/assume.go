@@ -16,8 +16,7 @@ func (a *Console) Assume(settings config.Layer, host *pflag.FlagSet) error {
 			*into = s.Values[0]
 		}
 	}
-	a.defaults()
-	var errs []*fault.Error
+	errs := fault.All(a.defaults())
 	host.VisitAll(func(f *pflag.Flag) { errs = append(errs, fault.All(a.settle(host, f))...) })
 	return fault.Join(append(append(errs, fault.All(a.checkSecrets())...), fault.All(a.readRoles())...))
 }

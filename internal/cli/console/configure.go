@@ -88,7 +88,7 @@ func (a *Console) Configure(cmd *cobra.Command) error {
 	path := cmd.CommandPath()
 	a.flags = cmd.Flags()
 	if slices.ContainsFunc(unconfigured, func(c string) bool { return path == "loom "+c }) {
-		a.defaults()
+		_ = a.defaults() // these need none
 		return nil
 	}
 	whole := slices.Contains(configured, path)
@@ -132,7 +132,9 @@ func (a *Console) Configure(cmd *cobra.Command) error {
 			err = a.settle(cmd.Flags(), f)
 		}
 	})
-	a.defaults()
+	if none := a.defaults(); err == nil && a.Creds == "" && !strings.HasPrefix(path, "loom role ") {
+		err = none // a host elsewhere needs no directory here, nor does who only looks at files
+	}
 	if err == nil && (path == "loom up" || path == commandRun) {
 		err = a.checkSecrets()
 	}

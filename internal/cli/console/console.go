@@ -91,13 +91,15 @@ func (a *Console) Fail(err error) {
 	}
 }
 
-func (a *Console) defaults() {
+// defaults names the data directory where nobody has.
+func (a *Console) defaults() (err error) {
 	if a.Data == "" {
 		a.Data = os.Getenv("LOOM_DATA")
 	}
 	if a.Data == "" {
-		a.Data = host.DefaultData()
+		a.Data, err = host.DefaultData()
 	}
+	return err
 }
 
 // Tilde is a path with ~ in the place of the home directory.

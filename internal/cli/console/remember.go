@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +26,13 @@ func (a *Console) rememberedIn(flags *pflag.FlagSet, c *config.Config) (string, 
 	if said := c.Get("data"); dir == "" && len(said) > 0 {
 		dir = said[0].Values[0]
 	}
-	path, err := filepath.Abs(filepath.Join(cmp.Or(dir, host.DefaultData()), config.RememberedName))
+	if dir == "" {
+		var err error
+		if dir, err = host.DefaultData(); err != nil {
+			return "", nil //nolint:nilerr // there is none; whoever needs the directory is told
+		}
+	}
+	path, err := filepath.Abs(filepath.Join(dir, config.RememberedName))
 	if err != nil {
 		return "", err
 	}

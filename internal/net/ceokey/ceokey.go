@@ -43,7 +43,7 @@ type Key struct {
 func DefaultPath() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", fault.New("data/permissions", "no configuration directory for the CEO's key: %s", err)
+		return "", fault.New("data/permissions", "no configuration directory for the CEO's key: %s", err).Want("--key FILE, or XDG_CONFIG_HOME or HOME set")
 	}
 	return filepath.Join(dir, "loom", "ceo.nk"), nil
 }
