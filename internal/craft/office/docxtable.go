@@ -175,7 +175,7 @@ func (d *wordFile) styles() string {
 	add("ListNumber", "List Number", "Normal", "", "", "")
 	add("Quote", "Quote", "Normal", "", `<w:pBdr><w:left w:val="single" w:sz="12" w:space="8" w:color="BFBFBF"/></w:pBdr><w:ind w:left="360" w:right="360"/>`, `<w:i/>`+color("595959"))
 	add("Code", "Code", "Normal", "", `<w:keepLines/><w:shd w:val="clear" w:color="auto" w:fill="F4F4F4"/><w:spacing w:line="240" w:lineRule="auto"/>`, font("Consolas")+size(half*9/10))
-	add("Callout", "Callout", "Normal", "BodyText", `<w:keepLines/><w:spacing w:before="120" w:after="160"/><w:ind w:left="240" w:right="240"/>`, "")
+	add("Callout", "Callout", "Normal", "BodyText", `<w:keepLines/><w:spacing w:before="120" w:after="160"/><w:ind w:left="160"/>`, "")
 	add("Source", "Source", "Normal", "", `<w:ind w:left="360" w:hanging="360"/>`, size(half*9/10))
 	add("Figure", "Figure", "Normal", "Caption", `<w:keepNext/><w:spacing w:before="160" w:after="60"/>`, "")
 	add("TableText", "Table Text", "Normal", "", `<w:spacing w:after="0" w:line="240" w:lineRule="auto"/>`, size(half*9/10))

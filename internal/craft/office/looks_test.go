@@ -1,6 +1,9 @@
 package office
 
 import (
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -77,3 +80,62 @@ func TestDOC06_SlidesLookAsTheirDocument(t *testing.T) {
 		t.Error("texts of the layout do not begin where tables do")
 	}
 }
+
+// What is on a slide ends above its foot, however long its cells are; no row is lost, and
+// the parts of a table are about as full as each other.
+func TestDOC06_TablesStayOnTheirSlides(t *testing.T) {
+	long := strings.Repeat("what a cell says that goes over lines ", 6)
+	for name, tt := range map[string]struct {
+		rows   int
+		cell   string
+		slide  *loomv1.Slide
+		slides int
+	}{
+		"short cells":     {36, "short", &loomv1.Slide{}, 4},
+		"long cells":      {9, long, &loomv1.Slide{}, 0},
+		"beside bullets":  {9, long, &loomv1.Slide{Bullets: []string{"a", "b"}}, 0},
+		"above a callout": {8, long, &loomv1.Slide{Callouts: []*loomv1.Callout{{Kind: "note", Text: long}, {Kind: "note", Text: long}}}, 0},
+	} {
+		table := &loomv1.SpecTable{Headers: []string{"Number", "What", "Why"}}
+		for i := range tt.rows {
+			table.Rows = append(table.Rows, listOf(float64(i), tt.cell, tt.cell))
+		}
+		s := tt.slide
+		s.Id, s.Heading, s.Table = "a", "A", table
+		files := unzip(t, render(t, "slides", &loomv1.PresentationSpec{Version: "0.1", Title: "T", Slides: []*loomv1.Slide{s}}, "pptx").Data)
+		var rows []int
+		for file, data := range files {
+			if !strings.HasPrefix(file, "ppt/slides/slide") || !strings.Contains(string(data), "<a:tbl>") {
+				continue
+			}
+			trs := parseXML(t, data).all("tr")
+			rows = append(rows, len(trs)-1)
+			high, last := 0, 0
+			for _, m := range rowHigh.FindAllStringSubmatch(string(data), -1) {
+				last, _ = strconv.Atoi(m[1])
+				high += last
+			}
+			end := slideEnd
+			for _, c := range s.Callouts {
+				if strings.Contains(string(data), "Callout") {
+					end -= calloutHigh(c) + slideGap/3
+				}
+			}
+			if slideTop+high > end {
+				t.Errorf("%s: a table of %d rows ends at %d, and there is room to %d", name, len(trs)-1, slideTop+high, end)
+			}
+		}
+		all := 0
+		for _, n := range rows {
+			all += n
+		}
+		if all != tt.rows || tt.slides > 0 && len(rows) != tt.slides || len(rows) < 2 || slices.Max(rows) > mostRows {
+			t.Errorf("%s: %d rows on slides of %v", name, all, rows)
+		}
+		if tt.cell == "short" && slices.Max(rows)-slices.Min(rows) > 1 {
+			t.Errorf("%s: slides have %v rows", name, rows)
+		}
+	}
+}
+
+var rowHigh = regexp.MustCompile(`<a:tr h="([0-9]+)"`)

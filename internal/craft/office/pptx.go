@@ -176,35 +176,16 @@ func (d *deck) slides() error {
 // many callouts.
 func split(s *loomv1.Slide) (list []*loomv1.Slide) {
 	const beside, alone = 2, 6 // callouts
+	rest := s.Callouts[min(beside, len(s.Callouts)):]
+	if len(rest) > 0 {
+		s = proto.CloneOf(s)
+		s.Callouts = s.Callouts[:beside]
+	}
 	list = splitTable(s)
-	if most := beside; len(s.Callouts) > most {
-		rest := s.Callouts[most:]
-		list[0] = proto.CloneOf(list[0])
-		list[0].Callouts = s.Callouts[:most]
-		for len(rest) > 0 {
-			n := min(alone, len(rest))
-			list = append(list, &loomv1.Slide{Id: s.Id, Heading: fmt.Sprintf("%s (%d)", s.Heading, len(list)+1), Callouts: rest[:n]})
-			rest = rest[n:]
-		}
-	}
-	return list
-}
-
-func splitTable(s *loomv1.Slide) (list []*loomv1.Slide) {
-	if s.Table == nil || len(s.Table.Rows) <= mostRows || len(s.Table.Merges) > 0 {
-		return []*loomv1.Slide{s}
-	}
-	rows := s.Table.Rows
-	for n := 1; len(rows) > 0; n++ {
-		t := &loomv1.SpecTable{Caption: s.Table.Caption, Headers: s.Table.Headers, Formats: s.Table.Formats, Aggregates: s.Table.Aggregates, Rows: rows[:min(mostRows, len(rows))]}
-		if rows = rows[len(t.Rows):]; len(rows) == 0 {
-			t.Totals, t.Note = s.Table.Totals, s.Table.Note
-		}
-		x := &loomv1.Slide{Id: s.Id, Heading: fmt.Sprintf("%s (%d)", s.Heading, n), Table: t}
-		if n == 1 {
-			x.Heading, x.Layout, x.Body, x.Bullets, x.Right, x.Callouts, x.Notes = s.Heading, s.Layout, s.Body, s.Bullets, s.Right, s.Callouts, s.Notes
-		}
-		list = append(list, x)
+	for len(rest) > 0 {
+		n := min(alone, len(rest))
+		list = append(list, &loomv1.Slide{Id: s.Id, Heading: fmt.Sprintf("%s (%d)", s.Heading, len(list)+1), Callouts: rest[:n]})
+		rest = rest[n:]
 	}
 	return list
 }
@@ -254,10 +235,7 @@ func (d *deck) content(s *loomv1.Slide, pictures []*picture) error {
 	shapes := titleShape("title", s.Heading)
 	id := 10
 	for i := len(s.Callouts) - 1; i >= 0; i-- {
-		high := 520000
-		if len([]rune(s.Callouts[i].Text)) > 110 {
-			high = 800000
-		}
+		high := calloutHigh(s.Callouts[i])
 		rest.high -= high + slideGap/3
 		shapes += d.callout(id, s.Callouts[i], area{rest.x, rest.y + rest.high + slideGap/3, rest.wide, high})
 		id++

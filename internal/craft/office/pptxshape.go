@@ -145,17 +145,18 @@ func (d *deck) table(id int, t *loomv1.SpecTable, a area) string {
 	if g.total {
 		rows++
 	}
-	points := 16
-	if rows > 7 || len(g.Headers) > 5 || a.wide < inner*2/3 {
-		points = 12
+	points := g.points(rows, a.wide, a.high)
+	heights := g.rowHeights(points, a.wide)
+	if sum(heights) > a.high {
+		d.lacks("pptx has a table that is higher than its slide")
 	}
-	if len(g.Headers) > 8 {
-		points = 10
+	left := max(min((a.high-sum(heights))/len(heights), points*pointUnits*6/5), 0) // a line at most for each
+	for i := range heights {
+		heights[i] += left
 	}
-	high := min(a.high/rows, points*pointUnits*24/10)
 	var b strings.Builder
 	fmt.Fprintf(&b, `<p:graphicFrame><p:nvGraphicFramePr><p:cNvPr id="%d" name="Table %d" descr="%s"/><p:cNvGraphicFramePr><a:graphicFrameLocks noGrp="1"/></p:cNvGraphicFramePr><p:nvPr/></p:nvGraphicFramePr><p:xfrm><a:off x="%d" y="%d"/><a:ext cx="%d" cy="%d"/></p:xfrm>`,
-		id, id, esc(t.Caption), a.x, a.y, a.wide, high*rows)
+		id, id, esc(t.Caption), a.x, a.y, a.wide, sum(heights))
 	b.WriteString(`<a:graphic><a:graphicData uri="http://schemas.openxmlformats.org/drawingml/2006/table"><a:tbl><a:tblPr firstRow="1"/><a:tblGrid>`)
 	for _, share := range g.weights(lettersIn(float64(a.wide)/pointUnits, float64(points))) {
 		fmt.Fprintf(&b, `<a:gridCol w="%d"/>`, int(share*float64(a.wide)))
@@ -180,7 +181,11 @@ func (d *deck) table(id int, t *loomv1.SpecTable, a area) string {
 		}
 		fmt.Fprintf(&b, `<a:tc%s><a:txBody><a:bodyPr/><a:p><a:pPr algn="%s"/>%s</a:p></a:txBody><a:tcPr marT="30480" marB="30480" anchor="ctr">%s<a:solidFill><a:srgbClr val="%s"/></a:solidFill></a:tcPr></a:tc>`, span, side, content, border, fill)
 	}
-	begin := func() { fmt.Fprintf(&b, `<a:tr h="%d">`, high) }
+	at := 0
+	begin := func() {
+		fmt.Fprintf(&b, `<a:tr h="%d">`, heights[at])
+		at++
+	}
 	begin()
 	for j, h := range g.Headers {
 		cell(h, "FFFFFF", d.style.primary, "", true, g.right[j])
