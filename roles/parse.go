@@ -240,6 +240,12 @@ func (c *checker) model() {
 	}
 }
 
+// The fewest and the most tokens that a model may be given for reasoning.
+const (
+	MinThinking = 256
+	MaxThinking = 128_000
+)
+
 // efforts are the words of Thinking.Effort.
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
@@ -266,7 +272,7 @@ func (c *checker) numbers() {
 	c.within(r.Limits.Tokens, 1, 1e12, "limits", "tokens")
 	c.within(r.Limits.MicroUSD, 1, 1e15, "limits", "micro_usd")
 	c.within(int64(r.Architect), 1, 3, "architect")
-	c.within(int64(r.Thinking.Tokens), 256, 128_000, "thinking", "tokens")
+	c.within(int64(r.Thinking.Tokens), MinThinking, MaxThinking, "thinking", "tokens")
 	c.within(int64(r.Context.Window), 8192, 1e8, "context", "window")
 	c.within(int64(r.Context.System), 1024, 1e5, "context", "system")
 	c.within(int64(r.Context.Decisions), 1, 1e5, "context", "decisions")

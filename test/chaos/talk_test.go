@@ -39,6 +39,7 @@ const (
 type listener struct {
 	mu    sync.Mutex
 	asked map[[2]int]int // by word and half, 1 or 2
+	wrong []string       // requests that reason in another way than was set
 	keep  [2]int         // the half that is not answered until it is let go
 	came  chan struct{}  // closed when it is asked for
 	free  chan struct{}
@@ -48,6 +49,9 @@ var (
 	spoken = regexp.MustCompile(`word (\d+) of the talk`)
 	keeps  = regexp.MustCompile(`kiln(\d+) clay`)
 )
+
+// efforts are how much the model is to reason, from one word to the next.
+var efforts = []string{"low", "high", "max"}
 
 // hold keeps a half of a turn from being answered, and returns what is closed once it is
 // asked for.
@@ -100,6 +104,9 @@ func (l *listener) answer(r *model.Request) modeltest.Reply {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if r.Thinking.Effort != efforts[word%len(efforts)] {
+		l.wrong = append(l.wrong, fmt.Sprintf("word %d with %q", word, r.Thinking.Effort))
+	}
 	l.asked[half]++
 	if half == l.keep && l.free != nil {
 		if l.asked[half] == 1 {
@@ -120,7 +127,7 @@ type talkRun struct {
 // TestHUM02_MEM01_AConversationOutlivesKillNine holds a conversation with a host that is
 // killed at moments of its turns. Each word of the person is heard once and answered once,
 // what the lead does about it is done once, and no answer of the model that was recorded is
-// asked for again.
+// asked for again; how much it is to reason is switched between words, and holds over kills.
 func TestHUM02_MEM01_AConversationOutlivesKillNine(t *testing.T) {
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
@@ -155,6 +162,9 @@ func TestHUM02_MEM01_AConversationOutlivesKillNine(t *testing.T) {
 // person does not know whether it was heard.
 func (r *talkRun) turn(word int, m cutIn, later time.Duration) {
 	r.t.Helper()
+	r.said(fmt.Sprint("set ", word), &loomv1.ConverseRequest{Conversation: r.id, Verb: &loomv1.ConverseRequest_Set{Set: &loomv1.ConversationSettings{
+		Thinking: efforts[word%len(efforts)],
+	}}})
 	var came <-chan struct{}
 	switch m {
 	case atCall:
@@ -257,6 +267,9 @@ func (r *talkRun) judge(words int) {
 	r.t.Helper()
 	c := r.host.client()
 	defer c.Close()
+	if len(r.lead.wrong) > 0 {
+		r.t.Errorf("the model was not asked to reason as was set: %v", r.lead.wrong)
+	}
 	told, answered, memory := "", "", ""
 	numbers, answers := "", ""
 	for word := 1; word <= words; word++ {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loomrun/loom/internal/agents/model"
 	"github.com/loomrun/loom/internal/agents/tool"
+	"github.com/loomrun/loom/internal/core/conversation"
 	"github.com/loomrun/loom/internal/core/turn"
 	"github.com/loomrun/loom/internal/place/repomap"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
@@ -46,10 +47,18 @@ func (j *job) output() int { return cmp.Or(j.role.Context.Output, 4096) + j.thin
 // shown is how many bytes of one result the model is shown.
 func (j *job) shown() int { return bytesOf(cmp.Or(j.role.Context.Result, 10_000)) }
 
-// thinking is how the model reasons: as the role's file says, and at a step with the tokens
+// thinking is how the model reasons: as the role's file says, in a conversation as people
+// have set it, if the model takes that, and at a step with the tokens
 // that its tempo has for it, if the model takes them.
 func (j *job) thinking() model.Thinking {
 	t := model.Thinking(j.role.Thinking)
+	if words := j.brief.Execution.GetConversation().GetThinking(); words != "" {
+		effort, tokens, err := conversation.Thinking(words)
+		if as := (model.Thinking{Effort: effort, Tokens: tokens}); err == nil && model.CanThink(j.model(), as) == nil {
+			return as
+		}
+		return t
+	}
 	l := j.brief.Step.GetRun().GetLimits()
 	if l == nil {
 		return t

@@ -108,6 +108,7 @@ func showText(w io.Writer, v *loomv1.Conversation) {
 	if t := v.GetSettings().GetModelTier(); t > 0 {
 		row("tier", fmt.Sprint(t))
 	}
+	row("thinking", v.GetSettings().GetThinking())
 	row("process", v.GetSettings().GetProcess())
 	row("said", fmt.Sprintf("%s, %d answered", console.Count(int(v.Messages), "message"), v.Replies))
 	row("opened", console.Stamp(v.OpenedAt))

@@ -38,6 +38,7 @@ func slashes() []slash {
 		{"export", "FILE", "write it as Markdown", (*talk).export},
 		{"mode", "ask|plan|act", "what the lead may do from now on", (*talk).mode},
 		{"model", "1|2|3|role", "the model's tier from the next answer on", (*talk).model},
+		{"thinking", "EFFORT|TOKENS|role", "how much the model reasons, from the next answer on", (*talk).thinking},
 		{"process", "NAME", "by which work is begun where nothing else is said", (*talk).process},
 		{"stop", "", "break off what the lead does (Ctrl-C at a terminal)", (*talk).stop},
 		{"close", "", "end the conversation for good", (*talk).closeIt},
@@ -60,7 +61,7 @@ func (t *talk) command(ctx context.Context, line string) error {
 
 func (t *talk) help(context.Context, string) error {
 	for _, s := range slashes() {
-		fmt.Fprintf(t.out, "  /%-22s %s\n", strings.TrimSpace(s.name+" "+s.args), s.about)
+		fmt.Fprintf(t.out, "  /%-27s %s\n", strings.TrimSpace(s.name+" "+s.args), s.about)
 	}
 	return nil
 }
@@ -234,6 +235,13 @@ func (t *talk) model(ctx context.Context, word string) error {
 		return fault.New("usage/argument", "not a tier of models").At("/model").Got(word).Want("1, 2 or 3 (the strongest), or role")
 	}
 	return t.set(ctx, &loomv1.ConversationSettings{ModelTier: uint32(tier)})
+}
+
+func (t *talk) thinking(ctx context.Context, words string) error {
+	if words == "" {
+		return fault.New("usage/argument", "not said how much").At("/thinking").Want("/thinking EFFORT, TOKENS or role; /show says what holds")
+	}
+	return t.set(ctx, &loomv1.ConversationSettings{Thinking: words})
 }
 
 func (t *talk) process(ctx context.Context, name string) error {

@@ -9,6 +9,7 @@ package conversation
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/suggest"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
+	"github.com/loomrun/loom/roles"
 )
 
 // Limits, in bytes unless said otherwise.
@@ -28,6 +30,8 @@ const (
 
 	// RoleTier is the tier by which a change goes back to the model of the lead's role.
 	RoleTier = 4
+	// RoleThinking is the word by which a change goes back to how the role reasons.
+	RoleThinking = "role"
 )
 
 // Ask, Plan and Act are the modes, by their short names.
@@ -143,10 +147,32 @@ func Change(old, change *loomv1.ConversationSettings) (*loomv1.ConversationSetti
 	case t > 0:
 		next.ModelTier = t
 	}
+	switch t := change.GetThinking(); {
+	case t == RoleThinking:
+		next.Thinking = ""
+	case t != "":
+		if _, _, err := Thinking(t); err != nil {
+			errs = append(errs, fault.From(err))
+		}
+		next.Thinking = t
+	}
 	if p := change.GetProcess(); p != "" {
 		next.Process = p
 	}
 	return next, fault.Join(errs)
+}
+
+// Thinking reads how the lead's model is to reason: a word for how much, or the tokens that
+// there are for it. It refuses with conversation/invalid.
+func Thinking(t string) (effort string, tokens int, err error) {
+	if slices.Contains(roles.Efforts(), t) {
+		return t, 0, nil
+	}
+	if n, err := strconv.Atoi(t); err == nil && n >= roles.MinThinking && n <= roles.MaxThinking && strconv.Itoa(n) == t {
+		return "", n, nil
+	}
+	return "", 0, fault.New("conversation/invalid", "no way to reason").At("thinking").Got(t).
+		Want("%s, %s, or %d to %d tokens", strings.Join(roles.Efforts(), ", "), RoleThinking, roles.MinThinking, roles.MaxThinking)
 }
 
 // CheckText refuses what is nothing to say, or too much.

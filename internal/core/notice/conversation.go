@@ -17,5 +17,5 @@ func conversed(e *loomv1.Event) string {
 	if s.ModelTier > 0 {
 		text += fmt.Sprintf(", with a model of tier %d", s.ModelTier)
 	}
-	return text + after(", by process ", s.Process) + after(": ", s.Title)
+	return text + after(", thinking ", s.Thinking) + after(", by process ", s.Process) + after(": ", s.Title)
 }

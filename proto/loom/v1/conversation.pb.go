@@ -152,7 +152,11 @@ type ConversationSettings struct {
 	// where nothing else is said; empty for none. In a change: empty leaves it.
 	Process string `protobuf:"bytes,4,opt,name=process,proto3" json:"process,omitempty"`
 	// The conversation that it was forked from; no change names it.
-	ForkedFrom    string `protobuf:"bytes,5,opt,name=forked_from,json=forkedFrom,proto3" json:"forked_from,omitempty"`
+	ForkedFrom string `protobuf:"bytes,5,opt,name=forked_from,json=forkedFrom,proto3" json:"forked_from,omitempty"`
+	// How the lead's model reasons: a word of the roles' thinking.effort, or how many tokens
+	// it may use for it; a model that does not take it reasons as the role says. In a
+	// change: empty leaves it, and "role" goes back to what the role says.
+	Thinking      string `protobuf:"bytes,6,opt,name=thinking,proto3" json:"thinking,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -218,6 +222,13 @@ func (x *ConversationSettings) GetProcess() string {
 func (x *ConversationSettings) GetForkedFrom() string {
 	if x != nil {
 		return x.ForkedFrom
+	}
+	return ""
+}
+
+func (x *ConversationSettings) GetThinking() string {
+	if x != nil {
+		return x.Thinking
 	}
 	return ""
 }
@@ -819,7 +830,7 @@ var File_loom_v1_conversation_proto protoreflect.FileDescriptor
 
 const file_loom_v1_conversation_proto_rawDesc = "" +
 	"\n" +
-	"\x1aloom/v1/conversation.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"\xb5\x01\n" +
+	"\x1aloom/v1/conversation.proto\x12\aloom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14loom/v1/common.proto\"\xd1\x01\n" +
 	"\x14ConversationSettings\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12-\n" +
 	"\x04mode\x18\x02 \x01(\x0e2\x19.loom.v1.ConversationModeR\x04mode\x12\x1d\n" +
@@ -827,7 +838,8 @@ const file_loom_v1_conversation_proto_rawDesc = "" +
 	"model_tier\x18\x03 \x01(\rR\tmodelTier\x12\x18\n" +
 	"\aprocess\x18\x04 \x01(\tR\aprocess\x12\x1f\n" +
 	"\vforked_from\x18\x05 \x01(\tR\n" +
-	"forkedFrom\"\x93\x03\n" +
+	"forkedFrom\x12\x1a\n" +
+	"\bthinking\x18\x06 \x01(\tR\bthinking\"\x93\x03\n" +
 	"\x0fConverseRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\"\n" +
 	"\fconversation\x18\x02 \x01(\tR\fconversation\x12\x18\n" +

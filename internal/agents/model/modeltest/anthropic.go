@@ -50,6 +50,12 @@ type anthropicRequest struct {
 		Description string          `json:"description"`
 		InputSchema json.RawMessage `json:"input_schema"`
 	} `json:"tools"`
+	OutputConfig struct {
+		Effort string `json:"effort"`
+	} `json:"output_config"`
+	Thinking struct {
+		BudgetTokens int `json:"budget_tokens"`
+	} `json:"thinking"`
 }
 
 type anthropicBlock struct {
@@ -80,7 +86,7 @@ func parseAnthropic(r *http.Request) (*model.Request, error) {
 	if in.MaxTokens <= 0 || !in.Stream || in.Model == "" {
 		return nil, fmt.Errorf("model, max_tokens and stream are required")
 	}
-	out := &model.Request{MaxTokens: in.MaxTokens}
+	out := &model.Request{MaxTokens: in.MaxTokens, Thinking: model.Thinking{Effort: in.OutputConfig.Effort, Tokens: in.Thinking.BudgetTokens}}
 	for _, s := range in.System {
 		out.System += s.Text
 	}
