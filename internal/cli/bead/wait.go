@@ -77,7 +77,7 @@ func (a *Commands) Wait(ctx context.Context, c *client.Client, bead, approval st
 	if errors.Is(err, context.Canceled) {
 		p.Spin.Stop()
 		fmt.Fprintf(a.Err, "no longer waiting; work on %s goes on\n", bead)
-		return console.ExitError{Status: fault.Unavailable}
+		return console.ExitError{Status: fault.Interrupted}
 	}
 	if !errors.Is(err, errStop) {
 		return err

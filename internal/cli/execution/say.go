@@ -108,7 +108,7 @@ func (a *Commands) untilHeard(ctx context.Context, c *client.Client, reply *loom
 	switch {
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintf(a.Err, "no longer waiting; it is heard all the same\n")
-		return console.ExitError{Status: fault.Unavailable}
+		return console.ExitError{Status: fault.Interrupted}
 	case !errors.Is(err, errSeen):
 		return err
 	case heard == nil:
