@@ -72,6 +72,10 @@ func TestSIGN03_NoKeySignsWhatWasNotShown(t *testing.T) {
 	s.screenHas("[2 of 2]", prompt, "why")
 	s.types("\r")
 	s.screenHas("[2 of 2]", prompt, "why", prompt)
+	s.types("n")
+	s.screenHas("[2 of 2]", prompt, "why", prompt, "why")
+	s.types("no\x1b\r") // Esc goes back, whatever was typed before it
+	s.screenHas("[2 of 2]", prompt, "why", prompt, "why", prompt)
 	s.types("q")
 	if text := s.screenHas("1 still waits"); strings.Contains(text, "shop-4: ") {
 		t.Errorf("what was not seen was answered:\n%s", text)
