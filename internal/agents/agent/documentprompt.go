@@ -92,7 +92,7 @@ func (b *prompt) template(p *paper) {
 		fmt.Fprintf(b, "Keep its sections with their ids; you may add others. This is its outline:\n%s", document.JSON(t.Outline(p.format, p.brief.Bead.GetGoal())))
 		return
 	}
-	b.WriteString("Begin with its spec: fill its places, which stand in braces, and write what it marks as to be written. A place that is left open is an error.\n")
+	b.WriteString("Begin with its spec: fill its places, which stand in braces, and write what it marks as to be written, by patches or whole. A place that is left open is an error.\n")
 	for _, x := range t.Parameters {
 		if p.own.given[x.Name] == "" {
 			fmt.Fprintf(b, "- {%s}: %s, for example %q\n", x.Name, x.About, x.Example)

@@ -320,11 +320,22 @@ func patchesOf(a artifactCall) ([]*loomv1.Patch, error) {
 // It is made of what is recorded alone, so that a call that is carried out twice after
 // a crash changes nothing twice.
 func (p *paper) folded() written {
-	so := written{spec: p.base}
+	so := written{spec: p.begun()}
 	for _, a := range p.everyCall() {
 		so = p.next(so, a)
 	}
 	return so
+}
+
+// begun is the spec that patches change before one was written: the one that there is, or
+// what the template begins with; nil for none.
+func (p *paper) begun() proto.Message {
+	if t := p.own.template; p.base == nil && t != nil && p.stage == rendering {
+		if m, err := document.Read("", t.Begin(p.own.given), p.kinds()[0]); err == nil {
+			return m
+		}
+	}
+	return p.base
 }
 
 // next is what a recorded call makes of what those before it have come to.

@@ -102,7 +102,7 @@ func Minimal(artifactType, goal string) *loomv1.PlanningOutline {
 		o.Purpose = "Not stated"
 	}
 	first, _, _ := strings.Cut(o.Purpose, "\n")
-	o.Title = cut(strings.TrimSpace(strings.TrimLeft(first, "#*- ")), 120)
+	o.Title = cutAtWord(strings.TrimSpace(strings.TrimLeft(first, "#*- ")), 120)
 	if o.Title == "" {
 		o.Title = "Untitled"
 	}
@@ -135,4 +135,14 @@ func cut(s string, n int) string {
 		n--
 	}
 	return strings.TrimSpace(s[:n])
+}
+
+// cutAtWord is cut for a text that people read: it ends with a whole word, if that leaves
+// half of it.
+func cutAtWord(s string, n int) string {
+	short := cut(s, n)
+	if at := strings.LastIndexAny(short, " \t"); len(short) < len(strings.TrimSpace(s)) && s[len(short)] != ' ' && at > n/2 {
+		return strings.TrimRight(short[:at], " ,;:-")
+	}
+	return short
 }

@@ -321,6 +321,7 @@ func TestDOC02_TheMinimalOutlineIsAnOutline(t *testing.T) {
 		{"\n\n#  \n", []string{"Untitled"}},
 		{strings.Repeat("é", 4000), []string{strings.Repeat("é", 60)}},
 		{strings.Repeat("- x\n", 80), slicesOf("x", 50)},
+		{strings.Repeat("words, ", 30), []string{strings.TrimSuffix(strings.Repeat("words, ", 17), ", ")}}, // it ends with a whole one
 	} {
 		o := Minimal("docx", tt.goal)
 		var titles []string
