@@ -200,7 +200,14 @@ func standing(v *loomv1.Conversation) string {
 	if title != "" {
 		title = " " + console.Line(title, 80)
 	}
-	return fmt.Sprintf("%s%s: %s, mode %s, %s", v.Id, title, stateWord(v), conversation.Word(v.GetSettings().GetMode()), costText(v))
+	held := "mode " + conversation.Word(v.GetSettings().GetMode())
+	if t := v.GetSettings().GetModelTier(); t > 0 {
+		held += fmt.Sprintf(", model of tier %d", t)
+	}
+	if t := v.GetSettings().GetThinking(); t != "" {
+		held += ", thinking " + t
+	}
+	return fmt.Sprintf("%s%s: %s, %s, %s", v.Id, title, stateWord(v), held, costText(v))
 }
 
 func stateWord(v *loomv1.Conversation) string {
