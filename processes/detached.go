@@ -54,6 +54,30 @@ func (d *draft) countDetached() (n int) {
 	return n
 }
 
+// last returns the nodes of the phases that no other waits for.
+func (w *weaver) last(entry []string) (tails []string) {
+	leads, aside := map[string]bool{}, map[string]bool{}
+	for _, n := range w.def.Nodes {
+		aside[n.Id] = n.Detached
+	}
+	for _, e := range w.def.Edges {
+		if !aside[e.To] {
+			leads[e.From] = true
+		}
+	}
+	for _, p := range w.Phases {
+		for _, t := range w.tails[p.ID] {
+			if !leads[t] && !slices.Contains(tails, t) {
+				tails = append(tails, t)
+			}
+		}
+	}
+	if len(tails) == 0 {
+		return entry
+	}
+	return tails
+}
+
 // detached checks a node that is done after the end.
 func (v *validator) detached(i int, n *loomv1.NodeDefinition) {
 	if !n.Detached {
@@ -73,7 +97,7 @@ func (v *validator) detached(i int, n *loomv1.NodeDefinition) {
 	if before := slices.IndexFunc(v.def.Nodes, func(m *loomv1.NodeDefinition) bool { return m.Detached }); before == i {
 		count := 0
 		for _, m := range v.def.Nodes {
-			if m.Detached {
+			if m.Detached && !workflow.Remembers(m) {
 				count++
 			}
 		}

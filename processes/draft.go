@@ -156,6 +156,9 @@ func (d *draft) take(doc *strictyaml.Document, f *phasesFile) {
 	d.put(&d.PhaseMode, f.PhaseMode, doc, "phase_mode")
 	add(d, &d.Phases, f.Phases, doc, "phases")
 	add(d, &d.Verification.Rules, f.Verification.Rules, doc, "verification", "rules")
+	if doc.Has("memory", "extract") {
+		d.Memory.Extract = f.Memory.Extract
+	}
 	add(d, &d.Memory.ExtractTypes, f.Memory.ExtractTypes, doc, "memory", "extract_types")
 	d.put(&d.Memory.ExtractionGuidance, f.Memory.ExtractionGuidance, doc, "memory", "extraction_guidance")
 	add(d, &d.WorkspaceAnalysis.ScanFor, f.WorkspaceAnalysis.ScanFor, doc, "workspace_analysis", "scan_for")

@@ -91,6 +91,7 @@ func (d *draft) phase(i int, rs *roles.Set) {
 	d.synthesis(p, at)
 	d.mayReplan(p, at)
 	d.detached(p, at)
+	d.extracted(p, at)
 	d.lightly(i, at("is_critical_path"))
 	if d.given(at("document")...) {
 		d.oneOf("process/phase", p.Document, documentStages.all(), at("document")...)

@@ -167,6 +167,7 @@ func (w *weaver) phaseNodes(i int) {
 	if p.Process == "" {
 		tail = w.verification(i, at, tail)
 	}
+	w.extraction(p, at, tail)
 	w.tails[p.ID] = []string{w.replanNode(p, at, tail)}
 	for k := range w.Hooks.BetweenPhases {
 		h := placedHook{&w.Hooks.BetweenPhases[k], "between_phases", k}
@@ -312,27 +313,6 @@ func (w *weaver) link(entry []string) {
 			w.join(entry, w.heads[p.ID], "phases", i)
 		}
 	}
-}
-
-// last returns the nodes of the phases that no other waits for.
-func (w *weaver) last(entry []string) (tails []string) {
-	leads := map[string]bool{}
-	for _, e := range w.def.Edges {
-		if i := w.first(e.To); i < 0 || !w.Phases[i].Detached {
-			leads[e.From] = true
-		}
-	}
-	for _, p := range w.Phases {
-		for _, t := range w.tails[p.ID] {
-			if !leads[t] && !slices.Contains(tails, t) {
-				tails = append(tails, t)
-			}
-		}
-	}
-	if len(tails) == 0 {
-		return entry
-	}
-	return tails
 }
 
 // finish makes the way from what was delivered to the target branch.

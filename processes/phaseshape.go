@@ -51,6 +51,7 @@ type (
 		Outcome            map[string]string `yaml:"outcome"`
 		MayReplan          bool              `yaml:"may_replan"`
 		Detached           bool              `yaml:"detached"`
+		Memory             *phaseMemoryFile  `yaml:"memory"`
 		MaxAttempts        *uint32           `yaml:"max_attempts"`
 		Timeout            *time.Duration    `yaml:"timeout"`
 	}
@@ -69,7 +70,11 @@ type (
 		Phases      []string       `yaml:"phases"`
 		Replan      bool           `yaml:"replan"`
 	}
+	phaseMemoryFile struct {
+		Extract *bool `yaml:"extract"`
+	}
 	memoryFile struct {
+		Extract            bool             `yaml:"extract"`
 		ExtractTypes       []memoryTypeFile `yaml:"extract_types"`
 		ExtractionGuidance string           `yaml:"extraction_guidance"`
 	}

@@ -153,6 +153,7 @@ var (
 		{"hook", loomv1.PhasePart_PHASE_PART_HOOK},
 		{"plan", loomv1.PhasePart_PHASE_PART_PLAN},
 		{"second", loomv1.PhasePart_PHASE_PART_SECOND},
+		{"remember", loomv1.PhasePart_PHASE_PART_REMEMBER},
 	}
 	documentStages = words[loomv1.DocumentStage]{
 		{"plan", loomv1.DocumentStage_DOCUMENT_STAGE_PLAN},

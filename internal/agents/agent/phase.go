@@ -31,6 +31,8 @@ func (j *job) phase(ctx context.Context) (*loomv1.Outcome, error) {
 		return j.gather(ctx)
 	case loomv1.PhasePart_PHASE_PART_HOOK:
 		return j.hook(ctx)
+	case loomv1.PhasePart_PHASE_PART_REMEMBER:
+		return j.extract(ctx)
 	case loomv1.PhasePart_PHASE_PART_PLAN:
 		return j.plan(ctx)
 	case loomv1.PhasePart_PHASE_PART_INTERVIEW:

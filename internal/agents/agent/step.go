@@ -378,6 +378,9 @@ func (j *job) iterations() int {
 	if n := int(j.brief.Step.GetRun().GetLimits().GetIterations()); n > 0 {
 		most = min(most, n)
 	}
+	if j.remembers() {
+		most = min(most, rememberIterations)
+	}
 	return most
 }
 

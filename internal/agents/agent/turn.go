@@ -183,7 +183,11 @@ func (r *run) limits() turn.Limits {
 // spending are the limits of what the role may use, also where there is no conversation
 // with tools.
 func (j *job) spending() turn.Limits {
-	return turn.Limits{Tokens: j.role.Limits.Tokens, MicroUSD: j.role.Limits.MicroUSD}
+	l := turn.Limits{Tokens: j.role.Limits.Tokens, MicroUSD: j.role.Limits.MicroUSD}
+	if j.remembers() && (l.Tokens == 0 || l.Tokens > rememberTokens) {
+		l.Tokens = rememberTokens
+	}
+	return l
 }
 
 // stopped is the outcome of a turn that was ended. Where a check has refused what the agent

@@ -423,12 +423,15 @@ func (m *Memory) again(o *loomv1.MemoryOffer, others []*loomv1.MemoryItem) *loom
 // EndSession ends what an execution kept for itself. What people or the runtime said,
 // what was said more than once and, where the execution completed, what is at least 70
 // percent sure becomes durable, if may allows it; the rest is dropped, and so is all
-// that is untrusted.
+// that is untrusted, unless it has a time until which it waits for a person.
 func (m *Memory) EndSession(t *Turn, execution string, completed bool, may func(*loomv1.MemoryEntry) bool) error {
 	var over []string
 	for _, i := range slices.Clone(m.sessions[execution]) {
 		e := m.entries[i]
 		lasting := e.Trust == ofPerson || e.Count > 1 || completed && e.Confidence >= lastingConfidence
+		if e.Trust == untrusted && e.Expires != nil {
+			continue // it waits for a person until then
+		}
 		if e.Trust == untrusted || !lasting || !may(e) {
 			over = append(over, e.Id)
 			continue

@@ -285,6 +285,9 @@ func (s *State) applyExecution(e *loomv1.Event) error {
 		s.idle(x.Bead)
 		s.indexExecution(x)
 	case *loomv1.Event_AttemptEnded:
+		for _, a := range x.Nodes[e.Node].GetHistory() {
+			a.ReadOutside = a.ReadOutside || a.Id == e.Attempt && s.readOutside(a.Id)
+		}
 		if !conversing(x) { // the next attempt at a conversation goes on with it
 			delete(s.p.Turns, e.Attempt)
 		}

@@ -49,7 +49,7 @@ func (s *State) brief(x *loomv1.Execution, a *loomv1.Attempt, now time.Time) *lo
 	b.Team = s.teamView(x, a)
 	b.Step = s.stepBrief(x, a)
 	b.Interview = s.interviewBrief(x)
-	b.CameTo = s.cameTo(x)
+	b.CameTo = s.cameTo(x, b.Node)
 	s.conversationBrief(x, b)
 	return b
 }

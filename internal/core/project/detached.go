@@ -53,12 +53,16 @@ func madeBy(x *loomv1.Execution) *loomv1.Change {
 	return c
 }
 
-// cameTo is what the work came to after whose end an execution does something.
-func (s *State) cameTo(x *loomv1.Execution) string {
+// cameTo is what the work came to after whose end an execution does something at a node,
+// or what the phase did that the node is about.
+func (s *State) cameTo(x *loomv1.Execution, n *loomv1.NodeDefinition) string {
 	if x.After == "" {
 		return ""
 	}
 	before := s.listedExecution(x.After)
+	if workflow.Remembers(n) {
+		return phaseCameTo(before.GetNodes()[n.Phase.Of])
+	}
 	out := s.result(before)
 	return cut(out.Summary+"\n"+out.Notes, workflow.NotesBytes)
 }

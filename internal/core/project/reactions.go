@@ -40,6 +40,7 @@ func reactions() []reaction {
 			of[*loomv1.Event_ApprovalLapsed](), of[*loomv1.Event_ExecutionEnded]()),
 
 		atOnce("memory", "what the outcome teaches is kept", (*decision).rememberOutcome, of[*loomv1.Event_AttemptEnded]()),
+		atOnce("memory", "what a model found worth remembering of a phase is kept", (*decision).rememberExtracted, of[*loomv1.Event_AttemptEnded]()),
 		atOnce("memory", "the comment of the answer is kept", (*decision).rememberComment, of[*loomv1.Event_ApprovalDecided]()),
 		atOnce("memory", "what was left out is kept", (*decision).rememberGap, of[*loomv1.Event_GapNoted]()),
 		atOnce("memory", "the tool's error is kept for the session", (*decision).rememberToolError, of[*loomv1.Event_ToolFinished]()),

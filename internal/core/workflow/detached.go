@@ -10,7 +10,8 @@ import (
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
-// MaxDetached is how many detached nodes a definition has at most.
+// MaxDetached is how many detached nodes a definition has at most, beside those that say
+// what of a phase is worth remembering.
 const MaxDetached = 8
 
 // setAsideReason is what people are told of a detached node that was reached.
@@ -29,7 +30,10 @@ func (b *builder) checkDetached() {
 		if !n.Detached {
 			continue
 		}
-		if count++; count > MaxDetached {
+		if !Remembers(n.NodeDefinition) {
+			count++
+		}
+		if count > MaxDetached {
 			b.bad("workflow/detached", "nodes."+n.Id, "there are more than %d detached nodes", MaxDetached)
 		}
 		for _, f := range NotDetached(n.NodeDefinition) {
@@ -44,6 +48,11 @@ func (b *builder) checkDetached() {
 			b.bad("workflow/detached", "edges."+n.out[0].Id, "edge %q leaves the detached node %q, which is done after the end", n.out[0].Id, n.Id)
 		}
 	}
+}
+
+// Remembers says whether a node says what of a phase is worth remembering.
+func Remembers(n *loomv1.NodeDefinition) bool {
+	return n.GetPhase().GetPart() == loomv1.PhasePart_PHASE_PART_REMEMBER
 }
 
 // NotDetached names the fields of a node that keep it from being detached, as the message
@@ -62,7 +71,7 @@ func NotDetached(n *loomv1.NodeDefinition) (fields []string) {
 		{"on_failure", n.OnFailure != nil},
 		{"failure_edge_after_attempts", n.FailureEdgeAfterAttempts},
 		{"criticality", n.Criticality == loomv1.Criticality_CRITICALITY_CRITICAL},
-		{"phase.part", n.Phase.GetPart() > loomv1.PhasePart_PHASE_PART_WORK},
+		{"phase.part", n.Phase.GetPart() > loomv1.PhasePart_PHASE_PART_WORK && !Remembers(n)},
 		{"phase.deliverables", len(n.Phase.GetDeliverables()) > 0},
 		{"phase.document", stage != loomv1.DocumentStage_DOCUMENT_STAGE_UNSPECIFIED && stage != loomv1.DocumentStage_DOCUMENT_STAGE_POSTLOG},
 	} {

@@ -208,6 +208,8 @@ const (
 	PhasePart_PHASE_PART_CONVERSATION PhasePart = 9
 	// A second judge looks at the quotations by which the verifier found rules to hold.
 	PhasePart_PHASE_PART_SECOND PhasePart = 10
+	// A small model says, after the end, what of the phase is worth remembering.
+	PhasePart_PHASE_PART_REMEMBER PhasePart = 11
 )
 
 // Enum value maps for PhasePart.
@@ -224,6 +226,7 @@ var (
 		8:  "PHASE_PART_INTERVIEW",
 		9:  "PHASE_PART_CONVERSATION",
 		10: "PHASE_PART_SECOND",
+		11: "PHASE_PART_REMEMBER",
 	}
 	PhasePart_value = map[string]int32{
 		"PHASE_PART_UNSPECIFIED":  0,
@@ -237,6 +240,7 @@ var (
 		"PHASE_PART_INTERVIEW":    8,
 		"PHASE_PART_CONVERSATION": 9,
 		"PHASE_PART_SECOND":       10,
+		"PHASE_PART_REMEMBER":     11,
 	}
 )
 
@@ -3776,7 +3780,10 @@ type Attempt struct {
 	Given *Outcome `protobuf:"bytes,28,opt,name=given,proto3" json:"given,omitempty"`
 	// How long it may be queued though agents of its role are there, where those may have
 	// made what it verifies, and so must not take it. Unset for no limit.
-	TakeWithin    *durationpb.Duration `protobuf:"bytes,29,opt,name=take_within,json=takeWithin,proto3" json:"take_within,omitempty"`
+	TakeWithin *durationpb.Duration `protobuf:"bytes,29,opt,name=take_within,json=takeWithin,proto3" json:"take_within,omitempty"`
+	// Whether a tool of it has brought in text of others, as one of the web does; set as it
+	// ends.
+	ReadOutside   bool `protobuf:"varint,30,opt,name=read_outside,json=readOutside,proto3" json:"read_outside,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4012,6 +4019,13 @@ func (x *Attempt) GetTakeWithin() *durationpb.Duration {
 		return x.TakeWithin
 	}
 	return nil
+}
+
+func (x *Attempt) GetReadOutside() bool {
+	if x != nil {
+		return x.ReadOutside
+	}
+	return false
 }
 
 // ModelBlock is why a model cannot be asked: its key is refused, its account is
@@ -6613,7 +6627,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x05gated\x18\x0e \x01(\bR\x05gated\x12\x14\n" +
 	"\x05halts\x18\x0f \x01(\bR\x05halts\x12\x1d\n" +
 	"\n" +
-	"moved_from\x18\x10 \x01(\tR\tmovedFrom\"\xea\b\n" +
+	"moved_from\x18\x10 \x01(\tR\tmovedFrom\"\x8d\t\n" +
 	"\aAttempt\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
@@ -6649,7 +6663,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\breserved\x18\x1b \x03(\v2\x18.loom.v1.CallReservationR\breserved\x12&\n" +
 	"\x05given\x18\x1c \x01(\v2\x10.loom.v1.OutcomeR\x05given\x12:\n" +
 	"\vtake_within\x18\x1d \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"takeWithin\"h\n" +
+	"takeWithin\x12!\n" +
+	"\fread_outside\x18\x1e \x01(\bR\vreadOutside\"h\n" +
 	"\n" +
 	"ModelBlock\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x12\n" +
@@ -6881,7 +6896,7 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\bSeverity\x12\x18\n" +
 	"\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10SEVERITY_WARNING\x10\x01\x12\x12\n" +
-	"\x0eSEVERITY_ERROR\x10\x02*\x8d\x02\n" +
+	"\x0eSEVERITY_ERROR\x10\x02*\xa6\x02\n" +
 	"\tPhasePart\x12\x1a\n" +
 	"\x16PHASE_PART_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fPHASE_PART_WORK\x10\x01\x12\x14\n" +
@@ -6894,7 +6909,8 @@ const file_loom_v1_workflow_proto_rawDesc = "" +
 	"\x14PHASE_PART_INTERVIEW\x10\b\x12\x1b\n" +
 	"\x17PHASE_PART_CONVERSATION\x10\t\x12\x15\n" +
 	"\x11PHASE_PART_SECOND\x10\n" +
-	"*\xba\x01\n" +
+	"\x12\x17\n" +
+	"\x13PHASE_PART_REMEMBER\x10\v*\xba\x01\n" +
 	"\rDocumentStage\x12\x1e\n" +
 	"\x1aDOCUMENT_STAGE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13DOCUMENT_STAGE_PLAN\x10\x01\x12\x19\n" +
