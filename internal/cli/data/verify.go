@@ -107,7 +107,7 @@ func verifyText(w io.Writer, r *vault.Report) {
 		rows = append(rows, []string{j.Stream, sound(j), fmt.Sprint(j.Events), fmt.Sprint(j.Epoch), fmt.Sprintf("%.12s", j.Hash)})
 	}
 	console.Table(w, []string{"journal", "sound", "events", "epoch", "head"}, rows)
-	fmt.Fprintf(w, "%s that events name, %s; %s\n", console.Count(int(r.Blobs), "blob"), console.Count(int(r.BlobBytes), "byte"), console.Count(int(r.Snapshots), "snapshot"))
+	fmt.Fprintf(w, "%s that events name, %s; %s\n", console.Count(r.Blobs, "blob"), console.Count(int(r.BlobBytes), "byte"), console.Count(r.Snapshots, "snapshot"))
 	for _, n := range r.Notes {
 		fmt.Fprintf(w, "note: %s\n", console.Printable(n))
 	}

@@ -32,15 +32,15 @@ func Extracted(fields *structpb.Struct, types []string) ([]*loomv1.MemoryEntry, 
 	given := fields.GetFields()["memory"].GetStructValue().AsMap()
 	for k := range given {
 		if k != "entries" {
-			x.bad(k, "there is no such key").Want("entries")
+			x.bad(k, "entries", "there is no such key")
 		}
 	}
 	list, ok := given["entries"].([]any)
 	if !ok {
-		x.bad("entries", "it is no list").Want("%s", ExtractedForm)
+		x.bad("entries", ExtractedForm, "it is no list")
 	}
 	if len(list) > MaxExtracted {
-		x.bad("entries", "%d entries where %d are the most", len(list), MaxExtracted).Want("those that later work would miss most")
+		x.bad("entries", "those that later work would miss most", "%d entries where %d are the most", len(list), MaxExtracted)
 		list = nil
 	}
 	for i, v := range list {
@@ -58,26 +58,27 @@ type extraction struct {
 	problems []*fault.Error
 }
 
-func (x *extraction) bad(at, format string, args ...any) *fault.Error {
+// bad notes a problem, and what would be right.
+func (x *extraction) bad(at, hint, format string, args ...any) {
 	e := fault.New("memory/invalid", format, args...).At(at)
+	e.Hint = hint
 	x.problems = append(x.problems, e)
-	return e
 }
 
 func (x *extraction) entry(at string, v any) {
 	given, ok := v.(map[string]any)
 	if !ok {
-		x.bad(at, "it is no object")
+		x.bad(at, "", "it is no object")
 		return
 	}
 	for k := range given {
 		if !slices.Contains(extractedKeys, k) {
-			x.bad(at+"."+fault.Echo(k), "there is no such key").Hint = suggest.Hint(k, extractedKeys)
+			x.bad(at+"."+fault.Echo(k), suggest.Hint(k, extractedKeys), "there is no such key")
 		}
 	}
 	e := &loomv1.MemoryEntry{Type: x.text(at, given, "type"), Text: strings.TrimSpace(x.text(at, given, "text"))}
 	if len(e.Text) > MaxExtractedText {
-		x.bad(at+".text", "%d bytes where %d are the most", len(e.Text), MaxExtractedText)
+		x.bad(at+".text", "", "%d bytes where %d are the most", len(e.Text), MaxExtractedText)
 	}
 	x.confidence(at, given, e)
 	x.tags(at, given, e)
@@ -100,7 +101,7 @@ func (x *extraction) entry(at string, v any) {
 func (x *extraction) text(at string, given map[string]any, key string) string {
 	s, ok := given[key].(string)
 	if !ok && given[key] != nil {
-		x.bad(at+"."+key, "it is no text")
+		x.bad(at+"."+key, "", "it is no text")
 	}
 	return s
 }
@@ -116,7 +117,7 @@ func (x *extraction) confidence(at string, given map[string]any, e *loomv1.Memor
 	}
 	if err != nil || e.Confidence < 1 || e.Confidence > 100 {
 		e.Confidence = 0
-		x.bad(at+".confidence", "it is no whole number from 1 to 100")
+		x.bad(at+".confidence", "", "it is no whole number from 1 to 100")
 	}
 }
 
@@ -124,13 +125,13 @@ func (x *extraction) confidence(at string, given map[string]any, e *loomv1.Memor
 func (x *extraction) tags(at string, given map[string]any, e *loomv1.MemoryEntry) {
 	list, ok := given["tags"].([]any)
 	if !ok && given["tags"] != nil || len(list) > maxTags/2 {
-		x.bad(at+".tags", "it is no list of at most %d tags", maxTags/2)
+		x.bad(at+".tags", "", "it is no list of at most %d tags", maxTags/2)
 		return
 	}
 	for _, v := range list {
 		tag, ok := v.(string)
 		if !ok {
-			x.bad(at+".tags", "a tag is a text")
+			x.bad(at+".tags", "", "a tag is a text")
 			return
 		}
 		e.Tags = append(e.Tags, strings.ToLower(tag))

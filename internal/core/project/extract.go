@@ -55,7 +55,7 @@ func (d *decision) rememberExtracted(e *loomv1.Event) error {
 	}
 	entries, err := memory.Extracted(o.Fields, typesOf(def))
 	if err != nil {
-		return nil // which its agent was told, and nobody keeps
+		return nil //nolint:nilerr // which its agent was told, and nobody keeps
 	}
 	before := d.s.listedExecution(x.After)
 	outside := readOutsideBefore(d.s.p.Definitions[before.GetDefinitionHash()], before, n.Phase.Of)
