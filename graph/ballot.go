@@ -261,7 +261,7 @@ func refer(b *loomv1.Ballot, to loomv1.BallotStatus, until time.Time, why string
 // count returns the option that the rule chooses, or "" and why there is none.
 func count(b *loomv1.Ballot) (option, why string) {
 	if n := len(b.Votes); n < int(b.Quorum) {
-		return "", fmt.Sprintf("%s, and the quorum is %d", plural(n, "vote"), b.Quorum)
+		return "", fmt.Sprintf("%s, and the quorum is %d", fault.Count(n, "vote"), b.Quorum)
 	}
 	if b.Rule == byLead {
 		if v := voteOf(b, Lead); v != nil {
@@ -275,9 +275,9 @@ func count(b *loomv1.Ballot) (option, why string) {
 	case b.Rule == byWeight && first.weight > second.weight:
 		return first.option, fmt.Sprintf("%d of confidence against %d", first.weight, second.weight)
 	case b.Rule == byMajority && 2*first.votes > total:
-		return first.option, fmt.Sprintf("%d of %s", first.votes, plural(total, "vote"))
+		return first.option, fmt.Sprintf("%d of %s", first.votes, fault.Count(total, "vote"))
 	case b.Rule == unanimously && first.votes == total:
-		return first.option, "all " + plural(total, "vote")
+		return first.option, "all " + fault.Count(total, "vote")
 	}
 	return "", "the votes decide nothing: " + tallied(b)
 }

@@ -25,7 +25,7 @@ func (g *Graph) checkBallot(b *loomv1.Ballot) []*fault.Error {
 	case n < 1 || n > MaxVoters:
 		bad("voters", "%d voters where 1 to %d are possible", n, MaxVoters)
 	case int(b.Quorum) > n:
-		bad("quorum", "a quorum of %d of %s can never be", b.Quorum, plural(n, "voter"))
+		bad("quorum", "a quorum of %d of %s can never be", b.Quorum, fault.Count(n, "voter"))
 	}
 	for i, v := range b.Voters {
 		if !isRole(v) || slices.Contains(b.Voters[:i], v) {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -191,7 +192,7 @@ func (c *chooser) words(x candidate) string {
 	case goalBefore:
 		return "goal that led to " + c.g.node(x.step.from).Id
 	case nearWork:
-		return fmt.Sprintf("%s away from %s", plural(x.step.steps, "step"), c.g.node(x.step.from).Id)
+		return fmt.Sprintf("%s away from %s", fault.Count(x.step.steps, "step"), c.g.node(x.step.from).Id)
 	case hasWords:
 		return "has the words that are asked for"
 	case activeGoal:
@@ -362,11 +363,4 @@ func short(s string, most int) string {
 	}
 	cut := s[:most-len("…")]
 	return strings.ToValidUTF8(cut, "") + "…"
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -39,11 +39,7 @@ func (j *job) extract(ctx context.Context) (*loomv1.Outcome, error) {
 
 // memorable says what is wrong with the entries of an outcome; nil for nothing.
 func (j *job) memorable(_ context.Context, out *loomv1.Outcome) (*fault.Error, error) {
-	var types []string
-	for _, t := range j.brief.Definition.GetGuide().GetMemoryTypes() {
-		types = append(types, t.Type)
-	}
-	if _, err := entry.Extracted(out.Fields, types); err != nil {
+	if _, err := entry.Extracted(out.Fields, entry.TypesOf(j.brief.Definition)); err != nil {
 		return fault.From(err), nil
 	}
 	return nil, nil

@@ -10,7 +10,8 @@ import (
 // onBase says whether a required command that failed with a change fails without it, too:
 // on a clean checkout of the commit that the change is of, where it is run once. A branch
 // that is red already is no fault of the change, and no agent can know that from its own
-// worktree. It says nothing where that cannot be found out.
+// worktree. It is what a sentence about the failure goes on with, and nothing where that
+// cannot be found out.
 func (r *run) onBase(ctx context.Context, base, command string) (string, error) {
 	if base == "" || command == "" || command == verify.Command || r.silent || !r.canRun() {
 		return "", nil
@@ -28,7 +29,7 @@ func (r *run) onBase(ctx context.Context, base, command string) (string, error) 
 		return "", err
 	}
 	if runs[0].Passed {
-		return fmt.Sprintf("it passes on %.12s without the change", base), nil
+		return fmt.Sprintf("; it passes on %.12s without the change", base), nil
 	}
-	return fmt.Sprintf("it fails on %.12s without the change too (exit %d)", base, runs[0].ExitCode), nil
+	return fmt.Sprintf("; it fails on %.12s without the change too (exit %d)", base, runs[0].ExitCode), nil
 }

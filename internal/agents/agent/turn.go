@@ -211,8 +211,7 @@ func (r *run) stopped(ctx context.Context, s turn.Stop) (*loomv1.Outcome, error)
 			}
 		}
 		if without != "" {
-			out.Summary = text(cut(out.Summary+"; "+without, turn.MaxSummary/4))
-			without = "; " + without
+			out.Summary = text(cut(out.Summary+without, turn.MaxSummary/4))
 		}
 		out.Notes = text(fmt.Sprintf("%q was run on what was made%s:\n", cut(command, turn.MaxSummary/4), without)) + out.Notes
 	}

@@ -95,9 +95,6 @@ func (r *run) failedCheck(ctx context.Context, failed *loomv1.CheckRun, all []*l
 	if err != nil {
 		return nil, err
 	}
-	if without != "" {
-		without = "; " + without
-	}
 	out := r.failure(fault.New("verify/failed", "%q exited with %d on the candidate%s", failed.Command, failed.ExitCode, without), "change")
 	out.Notes, out.Checks = text(lastLines(printed(string(output)), tailLines, tailBytes)), all
 	return out, nil

@@ -213,3 +213,11 @@ func Echo(s string) string {
 	}
 	return `"..."`
 }
+
+// Count is a number with its noun, for what is told: "1 bead", "2 beads".
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

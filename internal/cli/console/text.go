@@ -279,9 +279,4 @@ func Dash(s string) string {
 }
 
 // Count is a number with its noun.
-func Count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
+func Count(n int, what string) string { return fault.Count(n, what) }

@@ -52,6 +52,14 @@ func Extracted(fields *structpb.Struct, types []string) ([]*loomv1.MemoryEntry, 
 	return x.entries, nil
 }
 
+// TypesOf returns the types of memory that a definition has of its own.
+func TypesOf(def *loomv1.Definition) (types []string) {
+	for _, t := range def.GetGuide().GetMemoryTypes() {
+		types = append(types, t.Type)
+	}
+	return types
+}
+
 type extraction struct {
 	types    []string
 	entries  []*loomv1.MemoryEntry

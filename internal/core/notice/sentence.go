@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fact"
+	"github.com/loomrun/loom/internal/base/fault"
 	"github.com/loomrun/loom/internal/base/lazy"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -111,7 +112,7 @@ func parsePlace(place string, of protoreflect.MessageDescriptor) (func(*loomv1.E
 	switch {
 	case form == "count" && last.IsList() && with != "":
 		return func(_ *loomv1.Event, m protoreflect.Message) string {
-			return count(walk(m, way).List().Len(), with)
+			return fault.Count(walk(m, way).List().Len(), with)
 		}, nil
 	case form == "hex" && last.Kind() == protoreflect.BytesKind:
 		return func(_ *loomv1.Event, m protoreflect.Message) string {

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/loomrun/loom/internal/base/fact"
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -124,7 +125,7 @@ func changes(e *loomv1.Event) string {
 			added += file.GetAdded()
 			removed += file.GetRemoved()
 		}
-		return fmt.Sprintf("%s: change proposed: %s, +%d -%d", about(e), count(len(files), "file"), added, removed)
+		return fmt.Sprintf("%s: change proposed: %s, +%d -%d", about(e), fault.Count(len(files), "file"), added, removed)
 	case *loomv1.Event_CandidateMade:
 		c := f.CandidateMade.GetCandidate()
 		if c.GetPresent() {
@@ -195,13 +196,6 @@ func named(name, otherwise string) string {
 
 func because(err *loomv1.Error) string {
 	return after(": ", err.GetMessage()) + in(err.GetCode())
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func short(commit string) string { return commit[:min(len(commit), 12)] }

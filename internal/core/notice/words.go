@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -20,7 +21,7 @@ func turns(e *loomv1.Event) string {
 	case *loomv1.Event_ToolFinished:
 		return finished(e, f.ToolFinished)
 	case *loomv1.Event_TurnCompacted:
-		return fmt.Sprintf("%s goes on with a summary of its first %s", who(e), count(int(f.TurnCompacted.GetCompaction().GetAnswers()), "answer")) + summarised(f.TurnCompacted.GetCompaction().GetAnswer())
+		return fmt.Sprintf("%s goes on with a summary of its first %s", who(e), fault.Count(int(f.TurnCompacted.GetCompaction().GetAnswers()), "answer")) + summarised(f.TurnCompacted.GetCompaction().GetAnswer())
 	case *loomv1.Event_CallSettled:
 		u, used := f.CallSettled.GetUsage(), "were used"
 		if f.CallSettled.GetAssumed() {
@@ -36,7 +37,7 @@ func turns(e *loomv1.Event) string {
 func answered(e *loomv1.Event, a *loomv1.ModelAnswer) string {
 	s := fmt.Sprintf("%s heard from %s", who(e), a.GetModel()) + after(": ", a.GetSummary())
 	if n := len(a.GetCalls()); n > 0 {
-		s += fmt.Sprintf(" (%s)", count(n, "tool call"))
+		s += fmt.Sprintf(" (%s)", fault.Count(n, "tool call"))
 	}
 	return s
 }
@@ -122,7 +123,7 @@ var verbs = map[protoreflect.Name]string{
 
 // reserved says what is held back for a model call.
 func reserved(r *loomv1.CallReservation) string {
-	s := count(int(r.GetTokens()), "token")
+	s := fault.Count(int(r.GetTokens()), "token")
 	if m := r.GetMicroUsd(); m > 0 {
 		s += fmt.Sprintf(" and %.6f USD", float64(m)/1e6)
 	}

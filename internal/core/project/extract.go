@@ -53,7 +53,7 @@ func (d *decision) rememberExtracted(e *loomv1.Event) error {
 	if o.GetStatus() != loomv1.OutcomeStatus_OUTCOME_STATUS_SUCCESS || !workflow.Remembers(n) {
 		return nil
 	}
-	entries, err := memory.Extracted(o.Fields, typesOf(def))
+	entries, err := memory.Extracted(o.Fields, memory.TypesOf(def))
 	if err != nil {
 		return nil //nolint:nilerr // which its agent was told, and nobody keeps
 	}
@@ -62,7 +62,7 @@ func (d *decision) rememberExtracted(e *loomv1.Event) error {
 	phase := before.GetNodes()[n.Phase.Of].GetHistory()
 	for _, entry := range entries {
 		t := d.ownTurn()
-		t.Trust, t.Types, t.Access = loomv1.MemoryTrust_MEMORY_TRUST_AGENT, typesOf(def), n.Memory
+		t.Trust, t.Types, t.Access = loomv1.MemoryTrust_MEMORY_TRUST_AGENT, memory.TypesOf(def), n.Memory
 		t.Outside = outside || d.s.readOutside(e.Attempt)
 		if t.Outside || len(entry.Sources) > 0 {
 			entry.Expires = timestamppb.New(d.now.Add(untrustedFor))

@@ -60,7 +60,7 @@ func (d *decision) memoryTurn(cmd *loomv1.Command) (*memory.Turn, error) {
 		}
 		t.Trust = loomv1.MemoryTrust_MEMORY_TRUST_PERSON
 		for _, hash := range d.s.p.Latest {
-			t.Types = append(t.Types, typesOf(d.s.p.Definitions[hash])...)
+			t.Types = append(t.Types, memory.TypesOf(d.s.p.Definitions[hash])...)
 		}
 		slices.Sort(t.Types)
 		t.Types = slices.Compact(t.Types)
@@ -84,7 +84,7 @@ func (d *decision) memoryTurn(cmd *loomv1.Command) (*memory.Turn, error) {
 	_, a := d.s.attempt(attempt)
 	def := d.s.p.Definitions[x.DefinitionHash]
 	t.Bead, t.Execution, t.Node, t.Attempt, t.Process = x.Bead, x.Id, a.Node, a.Id, x.Definition
-	t.Types, t.Outside = typesOf(def), d.s.readOutside(a.Id)
+	t.Types, t.Outside = memory.TypesOf(def), d.s.readOutside(a.Id)
 	for _, n := range def.GetNodes() {
 		if n.Id == a.Node {
 			t.Access = n.Memory
@@ -97,14 +97,6 @@ func (d *decision) memoryTurn(cmd *loomv1.Command) (*memory.Turn, error) {
 // ownTurn is that of the runtime itself.
 func (d *decision) ownTurn() *memory.Turn {
 	return &memory.Turn{Now: d.now, Trust: loomv1.MemoryTrust_MEMORY_TRUST_RUNTIME, Shared: d.s.p.Config.GetMemory(), Emit: d.emit}
-}
-
-// typesOf returns the types of memory that a definition has of its own.
-func typesOf(def *loomv1.Definition) (types []string) {
-	for _, t := range def.GetGuide().GetMemoryTypes() {
-		types = append(types, t.Type)
-	}
-	return types
 }
 
 // readOutside says whether an attempt has used a tool that brings text of others in.

@@ -39,13 +39,7 @@ func (s *State) idleProject() error {
 	if beads == 0 && len(s.open) == 0 {
 		return nil
 	}
-	has := func(n int, what string) string {
-		if n == 1 {
-			return "1 " + what
-		}
-		return fmt.Sprintf("%d %ss", n, what)
-	}
-	return fault.New("project/has-work", "project %q has %s and %s under way", s.cfg.ID, has(beads, "open bead"), has(len(s.open), "execution")).At("project").
+	return fault.New("project/has-work", "project %q has %s and %s under way", s.cfg.ID, fault.Count(beads, "open bead"), fault.Count(len(s.open), "execution")).At("project").
 		Want("loom bead list --project %s shows them; let them end, or end them with loom execution close and loom bead close", s.cfg.ID)
 }
 

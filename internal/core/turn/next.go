@@ -3,6 +3,7 @@ package turn
 import (
 	"fmt"
 
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -112,7 +113,7 @@ func Next(t *loomv1.Turn, n *loomv1.NodeDefinition, l Limits) Step {
 func bound(t *loomv1.Turn, all []*round, n *loomv1.NodeDefinition, l Limits) (Stop, bool) {
 	if bad := useless(all, n); bad > l.repairs() {
 		_, problem := all[len(all)-1].verdict(n)
-		return Stop{Code: "model/invalid-output", Reason: fmt.Sprintf("the model gave %s in a row, the last because: %s", count(bad, "useless answer"), firstLine(problem))}, true
+		return Stop{Code: "model/invalid-output", Reason: fmt.Sprintf("the model gave %s in a row, the last because: %s", fault.Count(bad, "useless answer"), firstLine(problem))}, true
 	}
 	if stop, ok := refused(all); ok {
 		return stop, true
@@ -121,7 +122,7 @@ func bound(t *loomv1.Turn, all []*round, n *loomv1.NodeDefinition, l Limits) (St
 		return Stop{Code: "turn/loop", Reason: reason}, true
 	}
 	if given := len(all) - 1; given >= l.iterations() {
-		return Stop{Code: "turn/iterations", Reason: fmt.Sprintf("the model gave %s without finishing, as many as it may", count(given, "answer"))}, true
+		return Stop{Code: "turn/iterations", Reason: fmt.Sprintf("the model gave %s without finishing, as many as it may", fault.Count(given, "answer"))}, true
 	}
 	return spent(t, l)
 }
@@ -162,13 +163,6 @@ func Over(t *loomv1.Turn, l Limits, tokens, microUSD int64) (Stop, bool) {
 		return Stop{Code: "turn/budget", Reason: fmt.Sprintf("with the next answer the turn can cost %.6f USD, of the %.6f that its role may", float64(microUSD)/1e6, float64(l.MicroUSD)/1e6)}, true
 	}
 	return Stop{}, false
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // useless counts the answers at the end that nobody could act on.

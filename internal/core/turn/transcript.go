@@ -3,6 +3,7 @@ package turn
 import (
 	"fmt"
 
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -245,7 +246,7 @@ func resultMessage(call string, r *loomv1.ToolResult) Message {
 func remarks(all []*round, n *loomv1.NodeDefinition, l Limits) []Message {
 	var list []Message
 	if bad := useless(all, n); bad > 0 && bad == l.repairs() {
-		list = append(list, Message{Role: User, Text: fmt.Sprintf("Nothing came of your last %s; one more such answer, and the turn is stopped.", count(bad, "answer"))})
+		list = append(list, Message{Role: User, Text: fmt.Sprintf("Nothing came of your last %s; one more such answer, and the turn is stopped.", fault.Count(bad, "answer"))})
 	}
 	if text := nudge(all); text != "" {
 		list = append(list, Message{Role: User, Text: text})

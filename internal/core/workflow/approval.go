@@ -160,7 +160,7 @@ func (r Run) lastAuthor(n *node) bool {
 
 // nextSteps says what each answer would do.
 func (r Run) nextSteps(n *node, a *loomv1.Approval) []string {
-	more := "give " + n.Id + " " + plural(n.limit(), "more attempt")
+	more := "give " + n.Id + " " + fault.Count(int(n.limit()), "more attempt")
 	switch {
 	case a.Gate:
 		more = "read the gate of " + n.Id + " again"

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
 
@@ -154,9 +155,9 @@ func (n *node) waits() (first, longest time.Duration) {
 // exhausted asks the CEO about a node that has used all it was given.
 func (r Run) exhausted(n *node, last string) error {
 	st := r.state(n)
-	why := fmt.Sprintf("%s in visit %d of %q", plural(st.Attempts, "attempt"), st.Visit, n.Id)
+	why := fmt.Sprintf("%s in visit %d of %q", fault.Count(int(st.Attempts), "attempt"), st.Visit, n.Id)
 	if st.Reworks > 0 {
-		why += " after " + plural(st.Reworks, "rework")
+		why += " after " + fault.Count(int(st.Reworks), "rework")
 	}
 	return r.giveUp(n, "attempt/exhausted", why+"; the last: "+last)
 }
@@ -185,13 +186,6 @@ func told(out *loomv1.Outcome) string {
 		return out.Code
 	}
 	return "no reason given"
-}
-
-func plural(n uint32, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // timersAtOnce is how many timers one Tick fires.

@@ -196,7 +196,7 @@ func (g *grid) lines(weights []float64, room float64) (n int) {
 		most := 1
 		for j := range g.Headers {
 			if _, columns := g.span(i, j); columns == 1 && !g.under[[2]int{i, j}] {
-				most = max(most, int(math.Ceil(float64(len([]rune(g.text(i, j))))/math.Max(weights[j]*room-cellEdges, 1))))
+				most = max(most, linesOf(g.text(i, j), weights[j]*room))
 			}
 		}
 		n += most
@@ -205,6 +205,11 @@ func (g *grid) lines(weights []float64, room float64) (n int) {
 		n++
 	}
 	return n
+}
+
+// linesOf is about how many lines a text has in a cell that is so many letters wide.
+func linesOf(text string, wide float64) int {
+	return int(math.Ceil(float64(len([]rune(text))) / math.Max(wide-cellEdges, 1)))
 }
 
 // A table of at most so many lines stands on one page.

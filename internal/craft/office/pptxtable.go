@@ -2,7 +2,6 @@ package office
 
 import (
 	"fmt"
-	"math"
 
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 )
@@ -44,7 +43,7 @@ func (g *grid) rowHeights(points, wide int) (list []int) {
 	add := func(text func(j int) string) {
 		lines := 1
 		for j := range g.Headers {
-			lines = max(lines, int(math.Ceil(float64(len([]rune(text(j))))/math.Max(weights[j]*room-cellEdges, 1))))
+			lines = max(lines, linesOf(text(j), weights[j]*room))
 		}
 		list = append(list, (lines*points*6/5+5)*pointUnits)
 	}
@@ -70,11 +69,17 @@ func (g *grid) points(rows, wide, high int) int {
 	if rows > 7 || len(g.Headers) > 5 || wide < inner*2/3 {
 		points = fewPoints
 	}
-	if len(g.Headers) > 8 {
-		points = leastPoints
-	}
+	points = g.narrow(points)
 	for points > leastPoints && sum(g.rowHeights(points, wide)) > high {
 		points -= 2
+	}
+	return points
+}
+
+// narrow is a size of letters, or the least for a table of many columns.
+func (g *grid) narrow(points int) int {
+	if len(g.Headers) > 8 {
+		return leastPoints
 	}
 	return points
 }
@@ -94,11 +99,7 @@ func splitTable(s *loomv1.Slide) (list []*loomv1.Slide) {
 	}
 	wide, high := tableArea(s)
 	g := gridOf(s.Table, labels{})
-	points := fewPoints
-	if len(g.Headers) > 8 {
-		points = leastPoints
-	}
-	heights := g.rowHeights(points, wide)
+	heights := g.rowHeights(g.narrow(fewPoints), wide)
 	ends := cut(heights[0], heights[1:1+len(g.Rows)], high, mostRows)
 	if len(ends) <= 1 {
 		return []*loomv1.Slide{s}

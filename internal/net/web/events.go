@@ -42,7 +42,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, c caller) {
 		s.problem(w, r, err)
 		return
 	}
-	st := s.stream(w, c)
+	st := s.stream(w, c, endpoint.Of("notices").Scopes)
 	st.q, st.cursor = q, q.After
 	st.run(r.Context(), page, wake)
 }
@@ -62,10 +62,10 @@ func (s *Server) streaming(c caller) (ended func(), err error) {
 	}, nil
 }
 
-// stream begins the answer of a stream.
-func (s *Server) stream(w http.ResponseWriter, c caller) *stream {
+// stream begins the answer of a stream, for as long as who asks has one of the scopes.
+func (s *Server) stream(w http.ResponseWriter, c caller, scopes []string) *stream {
 	w.Header().Set("Content-Type", "text/event-stream")
-	st := &stream{s: s, w: w, control: http.NewResponseController(w), caller: c}
+	st := &stream{s: s, w: w, control: http.NewResponseController(w), caller: c, scopes: scopes}
 	_ = st.control.SetReadDeadline(time.Time{}) // nothing more is read, and that is fine
 	return st
 }
@@ -104,6 +104,7 @@ type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	caller  caller
+	scopes  []string
 	q       *loomv1.NoticesRequest
 	cursor  *loomv1.Cursor // of what was sent
 	out     bytes.Buffer
@@ -182,7 +183,7 @@ func (st *stream) stopped() bool {
 // beat shows that the stream is alive, with the cursor of what was looked at,
 // and ends it when its token or session does not hold any more.
 func (st *stream) beat() bool {
-	if _, err := st.caller.check(endpoint.Of("notices").Scopes...); err != nil {
+	if _, err := st.caller.check(st.scopes...); err != nil {
 		st.end(err)
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/loomrun/loom/internal/base/endpoint"
 	"github.com/loomrun/loom/internal/base/fault"
 	loomv1 "github.com/loomrun/loom/proto/loom/v1"
 	"github.com/loomrun/loom/proto/subject"
@@ -45,7 +46,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request, c caller) {
 		return
 	}
 	defer stop()
-	l.stream = s.stream(w, c)
+	l.stream = s.stream(w, c, endpoint.Of("transcript").Scopes)
 	l.run(r.Context())
 }
 
